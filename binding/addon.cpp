@@ -1,0 +1,55 @@
+// What JavaScript sees: a table of contents. Types and documentation stand in src/native.ts.
+#include <thread>
+
+#include "binding/engine_object.h"
+#include "binding/environment.h"
+#include "binding/kernels.h"
+#include "core/cpu/isa.h"
+#include "core/device_report.h"
+
+namespace gigpo {
+
+static Napi::Value set_error_class(const Napi::CallbackInfo& info) {
+  info.Env().GetInstanceData<AddonState>()->error_class = Napi::Persistent(info[0].As<Napi::Function>());
+  return info.Env().Undefined();
+}
+
+static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const DeviceReport report = device_report();
+  const Napi::Object result = Napi::Object::New(env), cpu = Napi::Object::New(env);
+  if (report.unavailable != Unavailable::none) {
+    const Napi::Object unavailable = Napi::Object::New(env);
+    unavailable.Set("code", unavailable_name(report.unavailable));
+    unavailable.Set("message", report.message);
+    result.Set("unavailable", unavailable);
+  }
+  const Napi::Array devices = Napi::Array::New(env);
+  for (const CudaDevice& device : report.devices) {
+    const Napi::Object item = Napi::Object::New(env);
+    item.Set("name", device.name);
+    item.Set("computeCapability", std::to_string(device.major) + "." + std::to_string(device.minor));
+    item.Set("memoryBytes", double(device.memory_bytes));
+    devices.Set(devices.Length(), item);
+  }
+  result.Set("devices", devices);
+  cpu.Set("instructionSet", guarded(env, [&] { return Napi::String::New(env, cpu::isa_name(cpu::isa())); }));
+  cpu.Set("threads", double(std::thread::hardware_concurrency()));
+  result.Set("cpu", cpu);
+  return result;
+}
+
+static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
+  env.SetInstanceData(new AddonState);
+  exports.Set("Engine", EngineObject::define(env));
+  exports.Set("setErrorClass", Napi::Function::New<set_error_class>(env));
+  exports.Set("deviceReport", Napi::Function::New<device_report_call>(env));
+  exports.Set("tokenLogProbs", Napi::Function::New<token_log_probs_call>(env));
+  exports.Set("clippedSurrogate", Napi::Function::New<clipped_surrogate_call>(env));
+  exports.Set("groupAnchors", Napi::Function::New<group_anchors_call>(env));
+  return exports;
+}
+
+NODE_API_MODULE(gigpo, initialize)
+
+}  // namespace gigpo

@@ -1,0 +1,230 @@
+#include "binding/engine_thread.h"
+
+#include "binding/convert.h"
+#include "binding/environment.h"
+
+namespace gigpo {
+
+std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, std::unique_ptr<Engine> engine) {
+  const std::shared_ptr<EngineThread> self(new EngineThread(std::move(engine)));
+  auto* owner = new std::shared_ptr<EngineThread>(self);  // rule 4
+  self->wake_ = Wake::New(
+      env, "gigpo engine", 0, 1, owner, [](Napi::Env, void*, std::shared_ptr<EngineThread>* held) { delete held; },
+      static_cast<void*>(nullptr));
+  self->wake_.Unref(env);  // rule 2
+  napi_add_env_cleanup_hook(env, &EngineThread::clean_up, self.get());
+  self->thread_ = std::thread([thread = self.get()] { thread->loop(); });
+  return self;
+}
+
+Napi::Value EngineThread::start(Napi::Env env, Work work) {
+  auto task = std::make_shared<Task>();
+  task->work = std::move(work);
+  return enqueue(env, std::move(task));
+}
+
+Napi::Value EngineThread::start_sampling(Napi::Env env, SampleRequest request) {
+  auto task = std::make_shared<Task>();
+  task->request = std::move(request);
+  return enqueue(env, std::move(task));
+}
+
+Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
+  task->deferred = Napi::Promise::Deferred::New(env);
+  const Napi::Object started = Napi::Object::New(env);
+  started.Set("promise", task->deferred->Promise());
+  started.Set("cancel", Napi::Function::New(env, [flag = task->cancelled, any = cancellations_](const Napi::CallbackInfo&) {
+    *flag = true;
+    *any = true;
+  }));
+  if (pending_++ == 0) wake_.Ref(env);
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+  return started;
+}
+
+Napi::Value EngineThread::stop(Napi::Env env) {
+  if (!stop_) {
+    stop_ = std::make_shared<Task>();
+    stop_->deferred = Napi::Promise::Deferred::New(env);
+    if (pending_++ == 0) wake_.Ref(env);
+    request_stop();
+  }
+  return stop_->deferred->Promise();
+}
+
+void EngineThread::request_stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (running_) *running_->cancelled = true;
+  }
+  changed_.notify_one();
+}
+
+void EngineThread::join(Napi::Env env) {
+  if (!thread_.joinable()) return;
+  thread_.join();
+  engine_.reset();
+  napi_remove_env_cleanup_hook(env, &EngineThread::clean_up, this);
+  wake_.Release();
+}
+
+void EngineThread::clean_up(void* pointer) {
+  auto* self = static_cast<EngineThread*>(pointer);
+  self->request_stop();
+  self->thread_.join();
+  self->wake_.Release();
+}
+
+void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* owner, void*) {
+  if (env == nullptr || owner == nullptr) return;  // the environment is going down
+  const std::shared_ptr<EngineThread> self = *owner;
+  std::vector<TaskPointer> settled;
+  {
+    const std::lock_guard lock(self->mutex_);
+    settled.swap(self->settled_);
+  }
+  const Napi::HandleScope scope(env);
+  for (const TaskPointer& task : settled) {
+    if (task->last) {
+      self->join(env);
+      if (!self->stop_) continue;
+      self->stop_->deferred->Resolve(env.Undefined());
+    } else if (!task->error_code.empty()) {
+      task->deferred->Reject(make_error(env, task->error_code.c_str(), task->error_message).Value());
+    } else {
+      task->deferred->Resolve(task->result(env));
+    }
+    if (--self->pending_ == 0 && self->thread_.joinable()) self->wake_.Unref(env);
+  }
+}
+
+void EngineThread::loop() {
+  for (;;) {
+    TaskPointer task;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopping_ || !queue_.empty() || !engine_->generator().idle(); });
+      if (stopping_) break;
+      while (!queue_.empty() && !queue_.front()->work) {
+        const TaskPointer sample = std::move(queue_.front());
+        queue_.pop_front();
+        lock.unlock();
+        run(sample);
+        lock.lock();
+      }
+      if (engine_->generator().idle() && !queue_.empty()) {
+        task = running_ = std::move(queue_.front());
+        queue_.pop_front();
+      }
+    }
+    if (task) {
+      run(task);
+      const std::lock_guard lock(mutex_);
+      running_ = nullptr;
+    } else {
+      drop_cancelled();
+      sample_step();
+    }
+  }
+  const char* reason = "The policy was disposed of before this was done.";
+  for (const auto& [id, task] : sampling_) fail(task, "DISPOSED", reason);
+  sampling_.clear();
+  std::deque<TaskPointer> queued;
+  {
+    const std::lock_guard lock(mutex_);
+    queued.swap(queue_);
+  }
+  for (const TaskPointer& task : queued) fail(task, "DISPOSED", reason);
+  auto last = std::make_shared<Task>();
+  last->last = true;
+  settle(std::move(last));
+}
+
+void EngineThread::run(const TaskPointer& task) {
+  if (*task->cancelled) return fail(task, "ABORTED", "Stopped.");
+  try {
+    if (!task->work) {
+      task->request.id = next_id_++;
+      engine_->generator().submit(task->request);
+      sampling_.emplace(task->request.id, task);
+      return;
+    }
+    task->result = task->work(*engine_, *task->cancelled);
+    settle(task);
+  } catch (const Error& error) {
+    fail(task, error.code, error.what());
+  } catch (const std::bad_alloc&) {
+    fail(task, "OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model.");
+  } catch (const std::exception& error) {
+    fail(task, "INTERNAL", error.what());
+  }
+}
+
+void EngineThread::sample_step() {
+  Generator& generator = engine_->generator();
+  if (generator.idle()) return;
+  std::vector<Completion> done;
+  std::string code = "INTERNAL", message;
+  try {
+    generator.step(engine_->weights(), done);
+  } catch (const Error& error) {
+    code = error.code, message = error.what();
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  if (!message.empty()) {  // the step is lost, and with it every completion that took part
+    for (const auto& [id, task] : sampling_) {
+      generator.cancel(id);
+      fail(task, code.c_str(), message);
+    }
+    sampling_.clear();
+    return;
+  }
+  for (Completion& completion : done) {
+    const TaskPointer task = std::move(sampling_.extract(completion.id).mapped());
+    task->result = [completion = std::move(completion)](Napi::Env env) {
+      const Napi::Object result = Napi::Object::New(env);
+      result.Set("tokens", to_array(env, completion.tokens));
+      result.Set("logProbs", to_array(env, completion.log_probs));
+      result.Set("stopped", completion.stopped);
+      return result;
+    };
+    settle(task);
+  }
+}
+
+void EngineThread::drop_cancelled() {
+  if (!cancellations_->exchange(false)) return;
+  for (auto at = sampling_.begin(); at != sampling_.end();) {
+    if (!*at->second->cancelled) {
+      ++at;
+      continue;
+    }
+    engine_->generator().cancel(at->first);
+    fail(at->second, "ABORTED", "Stopped.");
+    at = sampling_.erase(at);
+  }
+}
+
+void EngineThread::fail(const TaskPointer& task, const char* code, const std::string& message) {
+  task->error_code = code;
+  task->error_message = message;
+  settle(task);
+}
+
+void EngineThread::settle(TaskPointer task) {
+  bool first;
+  {
+    const std::lock_guard lock(mutex_);
+    first = settled_.empty();
+    settled_.push_back(std::move(task));
+  }
+  if (first) wake_.NonBlockingCall();
+}
+
+}  // namespace gigpo

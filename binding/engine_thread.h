@@ -1,0 +1,97 @@
+// The thread that owns one engine: a queue in front, promises settled on the JavaScript thread.
+//
+// Rules of lifetime:
+//  1. Only the JavaScript thread makes, reads or destroys a Napi value.
+//  2. The ThreadSafeFunction is born referenced; it is unreferenced at once, and referenced only while work is pending: so
+//     the process lives just as long as there is something to wait for.
+//  3. The thread is joined on the JavaScript thread: after it said that it ends (`stop`), or in the environment's cleanup hook,
+//     which runs before the ThreadSafeFunction goes.
+//  4. The ThreadSafeFunction owns the EngineThread (a shared_ptr freed by its finalizer), which owns the Engine: a late call
+//     finds both alive.
+//  5. Nothing throws out of a task: what was thrown becomes the promise's rejection.
+//
+// Order: tasks run as they came. Samples that stand together run together, and a later task waits until they are done, so
+// the weights never change under a completion.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "binding/napi_setup.h"
+#include "core/engine.h"
+
+namespace gigpo {
+
+// What a finished task gives to its promise; called on the JavaScript thread.
+using MakeResult = std::function<Napi::Value(Napi::Env)>;
+// Work for the engine's thread. It may look at the flag, and throw Error ABORTED once it is set.
+using Work = std::function<MakeResult(Engine& engine, const std::atomic<bool>& cancelled)>;
+
+class EngineThread : public std::enable_shared_from_this<EngineThread> {
+ public:
+  static std::shared_ptr<EngineThread> create(Napi::Env env, std::unique_ptr<Engine> engine);
+
+  // Both return { promise, cancel() }.
+  Napi::Value start(Napi::Env env, Work work);
+  Napi::Value start_sampling(Napi::Env env, SampleRequest request);
+  // Rejects what is queued, lets what runs end at its next look at the flag, and frees the engine. The promise resolves when
+  // the thread is gone; a finalizer, which may not touch JavaScript, calls `request_stop` alone.
+  Napi::Value stop(Napi::Env env);
+  void request_stop();
+
+ private:
+  struct Task {
+    std::optional<Napi::Promise::Deferred> deferred;
+    Work work;              // empty for sampling
+    SampleRequest request;  // for sampling
+    std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+    std::string error_code, error_message;
+    MakeResult result;
+    bool last = false;  // the thread has nothing more to say
+  };
+  using TaskPointer = std::shared_ptr<Task>;
+
+  explicit EngineThread(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
+
+  // JavaScript thread.
+  Napi::Value enqueue(Napi::Env env, TaskPointer task);
+  void join(Napi::Env env);
+  static void settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* self, void*);
+  static void clean_up(void* self);
+
+  // Engine thread.
+  void loop();
+  void run(const TaskPointer& task);
+  void sample_step();
+  void drop_cancelled();
+  void fail(const TaskPointer& task, const char* code, const std::string& message);
+  void settle(TaskPointer task);
+
+  using Wake = Napi::TypedThreadSafeFunction<std::shared_ptr<EngineThread>, void, &EngineThread::settle_all>;
+
+  std::unique_ptr<Engine> engine_;
+  Wake wake_;
+  int64_t pending_ = 0;                      // JavaScript thread only
+  TaskPointer stop_;                         // JavaScript thread only
+  std::shared_ptr<std::atomic<bool>> cancellations_ = std::make_shared<std::atomic<bool>>(false);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<TaskPointer> queue_;
+  std::vector<TaskPointer> settled_;
+  TaskPointer running_;
+  bool stopping_ = false;
+
+  std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as is the next
+  uint64_t next_id_ = 1;
+
+  std::thread thread_;
+};
+
+}  // namespace gigpo

@@ -1,0 +1,344 @@
+// The CPU device, in fp32: spreads each operation over the threads. Where threads add into one place, the parts have a
+// fixed size and are summed in a fixed order, so that results do not depend on the number of threads.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+#include "core/cpu/kernels.h"
+#include "core/cpu/matmul.h"
+#include "core/device.h"
+#include "core/error.h"
+
+namespace gigpo {
+namespace {
+
+using cpu::AlignedFloats;
+using cpu::MatmulArguments;
+using cpu::PackedWeight;
+using cpu::ThreadPool;
+
+constexpr int64_t rows_in_part = 128;      // of a sum over rows
+constexpr int64_t floats_in_part = 65536;  // of a sum over a flat buffer
+constexpr int64_t query_block = 64;        // queries whose scores are held at a time
+constexpr int64_t few_rows = 256;          // up to so many, a weight is worth keeping packed
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(int threads) : pool_(threads > 0 ? threads : int(std::thread::hardware_concurrency())) {}
+
+  Type activation_type() const override { return Type::f32; }
+
+  void* allocate(size_t bytes) override {
+    constexpr size_t alignment = 64, huge_page = size_t{1} << 21;
+    const bool large = bytes >= 2 * huge_page;
+    const size_t unit = large ? huge_page : alignment;
+    void* data = std::aligned_alloc(unit, (std::max<size_t>(bytes, 1) + unit - 1) / unit * unit);
+    if (!data) throw Error("OUT_OF_MEMORY", "No room for " + std::to_string(bytes >> 20) + " MiB: take a smaller model, batch or cache.");
+    if (large) madvise(data, bytes, MADV_HUGEPAGE);  // fewer page faults and address translations; a hint only
+    return data;
+  }
+  void release(void* data) override { std::free(data); }
+  void upload(void* device, const void* host, size_t bytes) override { std::memcpy(device, host, bytes); }
+  void download(void* host, const void* device, size_t bytes) override { std::memcpy(host, device, bytes); }
+  void zero(void* data, size_t bytes) override { std::memset(data, 0, bytes); }
+
+  void copy(Tensor from, Tensor to) override {
+    each_row_range(from.rows, [&](int64_t first, int64_t count) {
+      for (int64_t r = first; r < first + count; r++) {
+        std::memcpy(to.floats() + r * to.stride, from.floats() + r * from.stride, from.columns * sizeof(float));
+      }
+    });
+  }
+
+  void matmul(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) override {
+    const int64_t k = ta ? a.rows : a.columns;
+    cpu::matmul(pool_, {c.rows, c.columns, k, a.floats(), a.stride, ta, b.floats(), b.stride, tb, c.floats(), c.stride,
+                        accumulate, nullptr});
+  }
+
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor y, bool accumulate) override {
+    if (x.rows > few_rows) {
+      cpu::matmul(pool_, {y.rows, y.columns, x.columns, x.floats(), x.stride, false, weight.floats(), weight.stride,
+                          true, y.floats(), y.stride, accumulate, bias.floats()});
+      return;
+    }
+    Packed& packed = packed_[weight.data];
+    if (packed.version != version_ || packed.weight.n() != weight.rows) {
+      packed.weight.pack(pool_, weight.floats(), weight.rows, weight.columns);
+      packed.version = version_;
+    }
+    cpu::matmul_packed(pool_, x.rows, x.floats(), x.stride, packed.weight, y.floats(), y.stride, bias.floats(),
+                       accumulate);
+  }
+
+  void weights_changed() override { version_++; }
+
+  void bias_backward(Tensor d_y, Tensor d_bias) override {
+    sum_parts(d_y.rows, d_y.columns, d_bias.floats(), [&](int64_t first, int64_t count, float* part) {
+      for (int64_t r = first; r < first + count; r++) elementwise_.add(d_y.columns, d_y.floats() + r * d_y.stride, part);
+    });
+  }
+
+  void embed(const int32_t* tokens, Tensor table, Tensor out) override { gather(tokens, table, out); }
+
+  void embed_backward(const int32_t* tokens, Tensor d_out, Tensor d_table) override {
+    // Tokens repeat: each thread takes a range of columns and goes through all tokens in order.
+    const int64_t width = std::max<int64_t>(16, (d_out.columns + pool_.size() - 1) / pool_.size());
+    pool_.parallel_for((d_out.columns + width - 1) / width, [&](int64_t part) {
+      const int64_t first = part * width, count = std::min(width, d_out.columns - first);
+      for (int64_t t = 0; t < d_out.rows; t++) {
+        elementwise_.add(count, d_out.floats() + t * d_out.stride + first,
+                         d_table.floats() + tokens[t] * d_table.stride + first);
+      }
+    });
+  }
+
+  void gather(const int32_t* indices, Tensor from, Tensor to) override {
+    for (int64_t i = 0; i < to.rows; i++) {
+      std::memcpy(to.floats() + i * to.stride, from.floats() + indices[i] * from.stride, to.columns * sizeof(float));
+    }
+  }
+
+  void scatter_add(const int32_t* indices, Tensor from, Tensor to) override {
+    for (int64_t i = 0; i < from.rows; i++) {
+      elementwise_.add(from.columns, from.floats() + i * from.stride, to.floats() + indices[i] * to.stride);
+    }
+  }
+
+  void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
+    each_row_range(x.rows, [&](int64_t first, int64_t count) {
+      elementwise_.rms_norm(count, groups, x.columns / groups, x.floats() + first * x.stride, x.stride, weight.floats(),
+                            epsilon, out.floats() + first * out.stride, out.stride,
+                            scales ? scales + first * groups : nullptr);
+    });
+  }
+
+  void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+                         bool accumulate, Tensor d_weight) override {
+    const int64_t size = x.columns / groups;
+    sum_parts(x.rows, size, d_weight.floats(), [&](int64_t first, int64_t count, float* part) {
+      elementwise_.rms_norm_backward(count, groups, size, d_out.floats() + first * d_out.stride, d_out.stride,
+                                     x.floats() + first * x.stride, x.stride, weight.floats(), scales + first * groups,
+                                     d_x.floats() + first * d_x.stride, d_x.stride, accumulate, part);
+    });
+  }
+
+  void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse) override {
+    each_row_range(x.rows, [&](int64_t first, int64_t count) {
+      elementwise_.rotate(count, x.columns / head_size, head_size, x.floats() + first * x.stride, x.stride,
+                          rotary.positions + first, rotary.cosine, rotary.sine, inverse);
+    });
+  }
+
+  void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
+                 float* log_sums) override {
+    const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size;
+    each_head(rows, heads, [&](const Head& at) {
+      const Scratch scratch = scratch_of(query_block, at.length, 1);
+      for (int64_t first = 0; first < at.length; first += query_block) {
+        const int64_t count = std::min(query_block, at.length - first), end = first + count, t = at.start + first;
+        const Tensor queries = head(q, t, count, at.head, head_size);
+        const Tensor keys = head(k, at.start, end, at.head * kv_heads / heads, head_size);
+        const Tensor values = head(v, at.start, end, at.head * kv_heads / heads, head_size);
+        const Tensor scores = scratch.matrix(0, count, end);
+        single(queries, false, keys, true, scores, false);
+        attention_.softmax(count, first, end, scores.floats(), scores.stride, scale_of(head_size),
+                           log_sums + t * heads + at.head, heads);
+        single(scores, false, values, false, head(out, t, count, at.head, head_size), false);
+      }
+    });
+  }
+
+  void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums,
+                          int64_t head_size, const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) override {
+    const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size, group = heads / kv_heads;
+    // One task for all query heads of a key head: they add to the same keys.
+    each_head(rows, kv_heads, [&](const Head& at) {
+      const Scratch scratch = scratch_of(query_block, at.length, 2);
+      for (int64_t h = at.head * group; h < (at.head + 1) * group; h++) {
+        // From the last block down, so that the first block to touch the keys' gradients touches all of them.
+        for (int64_t first = (at.length - 1) / query_block * query_block; first >= 0; first -= query_block) {
+          const int64_t count = std::min(query_block, at.length - first), end = first + count, t = at.start + first;
+          const bool add = h != at.head * group || end != at.length;
+          const Tensor queries = head(q, t, count, h, head_size), keys = head(k, at.start, end, at.head, head_size);
+          const Tensor values = head(v, at.start, end, at.head, head_size), d = head(d_out, t, count, h, head_size);
+          const Tensor result = head(out, t, count, h, head_size);
+          const Tensor p = scratch.matrix(0, count, end), d_scores = scratch.matrix(1, count, end);
+          single(queries, false, keys, true, p, false);
+          attention_.probabilities(count, first, end, p.floats(), p.stride, scale_of(head_size),
+                                   log_sums + t * heads + h, heads);
+          single(p, true, d, false, head(d_v, at.start, end, at.head, head_size), add);
+          single(d, false, values, true, d_scores, false);
+          attention_.scores_backward(count, end, head_size, p.floats(), d_scores.floats(), p.stride, d.floats(),
+                                     d.stride, result.floats(), result.stride, scale_of(head_size));
+          single(d_scores, false, keys, false, head(d_q, t, count, h, head_size), false);
+          single(d_scores, true, queries, false, head(d_k, at.start, end, at.head, head_size), add);
+        }
+      }
+    });
+  }
+
+  void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch,
+                       const PagedCache& cache, Tensor out) override {
+    constexpr int64_t page = PagedCache::page_size;
+    const int64_t kv_heads = k.columns / head_size, group = q.columns / k.columns, head_floats = head_size * page;
+    const auto pages_of = [&](int64_t t) { return batch.page_tables + batch.sequences[t] * batch.table_stride; };
+    each_row_range(q.rows, [&](int64_t first, int64_t count) {
+      for (int64_t t = first; t < first + count; t++) {
+        const int64_t position = batch.positions[t], at = pages_of(t)[position / page] * cache.keys.stride;
+        for (int64_t h = 0; h < kv_heads; h++) {
+          attention_.store_page(head_size, position % page, k.floats() + t * k.stride + h * head_size,
+                                v.floats() + t * v.stride + h * head_size, cache.keys.floats() + at + h * head_floats,
+                                cache.values.floats() + at + h * head_floats);
+        }
+      }
+    });
+    each_row_range(q.rows, [&](int64_t first, int64_t count) {
+      for (int64_t t = first; t < first + count; t++) {
+        const int64_t context = batch.positions[t] + 1;
+        const Scratch scratch = scratch_of(1, context, 1);
+        for (int64_t h = 0; h < kv_heads; h++) {
+          attention_.paged(group, head_size, context, q.floats() + t * q.stride + h * group * head_size, pages_of(t),
+                           cache.keys.floats() + h * head_floats, cache.values.floats() + h * head_floats,
+                           cache.keys.stride, scale_of(head_size), scratch.data,
+                           out.floats() + t * out.stride + h * group * head_size);
+        }
+      }
+    });
+  }
+
+  void swiglu(Tensor gate_up, Tensor out) override {
+    each_row_range(out.rows, [&](int64_t first, int64_t count) {
+      elementwise_.swiglu(count, out.columns, gate_up.floats() + first * gate_up.stride, gate_up.stride,
+                          out.floats() + first * out.stride, out.stride);
+    });
+  }
+
+  void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
+    each_row_range(d_out.rows, [&](int64_t first, int64_t count) {
+      elementwise_.swiglu_backward(count, d_out.columns, d_out.floats() + first * d_out.stride, d_out.stride,
+                                   gate_up.floats() + first * gate_up.stride, gate_up.stride,
+                                   d_gate_up.floats() + first * d_gate_up.stride, d_gate_up.stride);
+    });
+  }
+
+  void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
+                   PolicyHeadResult* results) override {
+    each_row_range(logits.rows, [&](int64_t first, int64_t count) {
+      policy_head_chunk(count, logits.columns, logits.floats() + first * logits.stride, inputs + first, options,
+                        results + first);
+    });
+  }
+
+  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
+    pool_.parallel_for(logits.rows, [&](int64_t r) {
+      const Scratch noise = scratch_of(1, logits.columns + 64, 1);
+      tokens[r] = elementwise_.sample(logits.columns, logits.floats() + r * logits.stride, inputs.temperatures[r],
+                                      inputs.keys[r], inputs.token_indices[r], noise.data, log_probs + r);
+    });
+  }
+
+  double squared_norm(const float* x, int64_t count) override {
+    const int64_t parts = (count + floats_in_part - 1) / floats_in_part;
+    std::vector<double> sums(parts);
+    pool_.parallel_for(parts, [&](int64_t part) {
+      const int64_t first = part * floats_in_part;
+      sums[part] = elementwise_.squared_norm(std::min(floats_in_part, count - first), x + first);
+    });
+    double total = 0;
+    for (const double sum : sums) total += sum;
+    return total;
+  }
+
+  void adamw(float* weights, const float* gradients, float* first_moment, float* second_moment, int64_t count,
+             const AdamW& s) override {
+    pool_.parallel_for((count + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
+      const int64_t at = part * floats_in_part;
+      elementwise_.adamw(std::min(floats_in_part, count - at), weights + at, gradients + at, first_moment + at,
+                         second_moment + at, s.learning_rate, s.beta1, s.beta2, s.epsilon, s.weight_decay,
+                         s.gradient_scale, s.correction1, s.correction2);
+    });
+  }
+
+ private:
+  struct Packed {
+    PackedWeight weight;
+    uint64_t version = 0;
+  };
+  struct Head {
+    int64_t start, length, head;
+  };
+  // Matrices of one thread, their rows padded to whole vectors.
+  struct Scratch {
+    float* data;
+    int64_t rows, stride;
+    Tensor matrix(int64_t index, int64_t count, int64_t columns) const {
+      return {data + index * rows * stride, Type::f32, count, columns, stride};
+    }
+  };
+
+  static Scratch scratch_of(int64_t rows, int64_t columns, int64_t matrices) {
+    thread_local AlignedFloats storage;
+    const int64_t stride = (columns + 15) / 16 * 16;
+    return {storage.reserve(rows * stride * matrices), rows, stride};
+  }
+
+  static float scale_of(int64_t head_size) { return 1 / std::sqrt(float(head_size)); }
+
+  static Tensor head(Tensor x, int64_t first, int64_t count, int64_t index, int64_t head_size) {
+    return x.row_range(first, count).column_range(index * head_size, head_size);
+  }
+
+  static void single(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) {
+    cpu::matmul_single({c.rows, c.columns, ta ? a.rows : a.columns, a.floats(), a.stride, ta, b.floats(), b.stride, tb,
+                        c.floats(), c.stride, accumulate, nullptr});
+  }
+
+  // body(first, count) over ranges that cover `rows`.
+  template <class Body>
+  void each_row_range(int64_t rows, Body body) {
+    const int64_t size = std::clamp<int64_t>((rows + 4 * pool_.size() - 1) / (4 * pool_.size()), 8, 64);
+    pool_.parallel_for((rows + size - 1) / size, [&](int64_t part) {
+      body(part * size, std::min(size, rows - part * size));
+    });
+  }
+
+  // Long rows first would balance better, but rows of one batch are much alike.
+  template <class Body>
+  void each_head(const PackedRows& rows, int64_t heads, Body body) {
+    pool_.parallel_for(rows.count * heads, [&](int64_t task) {
+      const int64_t row = task / heads, start = rows.offsets[row];
+      body(Head{start, rows.offsets[row + 1] - start, task % heads});
+    });
+  }
+
+  // total[columns] += Σ over parts of `rows_in_part` rows of what body(first, count, part) adds to its zeroed part.
+  template <class Body>
+  void sum_parts(int64_t rows, int64_t columns, float* total, Body body) {
+    const int64_t parts = (rows + rows_in_part - 1) / rows_in_part;
+    float* sums = parts_.reserve(parts * columns);
+    pool_.parallel_for(parts, [&](int64_t part) {
+      float* sum = sums + part * columns;
+      std::memset(sum, 0, columns * sizeof(float));
+      body(part * rows_in_part, std::min(rows_in_part, rows - part * rows_in_part), sum);
+    });
+    for (int64_t part = 0; part < parts; part++) elementwise_.add(columns, sums + part * columns, total);
+  }
+
+  ThreadPool pool_;
+  const cpu::ElementwiseKernels& elementwise_ = cpu::elementwise_kernels(cpu::isa());
+  const cpu::AttentionKernels& attention_ = cpu::attention_kernels(cpu::isa());
+  AlignedFloats parts_;
+  std::unordered_map<const void*, Packed> packed_;
+  uint64_t version_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }
+
+}  // namespace gigpo

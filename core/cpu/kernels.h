@@ -1,0 +1,57 @@
+// The CPU device's loops, over plain pointers. kernels_*.cpp are compiled once per instruction set; each copy fills one
+// table. A function handles a range of rows on the calling thread; device.cpp spreads ranges over the threads.
+#pragma once
+#include "core/cpu/isa.h"
+#include "core/random.h"
+
+namespace gigpo::cpu {
+
+struct ElementwiseKernels {
+  // x, out [rows][groups × size] with strides; scales [rows][groups], may be null. See Device::rms_norm.
+  void (*rms_norm)(int64_t rows, int64_t groups, int64_t size, const float* x, int64_t x_stride, const float* weight,
+                   float epsilon, float* out, int64_t out_stride, float* scales);
+  // Adds this range's part of d_weight to `d_weight`.
+  void (*rms_norm_backward)(int64_t rows, int64_t groups, int64_t size, const float* d_out, int64_t d_out_stride,
+                            const float* x, int64_t x_stride, const float* weight, const float* scales, float* d_x,
+                            int64_t d_x_stride, bool accumulate, float* d_weight);
+  void (*rotate)(int64_t rows, int64_t heads, int64_t head_size, float* x, int64_t stride, const int32_t* positions,
+                 const float* cosine, const float* sine, bool inverse);
+  void (*swiglu)(int64_t rows, int64_t size, const float* gate_up, int64_t stride, float* out, int64_t out_stride);
+  void (*swiglu_backward)(int64_t rows, int64_t size, const float* d_out, int64_t d_out_stride, const float* gate_up,
+                          int64_t stride, float* d_gate_up, int64_t d_stride);
+  // to[i] += from[i]
+  void (*add)(int64_t count, const float* from, float* to);
+  double (*squared_norm)(int64_t count, const float* x);
+  // See Device::adamw.
+  void (*adamw)(int64_t count, float* weights, const float* gradients, float* first, float* second,
+                float learning_rate, float beta1, float beta2, float epsilon, float weight_decay, float gradient_scale,
+                float correction1, float correction2);
+  // Draws one token of logits [vocab]; `noise` is scratch [vocab + 64]. See Device::sample.
+  int32_t (*sample)(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, float* noise,
+                    float* log_prob);
+};
+
+struct AttentionKernels {
+  // scores [rows][stride]: row i attends to columns 0 … first + i. In place: softmax(scale · scores), 0 beyond;
+  // log_sums[i · log_stride] keeps log Σ exp(scale · score).
+  void (*softmax)(int64_t rows, int64_t first, int64_t columns, float* scores, int64_t stride, float scale,
+                  float* log_sums, int64_t log_stride);
+  // The same probabilities again, from scores and log_sums.
+  void (*probabilities)(int64_t rows, int64_t first, int64_t columns, float* scores, int64_t stride, float scale,
+                        const float* log_sums, int64_t log_stride);
+  // d_p [rows][stride] becomes d_scores = scale · p ⊙ (d_p - Σ d_out ⊙ out).
+  void (*scores_backward)(int64_t rows, int64_t columns, int64_t head_size, const float* probabilities, float* d_p,
+                          int64_t stride, const float* d_out, int64_t d_out_stride, const float* out,
+                          int64_t out_stride, float scale);
+  // Puts one token's keys and values of one head into its page: keys [D][page], values [page][D].
+  void (*store_page)(int64_t head_size, int64_t slot, const float* key, const float* value, float* keys, float* values);
+  // One token, one key head, `heads` query heads [heads][D] → out [heads][D]. Page p's keys are at
+  // keys + pages[p] · page_stride. `scores` is scratch [context rounded up to the page].
+  void (*paged)(int64_t heads, int64_t head_size, int64_t context, const float* q, const int32_t* pages,
+                const float* keys, const float* values, int64_t page_stride, float scale, float* scores, float* out);
+};
+
+GIGPO_KERNEL_TABLE(ElementwiseKernels, elementwise_kernels)
+GIGPO_KERNEL_TABLE(AttentionKernels, attention_kernels)
+
+}  // namespace gigpo::cpu

@@ -1,0 +1,72 @@
+// Matrix multiplication in fp32 on the CPU.
+//
+// Every element of a result is defined by its row, its column and k alone: over each block of 256 values of k, in
+// order, one chain of fused multiply-adds from zero; these block sums are added in order (to C first when accumulating,
+// with the bias at the end of the first). So it has the same bits in any batch, at any number of threads and from each
+// of the functions here; and on AVX2 and AVX-512 alike, since only the order of operations decides.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/cpu/thread_pool.h"
+
+namespace gigpo::cpu {
+
+// C[m][n] = op(A)[m][k] · op(B)[k][n] (+ C when accumulate) (+ bias[n] on every row, when not null). Row-major; ld*
+// are the distances between stored rows, in floats. op transposes when its flag is set: A is then stored [k][m], B
+// [n][k]. C may overlap none of the others.
+struct MatmulArguments {
+  int64_t m, n, k;
+  const float* a;
+  int64_t lda;
+  bool ta;
+  const float* b;
+  int64_t ldb;
+  bool tb;
+  float* c;
+  int64_t ldc;
+  bool accumulate;
+  const float* bias;
+};
+
+void matmul(ThreadPool& pool, const MatmulArguments& arguments);
+
+// The same on the calling thread only: for many small products at a time, such as those of attention heads.
+void matmul_single(const MatmulArguments& arguments);
+
+// Floats on a 64-byte boundary; grows, never shrinks.
+class AlignedFloats {
+ public:
+  // At least `count` floats, whose values are lost when the storage had to grow.
+  float* reserve(size_t count);
+  float* data() const { return data_.get(); }
+  size_t bytes() const { return capacity_ * sizeof(float); }
+
+ private:
+  struct Free {
+    void operator()(float* data) const;
+  };
+  std::unique_ptr<float[], Free> data_;
+  size_t capacity_ = 0;
+};
+
+// A weight stored [n][k] ([out][in]) laid out for many products X[m][k] · Wᵀ of few rows, as in generation.
+class PackedWeight {
+ public:
+  void pack(ThreadPool& pool, const float* w, int64_t n, int64_t k);
+  const float* data() const { return storage_.data(); }
+  size_t bytes() const { return storage_.bytes(); }
+  int64_t n() const { return n_; }
+  int64_t k() const { return k_; }
+
+ private:
+  AlignedFloats storage_;
+  int64_t n_ = 0, k_ = 0;
+};
+
+// Y[m][n] = X[m][k] · Wᵀ (+ Y when accumulate) (+ bias[n] when not null). W must have been packed under this isa().
+void matmul_packed(ThreadPool& pool, int64_t m, const float* x, int64_t ldx, const PackedWeight& w, float* y,
+                   int64_t ldy, const float* bias, bool accumulate);
+
+}  // namespace gigpo::cpu

@@ -1,0 +1,105 @@
+// The inner loops of the matrix multiply. Every element of a tile is one chain of fused multiply-adds over ascending
+// p, whatever the tile's size, so that no result depends on how a matrix was cut.
+#include "core/cpu/matmul_kernel.h"
+
+#include "core/cpu/vector.h"
+
+namespace gigpo::cpu::GIGPO_ISA_NAME {
+namespace {
+
+// A tile of rows × 2 vectors of sums stays in registers (32, 16 and 16 of them), beside two vectors of b and one of a.
+constexpr int max_rows = lanes == 16 ? 14 : lanes == 8 ? 6 : 4;
+
+GIGPO_INLINE Vec load_some(const float* p, int64_t count) { return count == lanes ? load(p) : load(p, count); }
+GIGPO_INLINE void store_some(float* p, Vec v, int64_t count) { count == lanes ? store(p, v) : store(p, v, count); }
+
+// c = sums (+ c) (+ bias), of whose last vector only `last` columns exist.
+template <int rows, int vectors>
+GIGPO_INLINE void write(const Vec (&sums)[rows][vectors], int64_t last, float* c, int64_t ldc, bool accumulate,
+                        const float* bias) {
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; v++, c += lanes) {
+    const int64_t count = v == vectors - 1 ? last : lanes;
+    const Vec offset = bias ? load_some(bias + v * lanes, count) : Vec{};
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+      float* out = c + i * ldc;
+      store_some(out, (accumulate ? load_some(out, count) + sums[i][v] : sums[i][v]) + offset, count);
+    }
+  }
+}
+
+template <int rows, int vectors>
+GIGPO_INLINE void tile_of(int64_t k, const float* a, int64_t a_step, const float* b, int64_t b_step, float* c,
+                          int64_t ldc, int64_t columns, bool accumulate, const float* bias) {
+  Vec sums[rows][vectors] = {};
+  for (int64_t p = 0; p < k; p++, a += a_step, b += b_step) {
+    Vec bs[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) bs[v] = load(b + v * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+      const Vec ai = broadcast(a[i]);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) sums[i][v] = fma(ai, bs[v], sums[i][v]);
+    }
+  }
+  const int64_t last = columns - (vectors - 1) * lanes;
+  if (last == lanes)
+    write<rows, vectors>(sums, lanes, c, ldc, accumulate, bias);
+  else
+    write<rows, vectors>(sums, last, c, ldc, accumulate, bias);
+}
+
+template <int rows>
+void tile(int64_t k, const float* a, int64_t a_step, const float* b, int64_t b_step, float* c, int64_t ldc,
+          int64_t columns, bool accumulate, const float* bias) {
+  if (columns > lanes)
+    tile_of<rows, 2>(k, a, a_step, b, b_step, c, ldc, columns, accumulate, bias);
+  else
+    tile_of<rows, 1>(k, a, a_step, b, b_step, c, ldc, columns, accumulate, bias);
+}
+
+void pack(float* packed, int64_t width, const float* source, int64_t ld, bool transposed, int64_t count, int64_t k) {
+  for (int64_t p = 0; p < k; p += lanes)
+    for (int64_t x = 0; x < width; x += lanes) {
+      const int64_t depth = k - p < lanes ? k - p : lanes;
+      const int64_t valid = count - x < 0 ? 0 : count - x < lanes ? count - x : lanes;
+      float* out = packed + p * width + x;
+      if (transposed) {
+        Vec block[lanes];
+        const float* in = source + x * ld + p;
+        if (valid == lanes && depth == lanes) {
+#pragma GCC unroll 16
+          for (int i = 0; i < lanes; i++) block[i] = load(in + i * ld);
+        } else {
+          for (int i = 0; i < lanes; i++) block[i] = i < valid ? load(in + i * ld, depth) : Vec{};
+        }
+        transpose(block);
+        for (int64_t q = 0; q < depth; q++) store(out + q * width, block[q]);
+      } else {
+        const float* in = source + p * ld + x;
+        if (valid == lanes)
+          for (int64_t q = 0; q < depth; q++) store(out + q * width, load(in + q * ld));
+        else
+          for (int64_t q = 0; q < depth; q++) store(out + q * width, load(in + q * ld, valid));
+      }
+    }
+}
+
+constexpr MatmulKernel::Tile* tiles[] = {
+#if defined(__AVX512F__)
+    tile<1>, tile<2>, tile<3>, tile<4>, tile<5>, tile<6>, tile<7>, tile<8>, tile<9>, tile<10>, tile<11>, tile<12>, tile<13>, tile<14>,
+#elif defined(__AVX2__)
+    tile<1>, tile<2>, tile<3>, tile<4>, tile<5>, tile<6>,
+#else
+    tile<1>, tile<2>, tile<3>, tile<4>,
+#endif
+};
+static_assert(sizeof tiles / sizeof *tiles == max_rows);
+
+}  // namespace
+
+extern const MatmulKernel matmul_kernel = {lanes, max_rows, 2 * lanes, pack, tiles};
+
+}  // namespace gigpo::cpu::GIGPO_ISA_NAME

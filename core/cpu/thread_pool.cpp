@@ -1,0 +1,86 @@
+#include "core/cpu/thread_pool.h"
+
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace gigpo::cpu {
+
+static void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Some tens of microseconds: longer than the pause between two operations of a model.
+constexpr int spins = 2000;
+
+ThreadPool::ThreadPool(int threads) {
+  if (threads < 1 || threads > int(open))
+    throw Error("BAD_ARGUMENT", "The number of threads must be between 1 and " + std::to_string(open) + ".");
+  for (int i = 1; i < threads; i++) workers_.emplace_back([this] { worker(); });
+}
+
+ThreadPool::~ThreadPool() {
+  stop_ = true;
+  state_ += number;
+  state_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::run(int64_t count, Function function, void* context) {
+  if (workers_.empty() || count < 2 || busy_.exchange(true)) {
+    for (int64_t i = 0; i < count; i++) function(context, i);
+    return;
+  }
+  count_ = count, function_ = function, context_ = context;
+  next_.store(0, std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
+  state_ += number | open;  // closed before, so this sets the bit
+  state_.notify_all();
+  work();
+  state_ &= ~open;
+  for (int spin = 0; state_ % open != 0; spin++) spin < spins ? pause() : std::this_thread::yield();
+  const std::exception_ptr error = std::exchange(error_, nullptr);
+  busy_ = false;
+  if (error) std::rethrow_exception(error);
+}
+
+void ThreadPool::work() {
+  for (int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) {
+    try {
+      function_(context_, i);
+    } catch (...) {
+      if (!failed_.exchange(true)) error_ = std::current_exception();
+      next_.store(count_, std::memory_order_relaxed);
+    }
+  }
+}
+
+void ThreadPool::worker() {
+  uint32_t seen = 0;  // the loop that this worker has been in
+  for (int spin = 0; !stop_;) {
+    uint32_t state = state_;
+    if ((state & open) && state / number != seen) {
+      if (!state_.compare_exchange_weak(state, state + 1)) continue;
+      seen = state / number;
+      work();
+      state_ -= 1;
+      spin = 0;
+    } else if (++spin < spins) {
+      pause();
+    } else {
+      state_.wait(state);
+      spin = 0;
+    }
+  }
+}
+
+}  // namespace gigpo::cpu

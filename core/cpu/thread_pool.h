@@ -1,0 +1,56 @@
+// A fixed team of threads for data-parallel loops.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace gigpo::cpu {
+
+// Loops of microseconds must start at once, so idle workers spin for a while before they sleep, and a loop never waits
+// for a worker that has not joined it yet. A loop allocates nothing.
+class ThreadPool {
+ public:
+  // threads >= 1, the calling thread among them.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return int(workers_.size()) + 1; }
+
+  // Runs body(i) for every i in [0, count) and returns when all are done. Threads take the next i as they come free.
+  // A pool that is busy (a call from within a body, or from another thread) runs the loop on the calling thread.
+  // The first exception of a body ends the loop and is thrown here.
+  template <class F>
+  void parallel_for(int64_t count, F&& body) {
+    using Body = std::remove_reference_t<F>;
+    run(count, [](void* context, int64_t i) { (*static_cast<Body*>(context))(i); }, const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+ private:
+  using Function = void (*)(void* context, int64_t i);
+
+  void run(int64_t count, Function function, void* context);
+  void work();
+  void worker();
+
+  // Low bits: how many workers are inside the loop; `open`: whether they may join; above: the loop's number.
+  static constexpr uint32_t open = 1 << 10, number = 1 << 11;
+  std::atomic<uint32_t> state_ = 0;
+  std::atomic<bool> busy_ = false, stop_ = false;
+
+  // The loop. Workers read it only while they are counted in state_.
+  alignas(64) std::atomic<int64_t> next_ = 0;
+  alignas(64) int64_t count_ = 0;
+  Function function_ = nullptr;
+  void* context_ = nullptr;
+  std::exception_ptr error_;
+  std::atomic<bool> failed_ = false;
+
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace gigpo::cpu

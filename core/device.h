@@ -1,0 +1,124 @@
+// What a device offers: memory and the operations that the transformer, the losses and the sampler are made of.
+// core/cpu implements them in plain C++ (the specification), cuda/ as kernels. Matrices are row-major views; T counts
+// tokens of a packed batch, H is the hidden size, D the size of a head. Operations run in the order they are issued;
+// `download` waits for those before it.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "core/kernels/token_log_probs.h"
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace gigpo {
+
+// Rows of a packed batch: row r holds tokens [offsets[r], offsets[r + 1]). Attention never leaves a row.
+struct PackedRows {
+  const int32_t* offsets;  // host memory, [count + 1]
+  int64_t count;
+  int64_t longest;
+};
+
+// Rotary embedding: token t, pair j is rotated by positions[t] × frequencies[j].
+struct Rotary {
+  const int32_t* positions;    // device, [T]
+  const float* cosine;         // device, [max position][D / 2]
+  const float* sine;
+};
+
+// Keys and values of running sequences, in pages of `page_size` tokens. One layer's store:
+// keys [page][kv head][D][page_size], values [page][kv head][page_size][D].
+struct PagedCache {
+  static constexpr int64_t page_size = 16;
+  Tensor keys, values;
+};
+
+// Which sequence each of the T new tokens belongs to, and where it stands in it.
+struct PagedBatch {
+  const int32_t* positions;    // device, [T]
+  const int32_t* sequences;    // device, [T]
+  const int32_t* page_tables;  // device, [sequences][table_stride]: page of every page_size tokens
+  int64_t table_stride;
+};
+
+struct SampleInputs {
+  const float* temperatures;       // [rows]; 0 takes the most likely token
+  const Key* keys;                 // [rows]
+  const int32_t* token_indices;    // [rows]: which token of its completion is drawn; the generator's counter
+};
+
+struct AdamW {
+  float learning_rate, beta1, beta2, epsilon, weight_decay;
+  float gradient_scale;            // multiplies every gradient first: clipping by norm
+  float correction1, correction2;  // 1 - beta^step
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // Memory. Allocation throws Error OUT_OF_MEMORY.
+  virtual Type activation_type() const = 0;
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void release(void* data) = 0;
+  virtual void upload(void* device, const void* host, size_t bytes) = 0;
+  virtual void download(void* host, const void* device, size_t bytes) = 0;
+  virtual void zero(void* data, size_t bytes) = 0;
+  virtual void copy(Tensor from, Tensor to) = 0;
+
+  // C (+)= op(A) · op(B), where op transposes when its flag is set.
+  virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) = 0;
+  // Y (+)= X · Wᵀ + b, with W [out][in] as Hugging Face stores it; `bias` may be empty. The device may keep W in a form of its own
+  // until `weights_changed`.
+  virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor y, bool accumulate) = 0;
+  virtual void weights_changed() = 0;
+  // db[n] += Σ_t dY[t][n]
+  virtual void bias_backward(Tensor d_y, Tensor d_bias) = 0;
+
+  // out[t] = table[tokens[t]], and d_table[tokens[t]] += d_out[t].
+  virtual void embed(const int32_t* tokens, Tensor table, Tensor out) = 0;
+  virtual void embed_backward(const int32_t* tokens, Tensor d_out, Tensor d_table) = 0;
+  // to[i] = from[indices[i]], and to[indices[i]] += from[i].
+  virtual void gather(const int32_t* indices, Tensor from, Tensor to) = 0;
+  virtual void scatter_add(const int32_t* indices, Tensor from, Tensor to) = 0;
+
+  // Within each row, each of `groups` equal groups of columns is normalised on its own (a group is the whole row, or one
+  // head): out = w ⊙ x · s with s = (mean x² + ε)^(-1/2). `scales` [rows][groups] keeps s for the backward pass, which adds
+  // to d_x (or writes it) and adds to d_w.
+  virtual void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) = 0;
+  virtual void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+                                 bool accumulate, Tensor d_weight) = 0;
+
+  // Rotates each head of x in place, halves paired as Llama does: (x_j, x_{j + D/2}). `inverse` is the backward pass.
+  virtual void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse) = 0;
+
+  // Causal softmax attention within each row; heads / kv_heads query heads share a key head. `log_sums` [T][heads] keeps
+  // log Σ exp(scores) for the backward pass, which writes d_q, d_k, d_v.
+  virtual void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
+                         float* log_sums) = 0;
+  virtual void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums,
+                                  int64_t head_size, const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) = 0;
+  // Writes the new tokens' keys and values into their pages, then attends from each to all of its sequence up to itself.
+  virtual void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch,
+                               const PagedCache& cache, Tensor out) = 0;
+
+  // gate_up [T][2I]: out = silu(gate) ⊙ up
+  virtual void swiglu(Tensor gate_up, Tensor out) = 0;
+  virtual void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) = 0;
+
+  // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h). Arrays [rows] are host memory.
+  virtual void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
+                           PolicyHeadResult* results) = 0;
+  // One token a row by Gumbel-max, with its log-probability from the same pass. Inputs and outputs are host memory.
+  virtual void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) = 0;
+
+  // Σ x² over `count` floats, in double, in a fixed order.
+  virtual double squared_norm(const float* x, int64_t count) = 0;
+  virtual void adamw(float* weights, const float* gradients, float* first_moment, float* second_moment, int64_t count,
+                     const AdamW& step) = 0;
+};
+
+// `threads` 0 uses every core.
+std::unique_ptr<Device> make_cpu_device(int threads);
+
+}  // namespace gigpo

@@ -1,0 +1,207 @@
+#include "core/generator.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace gigpo {
+
+constexpr int64_t page_size = PagedCache::page_size;
+
+Generator::Generator(Device& device, const Transformer& transformer, const GeneratorOptions& options)
+    : device_(device), transformer_(transformer), options_(options), arena_(device) {
+  const ModelConfig& c = transformer.config();
+  const int64_t page_floats = c.key_value_columns() * page_size;
+  const int64_t page_bytes = 2 * c.layers * page_floats * bytes_of(device.activation_type());
+  const int64_t longest = (c.max_positions + page_size - 1) / page_size;
+  // Never more than 256 whole sequences' worth, and always room for one.
+  const int64_t pages = std::clamp(options.cache_bytes / page_bytes, std::min<int64_t>(longest, 4), longest * 256);
+  options_.longest_sequence = std::min(c.max_positions, pages * page_size);
+  pages_ = std::make_unique<PagePool>(int32_t(pages));
+  for (int64_t layer = 0; layer < c.layers; layer++) {
+    const auto store = [&] {
+      const Type type = device.activation_type();
+      return Tensor{device.allocate(pages * page_floats * bytes_of(type)), type, pages, page_floats, page_floats};
+    };
+    cache_.push_back({store(), store()});
+  }
+}
+
+Generator::~Generator() {
+  for (const PagedCache& layer : cache_) {
+    device_.release(layer.keys.data);
+    device_.release(layer.values.data);
+  }
+}
+
+void Generator::submit(SampleRequest request) {
+  const auto whole = int64_t(request.prompt.size()) + request.max_tokens;
+  if (request.prompt.empty()) throw Error("BAD_ARGUMENT", "The prompt is empty: give at least one token.");
+  if (request.max_tokens < 1) throw Error("BAD_ARGUMENT", "maxTokens must be at least 1.");
+  if (whole > options_.longest_sequence) {
+    throw Error("BAD_ARGUMENT", "Prompt and reply may need " + std::to_string(whole) + " tokens, but there is room for " +
+                                    std::to_string(options_.longest_sequence) +
+                                    ": shorten the prompt, lower maxTokens, or raise maxPositions or cacheBytes.");
+  }
+  auto sequence = std::make_unique<Sequence>();
+  sequence->tokens = request.prompt;
+  sequence->request = std::move(request);
+  waiting_.push_back(std::move(sequence));
+}
+
+void Generator::cancel(uint64_t id) {
+  const auto matches = [&](const SequencePointer& sequence) { return sequence->request.id == id; };
+  std::erase_if(waiting_, matches);
+  for (const auto& sequence : running_) {
+    if (matches(sequence)) release_pages(*sequence);
+  }
+  std::erase_if(running_, matches);
+}
+
+void Generator::step(const float* weights, std::vector<Completion>& done) {
+  schedule();
+  PagedTokens batch;
+  std::vector<Sequence*> sampling;  // sequences whose next token is drawn now
+  std::vector<int32_t> last;        // where in the batch their last token stands
+  for (const auto& sequence : running_) batch.table_stride = std::max(batch.table_stride, int64_t(sequence->pages.size()));
+  int32_t index = 0;
+  for (const auto& sequence : running_) {
+    if (sequence->scheduled == 0) continue;
+    for (int64_t i = 0; i < sequence->scheduled; i++) {
+      const int64_t position = sequence->computed + i;
+      batch.tokens.push_back(sequence->tokens[position]);
+      batch.positions.push_back(int32_t(position));
+      batch.sequences.push_back(index);
+    }
+    batch.page_tables.insert(batch.page_tables.end(), sequence->pages.begin(), sequence->pages.end());
+    batch.page_tables.resize(++index * batch.table_stride, 0);
+    sequence->computed += sequence->scheduled;
+    if (sequence->computed == int64_t(sequence->tokens.size())) {
+      sampling.push_back(sequence.get());
+      last.push_back(int32_t(batch.tokens.size()) - 1);
+    }
+  }
+
+  arena_.reset();
+  const Tensor hidden = transformer_.forward_paged(weights, batch, cache_, arena_);
+  if (!sampling.empty()) {
+    const ModelConfig& c = transformer_.config();
+    const auto rows = int64_t(sampling.size());
+    const Tensor gathered = arena_.tensor(rows, c.hidden_size), logits = arena_.tensor(rows, c.vocabulary_size);
+    device_.gather(arena_.upload(last), hidden, gathered);
+    device_.linear(gathered, transformer_.matrix(weights, transformer_.layout().head, c.vocabulary_size, c.hidden_size),
+                   {}, logits, false);
+    std::vector<float> temperatures, log_probs(rows);
+    std::vector<Key> keys;
+    std::vector<int32_t> indices, tokens(rows);
+    for (const Sequence* sequence : sampling) {
+      temperatures.push_back(sequence->request.temperature);
+      keys.push_back(sequence->request.key);
+      indices.push_back(int32_t(sequence->sampled()));
+    }
+    device_.sample(logits, {temperatures.data(), keys.data(), indices.data()}, tokens.data(), log_probs.data());
+    for (int64_t row = 0; row < rows; row++) {
+      sampling[row]->tokens.push_back(tokens[row]);
+      sampling[row]->log_probs.push_back(log_probs[row]);
+    }
+  }
+  for (const auto& sequence : running_) {
+    if (!finished(*sequence)) continue;
+    const SampleRequest& request = sequence->request;
+    const auto& stops = request.stop_tokens;
+    const bool stopped = std::find(stops.begin(), stops.end(), sequence->tokens.back()) != stops.end();
+    done.push_back({request.id, {sequence->tokens.begin() + int64_t(request.prompt.size()), sequence->tokens.end()},
+                    std::move(sequence->log_probs), stopped});
+    release_pages(*sequence);
+  }
+  std::erase_if(running_, [&](const SequencePointer& sequence) { return finished(*sequence); });
+}
+
+// The next token of every running sequence first; what room is left goes to prompts, in order of arrival. When the cache
+// is full the youngest sequence gives up its pages and waits; its tokens are kept and computed again later.
+void Generator::schedule() {
+  int64_t room = options_.step_tokens;
+  for (const auto& sequence : running_) sequence->scheduled = 0;
+  for (size_t i = 0; i < running_.size() && room > 0; i++) {
+    Sequence& sequence = *running_[i];
+    const int64_t wanted = std::min(room, int64_t(sequence.tokens.size()) - sequence.computed);
+    while (!take_pages(sequence, sequence.computed + wanted) && running_.size() > i + 1) {
+      release_pages(*running_.back());
+      waiting_.push_front(std::move(running_.back()));
+      running_.pop_back();
+    }
+    if (!take_pages(sequence, sequence.computed + wanted)) {  // the oldest cannot go on: it is the youngest too
+      release_pages(sequence);
+      waiting_.push_front(std::move(running_.back()));
+      running_.pop_back();
+      break;
+    }
+    sequence.scheduled = wanted;
+    share_full_pages(sequence, sequence.computed);
+    room -= wanted;
+  }
+  while (!waiting_.empty() && room > 0) {
+    Sequence& sequence = *waiting_.front();
+    reuse_shared_pages(sequence);
+    const int64_t wanted = std::min(room, int64_t(sequence.tokens.size()) - sequence.computed);
+    if (!take_pages(sequence, sequence.computed + wanted)) {
+      release_pages(sequence);
+      break;
+    }
+    sequence.scheduled = wanted;
+    share_full_pages(sequence, sequence.computed);
+    room -= wanted;
+    running_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+}
+
+static PagePool::PageTokens page_tokens(const std::vector<int32_t>& tokens, int64_t page) {
+  PagePool::PageTokens result;
+  std::copy_n(tokens.begin() + page * page_size, page_size, result.begin());
+  return result;
+}
+
+// At least the last token is left to compute: its logits are wanted.
+void Generator::reuse_shared_pages(Sequence& sequence) {
+  while (sequence.computed + page_size < int64_t(sequence.tokens.size())) {
+    const int32_t parent = sequence.pages.empty() ? PagePool::none : sequence.pages.back();
+    const int32_t page = pages_->find(parent, page_tokens(sequence.tokens, int64_t(sequence.pages.size())));
+    if (page == PagePool::none) return;
+    sequence.pages.push_back(page);
+    sequence.computed += page_size;
+  }
+}
+
+bool Generator::take_pages(Sequence& sequence, int64_t tokens) {
+  while (int64_t(sequence.pages.size()) * page_size < tokens) {
+    const int32_t page = pages_->take();
+    if (page == PagePool::none) return false;
+    sequence.pages.push_back(page);
+  }
+  return true;
+}
+
+// Pages that this step fills can be found from now on: within a step, keys are written before any are read.
+void Generator::share_full_pages(Sequence& sequence, int64_t before) {
+  for (int64_t page = before / page_size; (page + 1) * page_size <= before + sequence.scheduled; page++) {
+    const int32_t parent = page == 0 ? PagePool::none : sequence.pages[page - 1];
+    pages_->share(sequence.pages[page], parent, page_tokens(sequence.tokens, page));
+  }
+}
+
+void Generator::release_pages(Sequence& sequence) {
+  for (const int32_t page : sequence.pages) pages_->give_back(page);
+  sequence.pages.clear();
+  sequence.computed = sequence.scheduled = 0;
+}
+
+bool Generator::finished(const Sequence& sequence) const {
+  const SampleRequest& request = sequence.request;
+  if (sequence.sampled() == 0) return false;
+  const auto& stops = request.stop_tokens;
+  return sequence.sampled() == request.max_tokens ||
+         std::find(stops.begin(), stops.end(), sequence.tokens.back()) != stops.end();
+}
+
+}  // namespace gigpo

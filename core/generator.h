@@ -1,0 +1,81 @@
+// Continuous batching: sequences join and leave between steps, and each step runs the transformer once over whatever is
+// there — the next token of every running sequence and pieces of new prompts. What is sampled depends on a request's own
+// key and tokens alone, never on its neighbours: the arithmetic of a token does not change with the batch around it.
+#pragma once
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/page_pool.h"
+#include "core/transformer.h"
+
+namespace gigpo {
+
+struct SampleRequest {
+  uint64_t id = 0;
+  std::vector<int32_t> prompt;
+  int64_t max_tokens = 0;
+  float temperature = 1;
+  std::vector<int32_t> stop_tokens;
+  Key key;
+};
+
+struct Completion {
+  uint64_t id;
+  std::vector<int32_t> tokens;
+  std::vector<float> log_probs;
+  bool stopped;  // by a stop token, rather than by length
+};
+
+struct GeneratorOptions {
+  int64_t cache_bytes;             // of keys and values, all layers
+  int64_t step_tokens = 1024;      // new tokens in one step, at most
+  int64_t longest_sequence = 0;    // 0: as long as the model's positions
+};
+
+class Generator {
+ public:
+  Generator(Device& device, const Transformer& transformer, const GeneratorOptions& options);
+  ~Generator();
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
+
+  // Throws Error BAD_ARGUMENT where a request can never run.
+  void submit(SampleRequest request);
+  void cancel(uint64_t id);
+  bool idle() const { return waiting_.empty() && running_.empty(); }
+  // Runs one step and appends the sequences that ended to `done`.
+  void step(const float* weights, std::vector<Completion>& done);
+  void weights_changed() { pages_->forget_shared(); }
+
+ private:
+  struct Sequence {
+    SampleRequest request;
+    std::vector<int32_t> tokens;  // prompt and what was sampled
+    std::vector<float> log_probs;
+    std::vector<int32_t> pages;
+    int64_t computed = 0;   // tokens whose keys and values are in the cache
+    int64_t scheduled = 0;  // tokens computed in this step
+
+    int64_t sampled() const { return int64_t(tokens.size() - request.prompt.size()); }
+  };
+  using SequencePointer = std::unique_ptr<Sequence>;
+
+  void schedule();
+  void reuse_shared_pages(Sequence& sequence);
+  bool take_pages(Sequence& sequence, int64_t tokens);
+  void share_full_pages(Sequence& sequence, int64_t before);
+  void release_pages(Sequence& sequence);
+  bool finished(const Sequence& sequence) const;
+
+  Device& device_;
+  const Transformer& transformer_;
+  GeneratorOptions options_;
+  std::vector<PagedCache> cache_;
+  std::unique_ptr<PagePool> pages_;
+  std::deque<SequencePointer> waiting_;
+  std::vector<SequencePointer> running_;  // in order of arrival
+  Arena arena_;
+};
+
+}  // namespace gigpo

@@ -1,0 +1,178 @@
+#include "core/kernels/anchor_groups.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+
+namespace gigpo {
+
+namespace {
+
+// Odd words with no pattern: fractional parts of the square roots of the first primes.
+constexpr uint64_t secret[8] = {0x6A09E667F3BCC909, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
+                                0x510E527FADE682D1, 0x9B05688C2B3E6C1F, 0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179};
+
+// The whole product of two words, folded: every input bit reaches every output bit.
+inline uint64_t mix(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return uint64_t(product) ^ uint64_t(product >> 64);
+}
+
+inline uint64_t word(const uint8_t* bytes, int index) {
+  uint64_t value;
+  std::memcpy(&value, bytes + 8 * index, 8);
+  return value;
+}
+
+constexpr int64_t stripe = 64;
+
+}  // namespace
+
+// Four chains of wide multiplications side by side, so that their latencies overlap; the last stripe overlaps the one
+// before it, and a short state is padded with zeros (its length is part of the seed).
+Hash128 hash128(const uint8_t* bytes, int64_t length, uint64_t seed) {
+  const uint64_t start = mix(seed ^ secret[0], uint64_t(length) ^ secret[1]);
+  uint64_t chain[4] = {start, start ^ secret[5], start ^ secret[6], start ^ secret[7]};
+  const auto absorb = [&chain](const uint8_t* data) {
+    for (int i = 0; i < 4; i++) chain[i] = mix(word(data, 2 * i) ^ secret[i], word(data, 2 * i + 1) ^ chain[i]);
+  };
+  uint8_t padded[stripe] = {};
+  if (length < stripe) {
+    if (length > 0) std::memcpy(padded, bytes, size_t(length));
+    absorb(padded);
+  } else {
+    for (int64_t at = 0; at + stripe < length; at += stripe) absorb(bytes + at);
+    absorb(bytes + length - stripe);
+  }
+  const uint64_t a = mix(chain[0] ^ secret[4], chain[1] ^ secret[5]), b = mix(chain[2] ^ secret[6], chain[3] ^ secret[7]);
+  return {mix(a ^ secret[2], b ^ secret[3]), mix(chain[0] + chain[2] + secret[6], chain[1] + chain[3] + start)};
+}
+
+namespace {
+
+struct States {
+  const int32_t* tasks;
+  const uint8_t* bytes;
+  const int64_t* offsets;
+
+  int64_t length(int32_t i) const { return offsets[i + 1] - offsets[i]; }
+  bool same(int32_t a, int32_t b) const {
+    const int64_t size = length(a);
+    return tasks[a] == tasks[b] && size == length(b) &&
+           (size == 0 || std::memcmp(bytes + offsets[a], bytes + offsets[b], size_t(size)) == 0);
+  }
+};
+
+// Open addressing with linear probes, at most half full. A slot names the first state of its group.
+class Table {
+ public:
+  explicit Table(int64_t states) : slots_(std::bit_ceil(uint64_t(states) * 2 + 1)), mask_(slots_.size() - 1) {}
+
+  // `leaders[i]` becomes the first state that is equal to state i. A batch's slots are fetched before any is looked at.
+  void insert(const States& states, int count, const int32_t* indices, const Hash128* hashes, int32_t* leaders) {
+    for (int i = 0; i < count; i++) __builtin_prefetch(&slots_[hashes[i].low & mask_]);
+    for (int i = 0; i < count; i++) leaders[indices[i]] = find_or_insert(states, indices[i], hashes[i]);
+  }
+
+ private:
+  struct Slot {
+    uint32_t tag : 31 = 0;
+    uint32_t occupied : 1 = 0;
+    int32_t state = 0;
+  };
+
+  static uint32_t tag(Hash128 hash) { return uint32_t(hash.high) >> 1; }
+
+  int32_t find_or_insert(const States& states, int32_t state, Hash128 hash) {
+    for (uint64_t at = hash.low & mask_;; at = (at + 1) & mask_) {
+      Slot& slot = slots_[at];
+      if (!slot.occupied) {
+        slot.tag = tag(hash), slot.occupied = 1, slot.state = state;
+        return state;
+      }
+      if (slot.tag == tag(hash) && states.same(slot.state, state)) return slot.state;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  uint64_t mask_;
+};
+
+// Few enough that their bytes, just hashed, are still near when they are compared; enough that reading them in order
+// pays.
+constexpr int batch = 128;
+
+void group_serially(int32_t count, const States& states, AnchorHash hash, int32_t* leaders) {
+  Table table(count);
+  int32_t indices[batch];
+  Hash128 hashes[batch];
+  for (int32_t start = 0; start < count; start += batch) {
+    const int size = std::min(batch, count - start);
+    for (int i = 0; i < size; i++) {
+      indices[i] = start + i;
+      hashes[i] = hash(states.bytes + states.offsets[start + i], states.length(start + i),
+                       uint64_t(uint32_t(states.tasks[start + i])));
+    }
+    table.insert(states, size, indices, hashes, leaders);
+  }
+}
+
+// Equal states have equal hashes, so each thread can take the states of its own share of the hashes and none will meet
+// another's. All memory is taken before the threads start: nothing in them can throw.
+void group_in_parallel(int32_t count, const States& states, AnchorHash hash, int32_t* leaders, int threads) {
+  std::vector<Hash128> hashes(static_cast<size_t>(count));
+  const auto share = [&](int32_t i) { return int((hashes[size_t(i)].high >> 32) * uint64_t(threads) >> 32); };
+  const auto run = [threads](const auto& work) {
+    std::vector<std::jthread> others;
+    for (int part = 1; part < threads; part++) others.emplace_back(work, part);
+    work(0);
+  };
+
+  run([&](int part) {
+    const auto first = int32_t(int64_t(count) * part / threads), last = int32_t(int64_t(count) * (part + 1) / threads);
+    for (int32_t i = first; i < last; i++)
+      hashes[size_t(i)] =
+          hash(states.bytes + states.offsets[i], states.length(i), uint64_t(uint32_t(states.tasks[i])));
+  });
+  std::vector<int64_t> sizes(static_cast<size_t>(threads), 0);
+  for (int32_t i = 0; i < count; i++) sizes[size_t(share(i))]++;
+  std::vector<Table> tables(sizes.begin(), sizes.end());
+  run([&](int part) {
+    int32_t indices[batch];
+    Hash128 own[batch];
+    int size = 0;
+    for (int32_t i = 0; i < count; i++) {
+      if (share(i) != part) continue;
+      indices[size] = i, own[size] = hashes[size_t(i)];
+      if (++size < batch) continue;
+      tables[size_t(part)].insert(states, size, indices, own, leaders);
+      size = 0;
+    }
+    tables[size_t(part)].insert(states, size, indices, own, leaders);
+  });
+}
+
+}  // namespace
+
+int32_t group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes, const int64_t* offsets,
+                      int32_t* groups, int threads, AnchorHash hash) {
+  if (count <= 0) return 0;
+  for (int32_t i = 0; i < count; i++)
+    if (offsets[i + 1] < offsets[i]) throw Error("BAD_ARGUMENT", "the offsets of the states must not decrease");
+  const States states{tasks, bytes, offsets};
+  constexpr int64_t worth_a_thread = 1 << 22;  // bytes; starting a thread takes as long as hashing some hundred KB
+  threads = int(std::clamp<int64_t>((offsets[count] - offsets[0]) / worth_a_thread, 1, std::max(threads, 1)));
+  if (threads == 1) group_serially(count, states, hash, groups);
+  else group_in_parallel(count, states, hash, groups, threads);
+
+  // From leaders to dense ids, in place: a leader is the first of its group, so it has its id before any follower asks.
+  int32_t next = 0;
+  for (int32_t i = 0; i < count; i++) groups[i] = groups[i] == i ? next++ : groups[groups[i]];
+  return next;
+}
+
+}  // namespace gigpo

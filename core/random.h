@@ -1,0 +1,35 @@
+// Philox4x32-10 (Salmon et al., SC 2011): a counter-based generator. The same numbers as src/random.ts and the CUDA
+// device, so that a sampled token depends only on its key and position, never on scheduling.
+#pragma once
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define GIGPO_HOST_DEVICE __host__ __device__
+#else
+#define GIGPO_HOST_DEVICE
+#endif
+
+namespace gigpo {
+
+struct Key {
+  uint32_t low = 0, high = 0;
+};
+
+struct Philox {
+  uint32_t word[4];
+};
+
+GIGPO_HOST_DEVICE inline Philox philox(Key key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
+  for (int round = 0; round < 10; round++) {
+    const uint64_t p0 = uint64_t{0xD2511F53u} * c0, p1 = uint64_t{0xCD9E8D57u} * c2;
+    const uint32_t n0 = uint32_t(p1 >> 32) ^ c1 ^ key.low, n2 = uint32_t(p0 >> 32) ^ c3 ^ key.high;
+    c0 = n0, c1 = uint32_t(p1), c2 = n2, c3 = uint32_t(p0);
+    key.low += 0x9E3779B9u, key.high += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+// Uniform in (0, 1): never 0 or 1, so that its logarithm is finite and negative. 23 bits, each value exact in float.
+GIGPO_HOST_DEVICE inline float open_uniform(uint32_t word) { return (float(word >> 9) + 0.5f) * 0x1p-23f; }
+
+}  // namespace gigpo

@@ -1,0 +1,31 @@
+// A view of a matrix in a device's memory: pointer, type, shape. It owns nothing.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace gigpo {
+
+enum class Type : uint8_t { f32, bf16 };
+
+constexpr int64_t bytes_of(Type type) { return type == Type::f32 ? 4 : 2; }
+
+struct Tensor {
+  void* data = nullptr;
+  Type type = Type::f32;
+  int64_t rows = 0, columns = 0;
+  int64_t stride = 0;  // elements from one row to the next; at least `columns`
+
+  explicit operator bool() const { return data != nullptr; }
+
+  float* floats() const { return static_cast<float*>(data); }
+
+  Tensor row_range(int64_t first, int64_t count) const { return at(first * stride, count, columns); }
+  Tensor column_range(int64_t first, int64_t count) const { return at(first, rows, count); }
+
+ private:
+  Tensor at(int64_t elements, int64_t new_rows, int64_t new_columns) const {
+    return {static_cast<std::byte*>(data) + elements * bytes_of(type), type, new_rows, new_columns, stride};
+  }
+};
+
+}  // namespace gigpo

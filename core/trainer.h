@@ -1,0 +1,70 @@
+// Losses and updates over rows (prompt, reply): forward, the head's losses on the reply tokens, backward, AdamW. Gradients
+// accumulate over calls until `optimizer_step`. Rows are packed into micro-batches of bounded size; sums run over the whole
+// batch, so the size of a micro-batch changes memory and not the result.
+#pragma once
+#include <atomic>
+
+#include "core/kernels/token_log_probs.h"
+#include "core/transformer.h"
+
+namespace gigpo {
+
+// `reply` tokens at the end of `tokens` are what the loss sees. Arrays are [reply] or empty.
+struct TrainingRow {
+  std::vector<int32_t> tokens;
+  int64_t reply = 0;
+  float advantage = 0;
+  std::vector<float> old_log_probs, reference_log_probs;
+  std::vector<float> gradients;  // d loss / d log p, for HeadMode::linear
+};
+
+struct StepReport {
+  double gradient_norm;
+  bool skipped;
+};
+
+struct OptimizerOptions {
+  double learning_rate, beta1, beta2, epsilon, weight_decay, max_gradient_norm;
+};
+
+class Trainer {
+ public:
+  Trainer(Device& device, const Transformer& transformer, int64_t micro_batch_tokens);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  // Both throw Error ABORTED between micro-batches once `cancelled` is set.
+  PolicyHeadSums forward_backward(const float* weights, const std::vector<TrainingRow>& rows,
+                                  const PolicyHeadOptions& options, Aggregation aggregation,
+                                  const std::atomic<bool>& cancelled);
+  std::vector<std::vector<float>> log_probs(const float* weights, const std::vector<TrainingRow>& rows,
+                                            float temperature, const std::atomic<bool>& cancelled);
+  // Logits [tokens][vocabulary] after each token of one sequence.
+  std::vector<float> logits(const float* weights, const std::vector<int32_t>& tokens);
+  // Leaves the weights as they are when the gradient's norm is not finite. Clears the gradients.
+  StepReport optimizer_step(float* weights, const OptimizerOptions& options);
+  void clear_gradients();
+
+  // Flat buffers as the layout describes; allocated at first use. The moments are what a resumed run needs.
+  float* gradients() { return buffer(gradients_); }
+  float* first_moment() { return buffer(first_moment_); }
+  float* second_moment() { return buffer(second_moment_); }
+  int64_t steps = 0;  // optimizer steps so far, for AdamW's bias correction
+
+ private:
+  struct HeadRows;  // what the head needs of one micro-batch, and what it found
+  void run(const float* weights, const std::vector<TrainingRow>& rows, size_t first, size_t last,
+           const std::vector<float>& row_weights, const PolicyHeadOptions& options, HeadRows& head);
+  size_t micro_batch_end(const std::vector<TrainingRow>& rows, size_t first) const;
+  float* buffer(float*& data);
+
+  Device& device_;
+  const Transformer& transformer_;
+  int64_t micro_batch_tokens_;
+  Arena arena_;
+  Transformer::Activations kept_;
+  float *gradients_ = nullptr, *first_moment_ = nullptr, *second_moment_ = nullptr;
+};
+
+}  // namespace gigpo

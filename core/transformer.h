@@ -1,0 +1,75 @@
+// The decoder-only transformer of Qwen2, Qwen3 and Llama, written once over a Device:
+//   x = embed(token);  x += attention(norm(x));  x += swiglu(norm(x));  hidden = norm(x)
+// Forward and backward over packed rows for training, and over new tokens with a paged cache for generation.
+#pragma once
+#include <vector>
+
+#include "core/arena.h"
+#include "core/model.h"
+
+namespace gigpo {
+
+// Tokens of several rows, one after the other, without padding.
+struct PackedTokens {
+  std::vector<int32_t> tokens, positions;
+  std::vector<int32_t> offsets{0};
+
+  void add(const int32_t* row, int64_t length);
+  int64_t size() const { return int64_t(tokens.size()); }
+  PackedRows rows() const;
+};
+
+// New tokens of running sequences; see PagedBatch.
+struct PagedTokens {
+  std::vector<int32_t> tokens, positions, sequences, page_tables;
+  int64_t table_stride = 0;
+};
+
+class Transformer {
+ public:
+  Transformer(Device& device, const ModelConfig& config);
+  ~Transformer();
+  Transformer(const Transformer&) = delete;
+  Transformer& operator=(const Transformer&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+  const ModelLayout& layout() const { return layout_; }
+
+  // What the forward pass leaves for the backward pass; lives in the arena that was passed.
+  struct Activations;
+
+  // Hidden states [T][H] after the final norm. `weights` is a flat buffer as `layout` describes.
+  Tensor forward(const float* weights, const PackedTokens& batch, Arena& arena, Activations& kept) const;
+  // Adds to `gradients` (same layout) what d_hidden [T][H] says. d_hidden is used up.
+  void backward(const float* weights, float* gradients, const PackedTokens& batch, Arena& arena,
+                const Activations& kept, Tensor d_hidden) const;
+  // Hidden states [T][H] of the new tokens; their keys and values are added to `cache`, one entry a layer.
+  Tensor forward_paged(const float* weights, const PagedTokens& batch, const std::vector<PagedCache>& cache,
+                       Arena& arena) const;
+
+  // A weight of the flat buffer as a matrix.
+  Tensor matrix(const float* weights, int64_t offset, int64_t rows, int64_t columns) const;
+
+  struct Activations {
+    struct Layer {
+      Tensor input, normed, qkv, heads, attended, middle, post_normed, gate_up, activated;
+      float *input_scales, *query_scales, *key_scales, *post_scales, *log_sums;
+    };
+    std::vector<Layer> layers;
+    Tensor last;
+    float* last_scales;
+    const int32_t *tokens, *positions;
+  };
+
+ private:
+  struct Weights;  // views of one layer's weights
+  Weights weights_of(const float* buffer, int64_t layer) const;
+  Rotary rotary(const int32_t* positions) const { return {positions, cosine_, sine_}; }
+
+  Device& device_;
+  ModelConfig config_;
+  ModelLayout layout_;
+  float *cosine_, *sine_;  // device, [max position][head_size / 2]
+};
+
+}  // namespace gigpo

@@ -1,0 +1,27 @@
+import { Cell, type Direction, isBox, isFree, isPlayer, isTarget, offset, type Room } from "./room.ts"
+
+/**
+ * The room after a move: the player walks to a free cell, or pushes a box ahead where the cell behind the box is free.
+ * Any other move changes nothing and gives the very same room.
+ */
+export function move(room: Room, direction: Direction): Room {
+  const step = offset(direction, room.width)
+  const from = room.cells.findIndex(isPlayer)
+  const to = from + step
+  const pushes = isBox(room.cells[to]!)
+  if (!isFree(room.cells[pushes ? to + step : to]!)) return room
+
+  const cells = Uint8Array.from(room.cells)
+  cells[from] = isTarget(cells[from]!) ? Cell.target : Cell.floor
+  cells[to] = isTarget(cells[to]!) ? Cell.playerOnTarget : Cell.player
+  if (pushes) cells[to + step] = isTarget(cells[to + step]!) ? Cell.boxOnTarget : Cell.box
+  return { ...room, cells }
+}
+
+export function boxesOnTarget(room: Room): number {
+  return room.cells.reduce((sum, cell) => sum + (cell === Cell.boxOnTarget ? 1 : 0), 0)
+}
+
+export function isSolved(room: Room): boolean {
+  return !room.cells.includes(Cell.box)
+}

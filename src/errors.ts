@@ -1,0 +1,44 @@
+/** What went wrong, as a stable name to switch on. */
+export type GigpoErrorCode =
+  | "BAD_ARGUMENT" // an argument has the wrong type, shape or range
+  | "BAD_CONFIG" // a configuration file or option is wrong
+  | "BAD_MODEL" // model files are missing, corrupt or of an unknown architecture
+  | "BAD_TOKENIZER" // tokenizer files are missing, corrupt, or do not fit the model
+  | "BAD_ENVIRONMENT" // an environment broke its contract
+  | "ENVIRONMENT_FAILED" // an environment threw
+  | "ENVIRONMENT_TIMEOUT" // an environment did not answer in time
+  | "TEMPLATE_TIMEOUT" // a chat template did not finish in time
+  | "NON_FINITE" // a number that must be finite is not
+  | "OUT_OF_MEMORY" // the device has too little memory for what was asked
+  | "DEVICE_UNAVAILABLE" // the device that was asked for is not there
+  | "DEVICE_LOST" // the device failed and cannot be used any more
+  | "DISPOSED" // the object was used after dispose()
+  | "ABORTED" // stopped before it was done
+  | "RUN_EXISTS" // the run folder is already there
+  | "RUN_LOCKED" // another process works in the run folder
+  | "RUN_CORRUPT" // the run folder cannot be resumed
+  | "IO" // a file could not be read or written
+  | "NATIVE_MISSING" // no build of the native addon fits this machine
+  | "INTERNAL" // a fault of this package
+
+const brand = Symbol.for("gigpo.error")
+
+/**
+ * The one error class of this package. `message` says what is wrong and how to mend it, `code` is stable across
+ * versions, `cause` keeps the original error.
+ */
+export class GigpoError extends Error {
+  override readonly name = "GigpoError"
+  readonly code: GigpoErrorCode
+
+  constructor(code: GigpoErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.code = code
+    Object.defineProperty(this, brand, { value: true })
+  }
+
+  /** Like `instanceof`, but also true across two installed copies of this package. */
+  static is(value: unknown): value is GigpoError {
+    return typeof value === "object" && value !== null && brand in value
+  }
+}

@@ -1,0 +1,200 @@
+import { createRequire } from "node:module"
+import { fileURLToPath } from "node:url"
+import { GigpoError } from "./errors.ts"
+
+// The one file where TypeScript and the addon meet: every native class and function, typed, and how they are loaded.
+// Nothing here checks its arguments; the callers in policy/ and kernels.ts do, with sentences.
+
+/** A native call under way. `cancel` makes the promise reject with code ABORTED as soon as the native code looks up. */
+export interface Started<T> {
+  readonly promise: Promise<T>
+  cancel(): void
+}
+
+export interface NativeModel {
+  readonly vocabularySize: number
+  readonly hiddenSize: number
+  readonly intermediateSize: number
+  readonly layers: number
+  readonly heads: number
+  readonly keyValueHeads: number
+  readonly headSize: number
+  readonly maxPositions: number
+  readonly rmsNormEpsilon: number
+  readonly ropeTheta: number
+  readonly ropeScaling?: {
+    readonly factor: number
+    readonly lowFrequencyFactor: number
+    readonly highFrequencyFactor: number
+    readonly originalMaxPositions: number
+  }
+  readonly tieEmbeddings: boolean
+  readonly queryKeyValueBias: boolean
+  readonly queryKeyNorm: boolean
+}
+
+export interface NativeEngineOptions {
+  /** Threads of the CPU device; 0 takes every core. */
+  readonly threads: number
+  readonly microBatchTokens: number
+  readonly cacheBytes: number
+}
+
+/** Rows one after the other; `replyLengths` tokens at the end of each row are what the loss sees. */
+export interface NativeRows {
+  readonly tokens: Int32Array
+  readonly lengths: Int32Array
+  readonly replyLengths: Int32Array
+  /** One a row. */
+  readonly advantages?: Float32Array
+  /** One a reply token, as are the next two. */
+  readonly logProbs?: Float32Array
+  readonly referenceLogProbs?: Float32Array
+  readonly gradients?: Float32Array
+}
+
+export interface NativePolicyLoss {
+  readonly mode: "policy" | "clone" | "linear"
+  readonly temperature: number
+  readonly clipLow: number
+  readonly clipHigh: number
+  readonly clipDual: number
+  readonly klWeight: number
+  readonly klEstimator: "k1" | "k2" | "k3"
+  readonly entropyWeight: number
+  readonly aggregation: string
+}
+
+export interface NativeLossReport {
+  readonly loss: number
+  readonly tokens: number
+  readonly entropy: number
+  readonly clipFraction: number
+  readonly kl: number
+  readonly policyKl: number
+  readonly ratio: number
+}
+
+export interface NativeEngine {
+  /** Every weight in the order of the flat buffer. */
+  readonly parameters: readonly { readonly name: string; readonly shape: readonly number[] }[]
+  /** Fills the weights from a random key: N(0, deviation²), norms 1, biases 0. */
+  initialize(key: readonly [number, number], deviation: number): Started<void>
+  /** Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. */
+  write(
+    buffer: NativeBuffer,
+    index: number,
+    offset: number,
+    bytes: Uint8Array,
+    type: "F32" | "F16" | "BF16",
+  ): Started<void>
+  read(buffer: NativeBuffer, index: number, offset: number, count: number): Started<Float32Array>
+  /** Keeps a frozen copy of the weights as the reference policy. */
+  freezeReference(): Started<void>
+  sample(
+    prompt: Int32Array,
+    maxTokens: number,
+    temperature: number,
+    stopTokens: Int32Array,
+    key: readonly [number, number],
+  ): Started<{ tokens: Int32Array; logProbs: Float32Array; stopped: boolean }>
+  /** [tokens × vocabulary] */
+  logits(tokens: Int32Array): Started<Float32Array>
+  /** Reply tokens of all rows, one after the other. */
+  logProbs(rows: NativeRows, reference: boolean, temperature: number): Started<Float32Array>
+  forwardBackward(rows: NativeRows, loss: NativePolicyLoss): Started<NativeLossReport>
+  optimizerStep(step: {
+    learningRate: number
+    beta1: number
+    beta2: number
+    epsilon: number
+    weightDecay: number
+    maxGradientNorm: number
+  }): Started<{ gradientNorm: number; skipped: boolean }>
+  clearGradients(): Started<void>
+  /** Optimizer steps taken so far. */
+  steps: number
+  /** What is queued fails with DISPOSED; what runs is finished first. */
+  dispose(): Promise<void>
+}
+
+export type NativeBuffer = "weights" | "gradients" | "firstMoment" | "secondMoment"
+
+export interface NativeDeviceReport {
+  readonly unavailable?: {
+    readonly code: "not_built" | "no_driver" | "old_driver" | "no_device"
+    readonly message: string
+  }
+  readonly devices: readonly {
+    readonly name: string
+    readonly computeCapability: string
+    readonly memoryBytes: number
+  }[]
+  readonly cpu: { readonly instructionSet: string; readonly threads: number }
+}
+
+export interface NativeSurrogateReport {
+  readonly loss: number
+  readonly policyLoss: number
+  readonly kl: number
+  readonly clipFraction: number
+  readonly dualClipFraction: number
+  readonly policyKl: number
+  readonly ratio: number
+  readonly gradient: Float32Array
+}
+
+export interface Native {
+  readonly Engine: new (model: NativeModel, options: NativeEngineOptions) => NativeEngine
+  /** Hands over the class that native code throws. */
+  setErrorClass(errorClass: typeof GigpoError): void
+  deviceReport(): NativeDeviceReport
+  tokenLogProbs(
+    logits: Float32Array,
+    vocabulary: number,
+    tokens: Int32Array,
+    temperature: number,
+  ): { logProbs: Float32Array; entropies: Float32Array }
+  clippedSurrogate(
+    input: {
+      logProbs: Float32Array
+      oldLogProbs: Float32Array
+      advantages: Float32Array
+      mask: Float32Array
+      rows: Int32Array
+      referenceLogProbs?: Float32Array
+    },
+    options: {
+      clipLow: number
+      clipHigh: number
+      clipDual: number
+      klWeight: number
+      klEstimator: string
+      aggregation: string
+      ratio: string
+    },
+  ): NativeSurrogateReport
+  /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
+  groupAnchors(tasks: Int32Array, bytes: Uint8Array, offsets: Float64Array): { groups: Int32Array; count: number }
+}
+
+let loaded: Native | undefined
+
+/** The addon: a prebuilt binary of this package, or what was built from source beside it. Loaded at first use. */
+export function native(): Native {
+  if (loaded) return loaded
+  const root = fileURLToPath(new URL("..", import.meta.url))
+  const require = createRequire(import.meta.url)
+  try {
+    loaded = (require("node-gyp-build") as (packageRoot: string) => Native)(root)
+  } catch (cause) {
+    throw new GigpoError(
+      "NATIVE_MISSING",
+      `No native build of gigpo loads on ${process.platform}-${process.arch} (Node ${process.version}). Build it from ` +
+        `source with a C++20 compiler and CMake: npx cmake-js@8 compile -d "${root}"`,
+      { cause },
+    )
+  }
+  loaded.setErrorClass(GigpoError)
+  return loaded
+}

@@ -1,0 +1,37 @@
+import { GigpoError } from "../errors.ts"
+
+const reasons = new Map([
+  ["ENOSPC", "the disk is full; free some space and try again"],
+  ["EDQUOT", "the disk quota is used up; free some space and try again"],
+  ["EACCES", "permission denied; check who owns the file and its folder"],
+  ["EPERM", "permission denied; check who owns the file and its folder"],
+  ["EROFS", "the file system is read-only; choose another folder"],
+  ["EEXIST", "it is already there; choose another name or remove it first"],
+  ["ENOTEMPTY", "it is already there; choose another name or remove it first"],
+  ["ENOENT", "it does not exist; check the path"],
+  ["ENOTDIR", "a part of the path is a file, not a folder; check the path"],
+  ["EISDIR", "it is a folder, not a file; check the path"],
+  ["EMFILE", "too many files are open; raise the limit (ulimit -n)"],
+  ["EIO", "the disk reported a fault; check its health"],
+])
+
+/** An error of the operating system, as Node throws it. */
+export function isSystemError(value: unknown): value is NodeJS.ErrnoException & { code: string } {
+  return value instanceof Error && "syscall" in value && "code" in value && typeof value.code === "string"
+}
+
+/** `IO`, with the system's reason in words: `Could not write /models/x: the disk is full; …`. */
+export function ioError(doing: string, path: string, cause: unknown): GigpoError {
+  const code = isSystemError(cause) ? cause.code : undefined
+  const reason = (code && reasons.get(code)) ?? (cause instanceof Error ? cause.message : String(cause))
+  return new GigpoError("IO", `Could not ${doing} ${path}: ${reason}.`, { cause })
+}
+
+/** Waits for a file operation and turns its failure into `IO`. */
+export async function io<T>(doing: string, path: string, operation: Promise<T>): Promise<T> {
+  try {
+    return await operation
+  } catch (cause) {
+    throw ioError(doing, path, cause)
+  }
+}

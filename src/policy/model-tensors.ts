@@ -1,0 +1,76 @@
+import { GigpoError } from "../errors.ts"
+import type { ModelConfig } from "./model-config.ts"
+import type { TensorFiles } from "./safetensors.ts"
+import { quote } from "./strict-json.ts"
+
+/** Every weight of the model under its Hugging Face name, in the order of the computation. Matrices are [out, in]. */
+export function tensorShapes(config: ModelConfig): Map<string, readonly number[]> {
+  const { vocabularySize, hiddenSize, intermediateSize, headSize } = config
+  const queryColumns = config.heads * headSize
+  const keyValueColumns = config.keyValueHeads * headSize
+  const shapes = new Map<string, readonly number[]>([["model.embed_tokens.weight", [vocabularySize, hiddenSize]]])
+  for (let layer = 0; layer < config.layers; layer++) {
+    const set = (name: string, ...shape: number[]) => shapes.set(`model.layers.${layer}.${name}`, shape)
+    set("input_layernorm.weight", hiddenSize)
+    for (const [projection, columns] of [
+      ["q_proj", queryColumns],
+      ["k_proj", keyValueColumns],
+      ["v_proj", keyValueColumns],
+    ] as const) {
+      set(`self_attn.${projection}.weight`, columns, hiddenSize)
+      if (config.queryKeyValueBias) set(`self_attn.${projection}.bias`, columns)
+    }
+    if (config.queryKeyNorm) {
+      set("self_attn.q_norm.weight", headSize)
+      set("self_attn.k_norm.weight", headSize)
+    }
+    set("self_attn.o_proj.weight", hiddenSize, queryColumns)
+    set("post_attention_layernorm.weight", hiddenSize)
+    set("mlp.gate_proj.weight", intermediateSize, hiddenSize)
+    set("mlp.up_proj.weight", intermediateSize, hiddenSize)
+    set("mlp.down_proj.weight", hiddenSize, intermediateSize)
+  }
+  shapes.set("model.norm.weight", [hiddenSize])
+  if (!config.tieEmbeddings) shapes.set("lm_head.weight", [vocabularySize, hiddenSize])
+  return shapes
+}
+
+/** Number of weights; tied embeddings count once. */
+export function countParameters(config: ModelConfig): number {
+  return [...tensorShapes(config).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
+}
+
+/**
+ * Checks names, shapes and dtypes of a model's files against its configuration, from the headers alone. Two kinds of
+ * tensors may be there and are not read: rotary frequencies (they follow from the configuration) and a copy of the
+ * tied embedding.
+ *
+ * @throws GigpoError `BAD_MODEL` that names the tensors that are missing, unknown or misshapen.
+ */
+export function checkTensors(config: ModelConfig, files: Pick<TensorFiles, "names" | "info">): void {
+  const shapes = tensorShapes(config)
+  const names = new Set(files.names)
+  const ignored = (name: string): boolean =>
+    name.endsWith(".rotary_emb.inv_freq") || (config.tieEmbeddings && name === "lm_head.weight")
+
+  const missing = [...shapes.keys()].filter((name) => !names.has(name))
+  if (missing.length > 0) throw misfit(`The model's files lack ${list(missing)}`)
+  const unknown = [...names].filter((name) => !shapes.has(name) && !ignored(name))
+  if (unknown.length > 0)
+    throw misfit(`The model's files hold ${list(unknown)}, which config.json does not account for`)
+  for (const [name, wanted] of shapes) {
+    const { shape } = files.info(name)
+    if (shape.length === wanted.length && wanted.every((size, i) => size === shape[i])) continue
+    const found = shape.length > 8 ? `${shape.length} dimensions` : `[${shape.join(", ")}]`
+    throw misfit(`Tensor ${quote(name)} has shape ${found}, but config.json asks for [${wanted.join(", ")}]`)
+  }
+}
+
+function misfit(what: string): GigpoError {
+  return new GigpoError("BAD_MODEL", `${what}. Use the config.json and the files of one and the same model.`)
+}
+
+function list(names: readonly string[]): string {
+  const rest = names.length > 5 ? ` and ${names.length - 5} more` : ""
+  return `${names.length === 1 ? "tensor" : "tensors"} ${names.slice(0, 5).map(quote).join(", ")}${rest}`
+}

@@ -1,0 +1,58 @@
+import { type ConfigFields, configFields, describe } from "./config-fields.ts"
+
+/** Llama 3's rescaling of rotary frequencies. */
+export interface RopeScaling {
+  readonly factor: number
+  readonly lowFrequencyFactor: number
+  readonly highFrequencyFactor: number
+  readonly originalMaxPositions: number
+}
+
+/**
+ * Rotary positions, in either spelling: `rope_theta` and `rope_scaling` side by side (transformers 4), or both within
+ * `rope_parameters` (transformers 5). Where a file has both, transformers 5 lets `rope_scaling` win, and a base within
+ * the object win over the one beside it; so does this.
+ */
+export function parseRotary(
+  config: ConfigFields,
+  maxPositions: number,
+  file: string,
+): { ropeTheta: number; ropeScaling?: RopeScaling } {
+  const key = isFilled(config.json.rope_scaling) ? "rope_scaling" : "rope_parameters"
+  const rope = configFields(config.json[key] ?? {}, `${file}, ${key}`)
+  if (Object.values(rope.json).some((value) => typeof value === "object" && value !== null && !Array.isArray(value))) {
+    throw rope.fail("rotary positions that differ between layers are not supported")
+  }
+  for (const { json, fail } of [config, rope]) {
+    const share = json.partial_rotary_factor ?? 1
+    if (share !== 1) throw fail(`partial_rotary_factor is ${describe(share)}; only 1 is supported`)
+  }
+  const ropeTheta = rope.positive("rope_theta", config.positive("rope_theta", 10_000))
+
+  const type = rope.json.rope_type ?? rope.json.type ?? "default"
+  if (type === "default") return { ropeTheta }
+  if (type !== "llama3") {
+    throw rope.fail(`the rope type ${describe(type)} is not supported, only "default" and "llama3" are`)
+  }
+  const ropeScaling = {
+    factor: rope.positive("factor"),
+    lowFrequencyFactor: rope.positive("low_freq_factor"),
+    highFrequencyFactor: rope.positive("high_freq_factor"),
+    // A value beside the object wins over the one within, as in transformers 5.
+    originalMaxPositions: config.size(
+      "original_max_position_embeddings",
+      2 ** 30,
+      rope.size("original_max_position_embeddings", 2 ** 30, maxPositions),
+    ),
+  }
+  if (ropeScaling.highFrequencyFactor <= ropeScaling.lowFrequencyFactor) {
+    throw rope.fail("high_freq_factor must be above low_freq_factor")
+  }
+  return { ropeTheta, ropeScaling }
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === "object" && value !== null
+    ? Object.keys(value).length > 0
+    : value !== undefined && value !== null
+}

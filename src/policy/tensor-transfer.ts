@@ -1,0 +1,59 @@
+import { GigpoError } from "../errors.ts"
+import type { NativeBuffer, NativeEngine } from "../native.ts"
+import type { WeightDtype } from "./safetensors.ts"
+import type { TensorSource } from "./safetensors-writer.ts"
+import { settle } from "./started.ts"
+
+// Weights cross in pieces, so that a model is never in memory twice.
+
+export type StoredBuffer = Exclude<NativeBuffer, "gradients">
+
+const chunkElements = 4 * 2 ** 20
+
+/** Copies one tensor's bytes into the engine. */
+export async function writeTensor(
+  engine: NativeEngine,
+  buffer: StoredBuffer,
+  index: number,
+  dtype: WeightDtype,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const width = dtype === "F32" ? 4 : 2
+  let offset = 0
+  for await (const bytes of chunks) {
+    await settle(() => engine.write(buffer, index, offset, bytes, dtype))
+    offset += bytes.length / width
+  }
+}
+
+/** All tensors of a buffer, to be written to a file. Names of moments are prefixed, as in `firstMoment.model.norm.weight`. */
+export function tensorSources(engine: NativeEngine, buffer: StoredBuffer): TensorSource[] {
+  return engine.parameters.map(({ name, shape }, index) => ({
+    name: buffer === "weights" ? name : `${buffer}.${name}`,
+    dtype: "F32",
+    shape,
+    chunks: chunksOf(engine, buffer, index, sizeOf(shape)),
+  }))
+}
+
+export async function readTensor(engine: NativeEngine, buffer: NativeBuffer, name: string): Promise<Float32Array> {
+  const index = engine.parameters.findIndex((parameter) => parameter.name === name)
+  if (index < 0) throw new GigpoError("BAD_ARGUMENT", `The model has no weight named ${name}.`)
+  return await settle(() => engine.read(buffer, index, 0, sizeOf(engine.parameters[index]!.shape)))
+}
+
+async function* chunksOf(
+  engine: NativeEngine,
+  buffer: StoredBuffer,
+  index: number,
+  size: number,
+): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < size; at += chunkElements) {
+    const values = await settle(() => engine.read(buffer, index, at, Math.min(chunkElements, size - at)))
+    yield new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
+  }
+}
+
+function sizeOf(shape: readonly number[]): number {
+  return shape.reduce((a, b) => a * b, 1)
+}

@@ -1,0 +1,42 @@
+import { isObject, type JsonObject } from "./files.ts"
+
+const roles = ["bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"]
+
+/** Special tokens by role (`eos_token`, `bos_token`, …), as tokenizer_config.json names them and templates expect them. */
+export function specialTokens(config: JsonObject): Record<string, string> {
+  const tokens: Record<string, string> = {}
+  for (const role of roles) {
+    const value = config[role]
+    const content = isObject(value) ? value.content : value
+    if (typeof content === "string") tokens[role] = content
+  }
+  return tokens
+}
+
+/** Tokens that close a message in the chat formats of Qwen (ChatML) and Llama 3. */
+const turnEnds = ["<|im_end|>", "<|eot_id|>"]
+
+/**
+ * Every id that may end an assistant's turn: the tokenizer's eos token, the model's eos ids (generation_config.json,
+ * else config.json), and the token with which the chat template closes messages: base models often name only their end
+ * of text.
+ */
+export function endOfTurnIds(
+  idOf: (token: string) => number | undefined,
+  eosToken: string | undefined,
+  modelEos: unknown,
+  chatTemplate: string | undefined,
+): number[] {
+  const tokens = turnEnds.filter((token) => chatTemplate?.includes(token))
+  if (eosToken !== undefined) tokens.unshift(eosToken)
+  const ids = [...tokens.map(idOf), ...(Array.isArray(modelEos) ? modelEos : [modelEos])]
+  return [...new Set(ids.filter((id) => Number.isInteger(id)))]
+}
+
+/** The default among the templates of tokenizer_config.json: one text, or a list of named ones. */
+export function defaultTemplate(value: unknown): string | undefined {
+  if (typeof value === "string") return value
+  if (!Array.isArray(value)) return undefined
+  const named = value.filter(isObject).find(({ name }) => name === "default")
+  return typeof named?.template === "string" ? named.template : undefined
+}

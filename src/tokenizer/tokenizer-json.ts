@@ -1,0 +1,54 @@
+import { badTokenizer, isObject, type JsonObject } from "./files.ts"
+
+/** What is relied on in tokenizer.json; the library reads the rest. */
+export interface TokenizerJson extends JsonObject {
+  readonly model: {
+    readonly type: "BPE"
+    readonly vocab: Readonly<Record<string, number>>
+    readonly merges: readonly unknown[]
+    readonly unk_token?: string | null
+  }
+  readonly added_tokens: readonly AddedTokenJson[]
+}
+
+interface AddedTokenJson {
+  readonly id: number
+  readonly content: string
+  readonly special?: boolean
+}
+
+/** Ids are indices of arrays: a corrupt one must not make a huge array. */
+const idLimit = 2 ** 24
+
+/** Refuses what the library would misread. */
+export function checkTokenizerJson(json: JsonObject, path: string): asserts json is TokenizerJson {
+  const { model, added_tokens: added } = json
+  if (!isObject(model) || model.type !== "BPE")
+    throw badTokenizer(path, "does not hold a BPE model, the one kind read here")
+  if (!isObject(model.vocab) || !Array.isArray(model.merges))
+    throw badTokenizer(path, "lacks model.vocab or model.merges")
+  for (const [token, id] of Object.entries(model.vocab))
+    if (!isId(id)) throw badTokenizer(path, `gives the token ${show(token)} the id ${show(id)}`)
+  if (typeof model.unk_token === "string" && !Object.hasOwn(model.vocab, model.unk_token))
+    throw badTokenizer(path, `names the unknown token ${show(model.unk_token)} but has no id for it`)
+  if (!Array.isArray(added)) throw badTokenizer(path, "lacks added_tokens")
+  for (const token of added)
+    if (!isObject(token) || !isId(token.id) || typeof token.content !== "string" || token.content === "")
+      throw badTokenizer(path, `has a malformed added token: ${show(token)}`)
+}
+
+function isId(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < idLimit
+}
+
+function show(value: unknown): string {
+  return String(JSON.stringify(value)).slice(0, 100)
+}
+
+/** Highest id plus one. */
+export function countIds(json: TokenizerJson): number {
+  let highest = -1
+  for (const id of Object.values(json.model.vocab)) highest = Math.max(highest, id)
+  for (const { id } of json.added_tokens) highest = Math.max(highest, id)
+  return highest + 1
+}

@@ -1,0 +1,86 @@
+import { mkdir, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { GigpoError } from "../errors.ts"
+import { preTokenizer } from "./byte-level.ts"
+import type { ByteLevelBpe } from "./train.ts"
+
+/** ChatML: `<|im_start|>role\ncontent<|im_end|>\n` for every message. */
+export const chatMlTemplate: string = [
+  "{% for message in messages %}",
+  "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}",
+  "{% endfor %}",
+  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
+].join("")
+
+export interface WriteTokenizerOptions {
+  /** Default {@link chatMlTemplate}. */
+  readonly chatTemplate?: string
+  /** Default `<|im_end|>`. */
+  readonly eosToken?: string
+  /** Default `<|endoftext|>`. */
+  readonly padToken?: string
+}
+
+/**
+ * Writes tokenizer.json and tokenizer_config.json in Hugging Face layout, to be read by `Tokenizer.open`, Python's
+ * tokenizers and transformers. The directory is made where it is missing.
+ */
+export async function writeTokenizer(
+  directory: string,
+  bpe: ByteLevelBpe,
+  options: WriteTokenizerOptions = {},
+): Promise<void> {
+  const { chatTemplate = chatMlTemplate, eosToken = "<|im_end|>", padToken = "<|endoftext|>" } = options
+  for (const token of [eosToken, padToken])
+    if (!bpe.specialTokens.includes(token))
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `${token} is not among the tokenizer's special tokens: train it with this one`,
+      )
+  const addedTokens = bpe.specialTokens.map((content, index) => ({
+    id: bpe.tokens.length + index,
+    content,
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
+    special: true,
+  }))
+  const tokenizer = {
+    version: "1.0",
+    truncation: null,
+    padding: null,
+    added_tokens: addedTokens,
+    normalizer: null,
+    pre_tokenizer: preTokenizer,
+    post_processor: null,
+    decoder: { type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: false },
+    model: {
+      type: "BPE",
+      dropout: null,
+      unk_token: null,
+      continuing_subword_prefix: null,
+      end_of_word_suffix: null,
+      fuse_unk: false,
+      byte_fallback: false,
+      ignore_merges: false,
+      vocab: Object.fromEntries(bpe.tokens.map((token, id) => [token, id])),
+      merges: bpe.merges.map((pair) => pair.join(" ")),
+    },
+  }
+  const config = {
+    tokenizer_class: "PreTrainedTokenizerFast",
+    added_tokens_decoder: Object.fromEntries(addedTokens.map(({ id, ...token }) => [id, token])),
+    eos_token: eosToken,
+    pad_token: padToken,
+    clean_up_tokenization_spaces: false,
+    chat_template: chatTemplate,
+  }
+  try {
+    await mkdir(directory, { recursive: true })
+    await writeFile(join(directory, "tokenizer.json"), `${JSON.stringify(tokenizer, null, 2)}\n`)
+    await writeFile(join(directory, "tokenizer_config.json"), `${JSON.stringify(config, null, 2)}\n`)
+  } catch (cause) {
+    throw new GigpoError("IO", `${directory} cannot be written: ${(cause as Error).message}`, { cause })
+  }
+}

@@ -1,0 +1,245 @@
+// The CPU matrix multiply against its definition (bit for bit) and against double precision, on every instruction set
+// of this machine; and the thread pool.
+#include "core/cpu/matmul.h"
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "core/cpu/isa.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "test/core/check.h"
+
+using namespace gigpo;
+using namespace gigpo::cpu;
+
+// A stored matrix whose rows lie `ld` apart. What lies between them is NaN: reading it would show.
+struct Matrix {
+  Matrix(int64_t rows, int64_t columns, int64_t ld, uint32_t stream) : ld(ld), data(size_t(rows == 0 ? 0 : (rows - 1) * ld + columns), NAN) {
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < columns; j++)
+        data[i * ld + j] = 2 * open_uniform(philox({7, 0}, uint32_t(i), uint32_t(j), stream, 0).word[0]) - 1;
+  }
+  int64_t ld;
+  std::vector<float> data;
+};
+
+// One product in all its storage orders.
+struct Problem {
+  Problem(int64_t m, int64_t n, int64_t k, int64_t gap)
+      : m(m), n(n), k(k), a(m, k, k + gap, 0), a_transposed(k, m, m + gap, 0), b(k, n, n + gap, 1), b_transposed(n, k, k + gap, 1),
+        c(m, n, n + gap, 2), bias(1, n, n, 3) {
+    for (int64_t i = 0; i < m; i++)
+      for (int64_t p = 0; p < k; p++) a_transposed.data[p * a_transposed.ld + i] = a.data[i * a.ld + p];
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t p = 0; p < k; p++) b_transposed.data[j * b_transposed.ld + p] = b.data[p * b.ld + j];
+  }
+  MatmulArguments arguments(bool ta, bool tb, bool accumulate, bool with_bias, float* out) const {
+    const Matrix &left = ta ? a_transposed : a, &right = tb ? b_transposed : b;
+    return {m, n, k, left.data.data(), left.ld, ta, right.data.data(), right.ld, tb, out, c.ld, accumulate, with_bias ? bias.data.data() : nullptr};
+  }
+  int64_t m, n, k;
+  Matrix a, a_transposed, b, b_transposed, c, bias;
+};
+
+// x·y + z as the instruction set computes it. This file is compiled for the plain CPU; a volatile keeps the two
+// operations apart where plain means that.
+static float multiply_add(float x, float y, float z) {
+#if defined(__aarch64__)
+  return std::fma(x, y, z);
+#else
+  if (isa() != Isa::portable) return std::fma(x, y, z);
+  volatile float product = x * y;
+  return product + z;
+#endif
+}
+
+// The definition in matmul.h.
+static std::vector<float> defined(const Problem& x, bool accumulate, bool with_bias) {
+  std::vector<float> c = x.c.data;
+  for (int64_t i = 0; i < x.m; i++)
+    for (int64_t j = 0; j < x.n; j++) {
+      float result = 0;
+      for (int64_t block = 0; block == 0 || block < x.k; block += 256) {
+        float sum = 0;
+        for (int64_t p = block; p < std::min(block + 256, x.k); p++)
+          sum = multiply_add(x.a.data[i * x.a.ld + p], x.b.data[p * x.b.ld + j], sum);
+        result = block > 0 ? result + sum : accumulate ? x.c.data[i * x.c.ld + j] + sum : sum;
+        if (block == 0 && with_bias) result += x.bias.data[j];
+      }
+      c[i * x.c.ld + j] = result;
+    }
+  return c;
+}
+
+static void check_precision(const Problem& x, const std::vector<float>& c) {
+  double worst = 0;  // error over the sum of the products' magnitudes, in units of float rounding
+  for (int64_t i = 0; i < x.m; i++)
+    for (int64_t j = 0; j < x.n; j++) {
+      double exact = 0, magnitude = 1e-30;
+      for (int64_t p = 0; p < x.k; p++) {
+        const double product = double(x.a.data[i * x.a.ld + p]) * x.b.data[p * x.b.ld + j];
+        exact += product, magnitude += std::abs(product);
+      }
+      worst = std::max(worst, std::abs(c[i * x.c.ld + j] - exact) / magnitude * 0x1p24);
+    }
+  CHECK(worst < 16, "%s m=%ld n=%ld k=%ld: error %g", isa_name(isa()), long(x.m), long(x.n), long(x.k), worst);
+}
+
+// Also that what lies between the rows of C is left alone: NaN there must keep its bits.
+static bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+}
+
+static void test_product(ThreadPool& pool, int64_t m, int64_t n, int64_t k, int64_t gap) {
+  const Problem x(m, n, k, gap);
+  PackedWeight weight;
+  // A weight is packed without a gap.
+  const Problem tight(1, n, k, 0);
+  weight.pack(pool, tight.b_transposed.data.data(), n, k);
+  for (const bool accumulate : {false, true})
+    for (const bool with_bias : {false, true}) {
+      const std::vector<float> expected = defined(x, accumulate, with_bias);
+      const auto check = [&](const char* which, const std::vector<float>& c, bool ta, bool tb) {
+        CHECK(same_bits(c, expected), "%s %s m=%ld n=%ld k=%ld gap=%ld ta=%d tb=%d accumulate=%d bias=%d", isa_name(isa()), which,
+              long(m), long(n), long(k), long(gap), ta, tb, accumulate, with_bias);
+      };
+      for (const bool ta : {false, true})
+        for (const bool tb : {false, true}) {
+          std::vector<float> c = x.c.data;
+          matmul(pool, x.arguments(ta, tb, accumulate, with_bias, c.data()));
+          check("matmul", c, ta, tb);
+          c = x.c.data;
+          matmul_single(x.arguments(ta, tb, accumulate, with_bias, c.data()));
+          check("matmul_single", c, ta, tb);
+        }
+      std::vector<float> c = x.c.data;
+      matmul_packed(pool, m, x.a.data.data(), x.a.ld, weight, c.data(), x.c.ld, with_bias ? x.bias.data.data() : nullptr, accumulate);
+      check("matmul_packed", c, false, true);
+      if (!accumulate && !with_bias) check_precision(x, c);
+    }
+}
+
+static void test_products(ThreadPool& pool) {
+  const int64_t edges[] = {1, 2, 3, 5, 7, 8, 13, 15, 16, 17, 29, 31, 32, 33, 65};
+  for (const int64_t m : edges)
+    for (const int64_t n : edges) test_product(pool, m, n, 1 + (m * 37 + n * 11) % 40, (m + n) % 4);
+  for (const int64_t k : {1, 2, 15, 16, 17, 31, 100, 255, 256, 257, 511, 513, 1023, 1024, 1025, 2100}) test_product(pool, 19, 37, k, k % 3);
+  for (const int64_t m : {1, 4, 14, 15, 28, 29, 64, 113, 250, 700}) test_product(pool, m, 130, 70, 5);
+  for (const int64_t n : {1, 63, 64, 127, 500, 2049}) test_product(pool, 30, n, 40, 0);
+  test_product(pool, 40, 1100, 1030, 2);  // more of B than is packed at a time
+  test_product(pool, 3, 5, 0, 1);         // an empty sum is zero, or C, and the bias
+}
+
+// A row's result is the same alone and among others, with any number of threads.
+static void test_batch_invariance() {
+  const Problem x(301, 203, 700, 0);
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    results.push_back(x.c.data);
+    matmul(pool, x.arguments(false, true, false, true, results.back().data()));
+    CHECK(same_bits(results.back(), results.front()), "%s with %d threads", isa_name(isa()), threads);
+  }
+  ThreadPool pool(2);
+  PackedWeight weight;
+  weight.pack(pool, x.b_transposed.data.data(), x.n, x.k);
+  for (const int64_t batch : {1, 2, 5, 64, 300}) {
+    std::vector<float> c = x.c.data;
+    for (int64_t row = 0; row < x.m; row += batch)
+      matmul_packed(pool, std::min(batch, x.m - row), x.a.data.data() + row * x.a.ld, x.a.ld, weight, c.data() + row * x.c.ld, x.c.ld,
+                    x.bias.data.data(), false);
+    CHECK(same_bits(c, results.front()), "%s in batches of %ld", isa_name(isa()), long(batch));
+  }
+}
+
+static void test_same_bits_on_every_fma() {
+  if (!isa_supported(Isa::avx512)) return void(std::printf("skipped: the same bits on AVX2 and AVX-512, for want of AVX-512\n"));
+  const Problem x(45, 77, 600, 0);
+  std::vector<float> results[2] = {x.c.data, x.c.data};
+  for (int i = 0; i < 2; i++) {
+    set_isa(i == 0 ? Isa::avx2 : Isa::avx512);
+    matmul_single(x.arguments(false, true, false, false, results[i].data()));
+  }
+  CHECK(same_bits(results[0], results[1]));
+}
+
+static void test_packed_weight_is_reused() {
+  ThreadPool pool(2);
+  const Problem large(4, 100, 90, 0), small(4, 50, 60, 0);
+  PackedWeight weight;
+  CHECK(weight.bytes() == 0);
+  weight.pack(pool, large.b_transposed.data.data(), 100, 90);
+  const float* const storage = weight.data();
+  CHECK(reinterpret_cast<uintptr_t>(storage) % 64 == 0);
+  CHECK(weight.bytes() >= 100 * 90 * sizeof(float));
+  weight.pack(pool, small.b_transposed.data.data(), 50, 60);
+  CHECK(weight.data() == storage && weight.n() == 50 && weight.k() == 60);
+  std::vector<float> c = small.c.data;
+  matmul_packed(pool, 4, small.a.data.data(), small.a.ld, weight, c.data(), small.c.ld, nullptr, false);
+  CHECK(same_bits(c, defined(small, false, false)));
+}
+
+static void test_thread_pool() {
+  for (const int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    CHECK(pool.size() == threads);
+    bool once = true;
+    for (const int64_t count : {0, 1, 2, 3, 10, 1000})
+      for (int repeat = 0; repeat < 200; repeat++) {
+        std::vector<int> calls(size_t(count), 0);
+        pool.parallel_for(count, [&](int64_t i) { calls[size_t(i)]++; });
+        for (const int n : calls) once = once && n == 1;
+      }
+    CHECK(once, "each index exactly once, with %d threads", threads);
+
+    std::vector<int> sums(6, 0);
+    pool.parallel_for(6, [&](int64_t i) { pool.parallel_for(5, [&](int64_t j) { sums[size_t(i)] += int(j); }); });
+    CHECK(sums == std::vector<int>(6, 10), "a nested loop runs whole");
+
+    bool thrown = false;
+    try {
+      pool.parallel_for(100, [](int64_t i) {
+        if (i % 10 == 3) throw std::runtime_error("three");
+      });
+    } catch (const std::runtime_error& error) {
+      thrown = std::string_view(error.what()) == "three";
+    }
+    CHECK(thrown);
+    std::atomic<int> after = 0;
+    pool.parallel_for(50, [&](int64_t) { after++; });
+    CHECK(after == 50, "a loop after one that threw");
+
+    // Two threads share the pool: whoever comes second works alone.
+    std::atomic<int64_t> total = 0;
+    std::vector<std::thread> callers;
+    for (int c = 0; c < 2; c++)
+      callers.emplace_back([&] {
+        for (int repeat = 0; repeat < 500; repeat++) pool.parallel_for(7, [&](int64_t i) { total += i; });
+      });
+    for (std::thread& caller : callers) caller.join();
+    CHECK(total == 2 * 500 * 21);
+  }
+  CHECK_THROWS(ThreadPool(0), "BAD_ARGUMENT");
+}
+
+int main() {
+  test_thread_pool();
+  ThreadPool pool(3);
+  for (const Isa one : {Isa::portable, Isa::avx2, Isa::avx512}) {
+    if (!isa_supported(one)) {
+      std::printf("skipped: %s, which this machine lacks\n", isa_name(one));
+      CHECK_THROWS(set_isa(one), "BAD_ARGUMENT");
+      continue;
+    }
+    set_isa(one);
+    test_products(pool);
+    test_batch_invariance();
+    test_packed_weight_is_reused();
+  }
+  test_same_bits_on_every_fma();
+  return test::report();
+}

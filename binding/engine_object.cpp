@@ -77,6 +77,7 @@ static MakeResult nothing() {
 Napi::Function EngineObject::define(Napi::Env env) {
   return DefineClass(env, "Engine",
                      {InstanceAccessor<&EngineObject::parameters>("parameters"),
+                      InstanceAccessor<&EngineObject::statistics>("statistics"),
                       InstanceAccessor<&EngineObject::steps, &EngineObject::set_steps>("steps"),
                       InstanceMethod<&EngineObject::initialize>("initialize"),
                       InstanceMethod<&EngineObject::write>("write"), InstanceMethod<&EngineObject::read>("read"),
@@ -95,10 +96,11 @@ EngineObject::EngineObject(const Napi::CallbackInfo& info)
   const Napi::Env env = info.Env();
   const auto options = info[1].As<Napi::Object>();
   guarded(env, [&] {
-    thread_ = EngineThread::create(
-        env, std::make_unique<Engine>(model_config(info[0].As<Napi::Object>()),
-                                      EngineOptions{int(integer(options, "threads")), integer(options, "microBatchTokens"),
-                                                    integer(options, "cacheBytes")}));
+    auto engine = std::make_unique<Engine>(
+        model_config(info[0].As<Napi::Object>()),
+        EngineOptions{int(integer(options, "threads")), integer(options, "microBatchTokens"), integer(options, "cacheBytes")});
+    counts_ = engine->generator().counts();
+    thread_ = EngineThread::create(env, std::move(engine));
     return env.Undefined();
   });
   external_bytes_ = layout_.size * int64_t{sizeof(float)};
@@ -222,9 +224,10 @@ Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
   options.has_reference = !info[0].As<Napi::Object>().Get("referenceLogProbs").IsUndefined();
   options.loss = policy_loss_options(loss);
   const Aggregation aggregation = aggregation_of(text(loss, "aggregation"));
+  const bool skip = boolean(loss, "skipZeroAdvantage");
   return start(info, [=, rows = std::move(rows)](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     const PolicyHeadSums sums =
-        engine.trainer().forward_backward(engine.weights(), rows, options, aggregation, cancelled);
+        engine.trainer().forward_backward(engine.weights(), rows, options, aggregation, skip, cancelled);
     return [sums](Napi::Env env) {
       const double tokens = double(std::max<int64_t>(sums.tokens, 1));
       const Napi::Object report = Napi::Object::New(env);
@@ -263,6 +266,15 @@ Napi::Value EngineObject::clear_gradients(const Napi::CallbackInfo& info) {
     engine.trainer().clear_gradients();
     return nothing();
   });
+}
+
+Napi::Value EngineObject::statistics(const Napi::CallbackInfo& info) {
+  const Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("computedTokens", double(counts_->computed));
+  result.Set("reusedTokens", double(counts_->reused));
+  result.Set("sampledTokens", double(counts_->sampled));
+  result.Set("preemptions", double(counts_->preempted));
+  return result;
 }
 
 Napi::Value EngineObject::steps(const Napi::CallbackInfo& info) {

@@ -33,10 +33,12 @@ Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
   task->deferred = Napi::Promise::Deferred::New(env);
   const Napi::Object started = Napi::Object::New(env);
   started.Set("promise", task->deferred->Promise());
-  started.Set("cancel", Napi::Function::New(env, [flag = task->cancelled, any = cancellations_](const Napi::CallbackInfo&) {
-    *flag = true;
-    *any = true;
-  }));
+  // Weak: a function that is not collected yet must keep neither the task's data nor the engine.
+  const auto cancel = [thread = weak_from_this(), task = std::weak_ptr(task)](const Napi::CallbackInfo&) {
+    const auto [self, found] = std::pair(thread.lock(), task.lock());
+    if (self && found) self->cancel(found);
+  };
+  started.Set("cancel", Napi::Function::New(env, cancel));
   if (pending_++ == 0) wake_.Ref(env);
   {
     const std::lock_guard lock(mutex_);
@@ -46,21 +48,34 @@ Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
   return started;
 }
 
-Napi::Value EngineThread::stop(Napi::Env env) {
-  if (!stop_) {
-    stop_ = std::make_shared<Task>();
-    stop_->deferred = Napi::Promise::Deferred::New(env);
-    if (pending_++ == 0) wake_.Ref(env);
-    request_stop();
+// What still waits in the queue is rejected at once; what runs looks at its flag.
+void EngineThread::cancel(const TaskPointer& task) {
+  task->cancelled = true;
+  cancellations_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::erase(queue_, task) == 0) return;
   }
-  return stop_->deferred->Promise();
+  fail(task, "ABORTED", "Stopped.");
+}
+
+Napi::Value EngineThread::stop(Napi::Env env) {
+  const auto deferred = Napi::Promise::Deferred::New(env);
+  if (!thread_.joinable()) {
+    deferred.Resolve(env.Undefined());
+    return deferred.Promise();
+  }
+  stops_.push_back(deferred);
+  if (pending_++ == 0) wake_.Ref(env);
+  request_stop();
+  return deferred.Promise();
 }
 
 void EngineThread::request_stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    if (running_) *running_->cancelled = true;
+    if (running_) running_->cancelled = true;
   }
   changed_.notify_one();
 }
@@ -92,14 +107,19 @@ void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<Eng
   for (const TaskPointer& task : settled) {
     if (task->last) {
       self->join(env);
-      if (!self->stop_) continue;
-      self->stop_->deferred->Resolve(env.Undefined());
-    } else if (!task->error_code.empty()) {
+      for (const Napi::Promise::Deferred& stop : self->stops_) stop.Resolve(env.Undefined());
+      continue;
+    }
+    if (!task->error_code.empty()) {
       task->deferred->Reject(make_error(env, task->error_code.c_str(), task->error_message).Value());
     } else {
-      task->deferred->Resolve(task->result(env));
+      try {
+        task->deferred->Resolve(task->result(env));
+      } catch (const Napi::Error& error) {  // no room for the result in the JavaScript heap
+        task->deferred->Reject(error.Value());
+      }
     }
-    if (--self->pending_ == 0 && self->thread_.joinable()) self->wake_.Unref(env);
+    if (--self->pending_ == 0) self->wake_.Unref(env);
   }
 }
 
@@ -145,8 +165,26 @@ void EngineThread::loop() {
   settle(std::move(last));
 }
 
+struct CodedMessage {
+  const char* code;
+  std::string message;
+};
+
+// Of the exception that is being handled.
+static CodedMessage current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.code, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {"OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model."};
+  } catch (const std::exception& error) {
+    return {"INTERNAL", error.what()};
+  }
+}
+
 void EngineThread::run(const TaskPointer& task) {
-  if (*task->cancelled) return fail(task, "ABORTED", "Stopped.");
+  if (task->cancelled) return fail(task, "ABORTED", "Stopped.");
   try {
     if (!task->work) {
       task->request.id = next_id_++;
@@ -154,14 +192,11 @@ void EngineThread::run(const TaskPointer& task) {
       sampling_.emplace(task->request.id, task);
       return;
     }
-    task->result = task->work(*engine_, *task->cancelled);
+    task->result = task->work(*engine_, task->cancelled);
     settle(task);
-  } catch (const Error& error) {
-    fail(task, error.code, error.what());
-  } catch (const std::bad_alloc&) {
-    fail(task, "OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model.");
-  } catch (const std::exception& error) {
-    fail(task, "INTERNAL", error.what());
+  } catch (...) {
+    const auto [code, message] = current_error();
+    fail(task, code, message);
   }
 }
 
@@ -169,19 +204,12 @@ void EngineThread::sample_step() {
   Generator& generator = engine_->generator();
   if (generator.idle()) return;
   std::vector<Completion> done;
-  std::string code = "INTERNAL", message;
   try {
     generator.step(engine_->weights(), done);
-  } catch (const Error& error) {
-    code = error.code, message = error.what();
-  } catch (const std::exception& error) {
-    message = error.what();
-  }
-  if (!message.empty()) {  // the step is lost, and with it every completion that took part
-    for (const auto& [id, task] : sampling_) {
-      generator.cancel(id);
-      fail(task, code.c_str(), message);
-    }
+  } catch (...) {
+    const auto [code, message] = current_error();
+    generator.abandon();
+    for (const auto& [id, task] : sampling_) fail(task, code, message);
     sampling_.clear();
     return;
   }
@@ -199,9 +227,9 @@ void EngineThread::sample_step() {
 }
 
 void EngineThread::drop_cancelled() {
-  if (!cancellations_->exchange(false)) return;
+  if (!cancellations_.exchange(false)) return;
   for (auto at = sampling_.begin(); at != sampling_.end();) {
-    if (!*at->second->cancelled) {
+    if (!at->second->cancelled) {
       ++at;
       continue;
     }

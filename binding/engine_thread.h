@@ -50,7 +50,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
     std::optional<Napi::Promise::Deferred> deferred;
     Work work;              // empty for sampling
     SampleRequest request;  // for sampling
-    std::shared_ptr<std::atomic<bool>> cancelled = std::make_shared<std::atomic<bool>>(false);
+    std::atomic<bool> cancelled = false;
     std::string error_code, error_message;
     MakeResult result;
     bool last = false;  // the thread has nothing more to say
@@ -61,6 +61,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
 
   // JavaScript thread.
   Napi::Value enqueue(Napi::Env env, TaskPointer task);
+  void cancel(const TaskPointer& task);
   void join(Napi::Env env);
   static void settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* self, void*);
   static void clean_up(void* self);
@@ -77,9 +78,9 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
 
   std::unique_ptr<Engine> engine_;
   Wake wake_;
-  int64_t pending_ = 0;                      // JavaScript thread only
-  TaskPointer stop_;                         // JavaScript thread only
-  std::shared_ptr<std::atomic<bool>> cancellations_ = std::make_shared<std::atomic<bool>>(false);
+  int64_t pending_ = 0;                         // JavaScript thread only, as is the next
+  std::vector<Napi::Promise::Deferred> stops_;  // dispose() may be called more than once
+  std::atomic<bool> cancellations_ = false;     // some completion under way was cancelled
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -12,11 +12,14 @@
 
 namespace gigpo {
 
-// Rows of a packed batch: row r holds tokens [offsets[r], offsets[r + 1]). Attention never leaves a row.
+// Rows of a packed batch: row r holds tokens [offsets[r], offsets[r + 1]), and attention never leaves it. A row starts with a
+// prompt of prefixes[r] tokens; after it stand replies to that prompt, each of which sees the prompt and itself but not the
+// others. Token i of a row attends to token j <= i where j < prefixes[r] or j >= branches[i]. Host memory.
 struct PackedRows {
-  const int32_t* offsets;  // host memory, [count + 1]
+  const int32_t* offsets;   // [count + 1]
+  const int32_t* prefixes;  // [count]
+  const int32_t* branches;  // [T]: where in its row the token's reply begins; 0 for the prompt
   int64_t count;
-  int64_t longest;
 };
 
 // Rotary embedding: token t, pair j is rotated by positions[t] × frequencies[j].
@@ -78,7 +81,7 @@ class Device {
   // out[t] = table[tokens[t]], and d_table[tokens[t]] += d_out[t].
   virtual void embed(const int32_t* tokens, Tensor table, Tensor out) = 0;
   virtual void embed_backward(const int32_t* tokens, Tensor d_out, Tensor d_table) = 0;
-  // to[i] = from[indices[i]], and to[indices[i]] += from[i].
+  // to[i] = from[indices[i]], and to[indices[i]] += from[i]; indices may repeat.
   virtual void gather(const int32_t* indices, Tensor from, Tensor to) = 0;
   virtual void scatter_add(const int32_t* indices, Tensor from, Tensor to) = 0;
 

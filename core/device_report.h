@@ -1,4 +1,5 @@
-// Which CUDA devices there are, or why there are none. Never throws: a machine without a GPU is no error.
+// Which NVIDIA GPUs this build can use, and if none, why. Never an error: a machine without a GPU loads a build that
+// has CUDA in it, and asks here. cuda/device_report.cu answers; core/no_cuda.cpp stands in where there is no nvcc.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,33 +7,32 @@
 
 namespace gigpo {
 
+struct CudaDevice {
+  int index;  // as cudaSetDevice takes it
+  std::string name;
+  int major, minor;      // compute capability
+  int64_t memory_bytes;  // in total
+};
+
 enum class Unavailable { none, not_built, no_driver, old_driver, no_device };
 
-// As src/native.ts spells it.
-constexpr const char* unavailable_name(Unavailable reason) {
-  switch (reason) {
+inline const char* unavailable_name(Unavailable why) {
+  switch (why) {
+    case Unavailable::none: return "none";
     case Unavailable::not_built: return "not_built";
     case Unavailable::no_driver: return "no_driver";
     case Unavailable::old_driver: return "old_driver";
     case Unavailable::no_device: return "no_device";
-    case Unavailable::none: break;
   }
   return "";
 }
 
-struct CudaDevice {
-  std::string name;
-  int major, minor;  // compute capability
-  int64_t memory_bytes;
-};
-
 struct DeviceReport {
   Unavailable unavailable = Unavailable::none;
-  std::string message;  // where unavailable: why, and what to do
-  std::vector<CudaDevice> devices;
+  std::string message;              // a sentence that names the fix; empty when there is a device
+  std::vector<CudaDevice> devices;  // only those that the kernels run on
 };
 
-// Asked of the driver at every call. Implemented by cuda/device_report.cu, or by core/no_cuda.cpp in a build without nvcc.
 DeviceReport device_report();
 
 }  // namespace gigpo

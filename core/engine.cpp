@@ -1,6 +1,5 @@
 #include "core/engine.h"
 
-
 #include "core/error.h"
 
 namespace gigpo {
@@ -27,6 +26,7 @@ void Engine::freeze_reference() {
   if (!reference_) reference_ = static_cast<float*>(device_->allocate(bytes));
   const int64_t size = layout().size;
   device_->copy({weights_, Type::f32, 1, size, size}, {reference_, Type::f32, 1, size, size});
+  device_->weights_changed();  // it may hold an earlier reference in a form of its own
 }
 
 void Engine::weights_changed() {

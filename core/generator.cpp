@@ -58,6 +58,13 @@ void Generator::cancel(uint64_t id) {
   std::erase_if(running_, matches);
 }
 
+void Generator::abandon() {
+  for (const auto& sequence : running_) release_pages(*sequence);
+  running_.clear();
+  waiting_.clear();
+  pages_->forget_shared();
+}
+
 void Generator::step(const float* weights, std::vector<Completion>& done) {
   schedule();
   PagedTokens batch;
@@ -76,6 +83,7 @@ void Generator::step(const float* weights, std::vector<Completion>& done) {
     batch.page_tables.insert(batch.page_tables.end(), sequence->pages.begin(), sequence->pages.end());
     batch.page_tables.resize(++index * batch.table_stride, 0);
     sequence->computed += sequence->scheduled;
+    counts_->computed += sequence->scheduled;
     if (sequence->computed == int64_t(sequence->tokens.size())) {
       sampling.push_back(sequence.get());
       last.push_back(int32_t(batch.tokens.size()) - 1);
@@ -104,6 +112,7 @@ void Generator::step(const float* weights, std::vector<Completion>& done) {
       sampling[row]->tokens.push_back(tokens[row]);
       sampling[row]->log_probs.push_back(log_probs[row]);
     }
+    counts_->sampled += rows;
   }
   for (const auto& sequence : running_) {
     if (!finished(*sequence)) continue;
@@ -125,15 +134,9 @@ void Generator::schedule() {
   for (size_t i = 0; i < running_.size() && room > 0; i++) {
     Sequence& sequence = *running_[i];
     const int64_t wanted = std::min(room, int64_t(sequence.tokens.size()) - sequence.computed);
-    while (!take_pages(sequence, sequence.computed + wanted) && running_.size() > i + 1) {
-      release_pages(*running_.back());
-      waiting_.push_front(std::move(running_.back()));
-      running_.pop_back();
-    }
-    if (!take_pages(sequence, sequence.computed + wanted)) {  // the oldest cannot go on: it is the youngest too
-      release_pages(sequence);
-      waiting_.push_front(std::move(running_.back()));
-      running_.pop_back();
+    while (!take_pages(sequence, sequence.computed + wanted) && running_.size() > i + 1) preempt_youngest();
+    if (!take_pages(sequence, sequence.computed + wanted)) {  // it is the youngest itself
+      preempt_youngest();
       break;
     }
     sequence.scheduled = wanted;
@@ -148,6 +151,7 @@ void Generator::schedule() {
       release_pages(sequence);
       break;
     }
+    counts_->reused += sequence.computed;
     sequence.scheduled = wanted;
     share_full_pages(sequence, sequence.computed);
     room -= wanted;
@@ -188,6 +192,13 @@ void Generator::share_full_pages(Sequence& sequence, int64_t before) {
     const int32_t parent = page == 0 ? PagePool::none : sequence.pages[page - 1];
     pages_->share(sequence.pages[page], parent, page_tokens(sequence.tokens, page));
   }
+}
+
+void Generator::preempt_youngest() {
+  release_pages(*running_.back());
+  waiting_.push_front(std::move(running_.back()));
+  running_.pop_back();
+  counts_->preempted++;
 }
 
 void Generator::release_pages(Sequence& sequence) {

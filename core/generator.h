@@ -2,6 +2,7 @@
 // there — the next token of every running sequence and pieces of new prompts. What is sampled depends on a request's own
 // key and tokens alone, never on its neighbours: the arithmetic of a token does not change with the batch around it.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -33,6 +34,14 @@ struct GeneratorOptions {
   int64_t longest_sequence = 0;    // 0: as long as the model's positions
 };
 
+// Since the start; to be read from any thread.
+struct GeneratorCounts {
+  std::atomic<int64_t> computed = 0;   // tokens that went through the model
+  std::atomic<int64_t> reused = 0;     // tokens that did not, because their keys and values were in the cache
+  std::atomic<int64_t> sampled = 0;
+  std::atomic<int64_t> preempted = 0;  // times that a sequence gave up its pages
+};
+
 class Generator {
  public:
   Generator(Device& device, const Transformer& transformer, const GeneratorOptions& options);
@@ -46,7 +55,10 @@ class Generator {
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Runs one step and appends the sequences that ended to `done`.
   void step(const float* weights, std::vector<Completion>& done);
+  // After a step that threw: drops every sequence and all that the cache holds, some of which was never computed.
+  void abandon();
   void weights_changed() { pages_->forget_shared(); }
+  std::shared_ptr<const GeneratorCounts> counts() const { return counts_; }
 
  private:
   struct Sequence {
@@ -66,6 +78,7 @@ class Generator {
   bool take_pages(Sequence& sequence, int64_t tokens);
   void share_full_pages(Sequence& sequence, int64_t before);
   void release_pages(Sequence& sequence);
+  void preempt_youngest();
   bool finished(const Sequence& sequence) const;
 
   Device& device_;
@@ -75,6 +88,7 @@ class Generator {
   std::unique_ptr<PagePool> pages_;
   std::deque<SequencePointer> waiting_;
   std::vector<SequencePointer> running_;  // in order of arrival
+  std::shared_ptr<GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
   Arena arena_;
 };
 

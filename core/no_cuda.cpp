@@ -1,10 +1,9 @@
-// Stands in for cuda/ in a build without nvcc.
 #include "core/device_report.h"
 
 namespace gigpo {
 
 DeviceReport device_report() {
-  return {Unavailable::not_built, "This build of gigpo has no CUDA code: build it where nvcc is on the PATH.", {}};
+  return {Unavailable::not_built, "This build has no CUDA in it. Install the CUDA toolkit and build again.", {}};
 }
 
 }  // namespace gigpo

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/error.h"
 
@@ -25,41 +27,61 @@ float* Trainer::buffer(float*& data) {
   return data;
 }
 
-// One entry a reply token, in the order of the rows.
+// One entry a reply token, row after row.
 struct Trainer::HeadRows {
+  std::vector<const TrainingRow*> rows;
   std::vector<int32_t> sources;  // the position whose hidden state predicts the token
   std::vector<PolicyHeadRow> inputs;
   std::vector<PolicyHeadResult> results;
 
-  void gather(const TrainingRow& row, int64_t offset, float weight) {
-    const int64_t first = int64_t(row.tokens.size()) - row.reply;
+  // The first token of a reply is predicted by the prompt's last, the others by the one before them.
+  void gather(const TrainingRow& row, int64_t prompt_end, int64_t branch) {
+    const int64_t first = row.prompt();
     const auto at = [](const std::vector<float>& values, int64_t i) { return values.empty() ? 0 : values[i]; };
     for (int64_t i = 0; i < row.reply; i++) {
-      sources.push_back(int32_t(offset + first + i - 1));
-      inputs.push_back({row.tokens[first + i], weight, row.advantage, at(row.old_log_probs, i),
+      sources.push_back(int32_t((i == 0 ? prompt_end : branch + i) - 1));
+      inputs.push_back({row.tokens[first + i], row.weight, row.advantage, at(row.old_log_probs, i),
                         at(row.reference_log_probs, i), at(row.gradients, i)});
     }
+    rows.push_back(&row);
     results.resize(inputs.size());
   }
 };
 
-size_t Trainer::micro_batch_end(const std::vector<TrainingRow>& rows, size_t first) const {
-  int64_t tokens = 0;
-  size_t end = first;
-  while (end < rows.size() && (end == first || tokens + int64_t(rows[end].tokens.size()) <= micro_batch_tokens_)) {
-    tokens += int64_t(rows[end++].tokens.size());
+// Steps of a group that stood in the same state often have the same prompt. Replies do not see each other, but their scores
+// are computed all the same, so a bundle is closed before its replies outgrow its prompt.
+std::vector<Trainer::Bundle> Trainer::share_prompts(const std::vector<TrainingRow>& rows) const {
+  std::vector<Bundle> bundles;
+  std::unordered_map<std::string_view, size_t> open;
+  for (const TrainingRow& row : rows) {
+    transformer_.check_length(int64_t(row.tokens.size()));
+    const int64_t prompt = row.prompt(), added = row.reply - 1;
+    const std::string_view key(reinterpret_cast<const char*>(row.tokens.data()), prompt * sizeof(int32_t));
+    const auto [found, fresh] = open.try_emplace(key, bundles.size());
+    if (fresh || bundles[found->second].tokens + added > 2 * prompt) {
+      found->second = bundles.size();
+      bundles.push_back({{}, prompt});
+    }
+    Bundle& bundle = bundles[found->second];
+    bundle.rows.push_back(&row);
+    bundle.tokens += added;
   }
-  return end;
+  return bundles;
 }
 
-void Trainer::run(const float* weights, const std::vector<TrainingRow>& rows, size_t first, size_t last,
-                  const std::vector<float>& row_weights, const PolicyHeadOptions& options, HeadRows& head) {
+void Trainer::run(const float* weights, const Bundle* bundles, size_t bundle_count, const PolicyHeadOptions& options,
+                  HeadRows& head) {
   const ModelConfig& c = transformer_.config();
   PackedTokens batch;
   head = {};
-  for (size_t r = first; r < last; r++) {
-    head.gather(rows[r], batch.size(), row_weights.empty() ? 1 : row_weights[r]);
-    batch.add(rows[r].tokens.data(), int64_t(rows[r].tokens.size()));
+  for (const Bundle* bundle = bundles; bundle < bundles + bundle_count; bundle++) {
+    const TrainingRow& any = *bundle->rows.front();
+    batch.add_row(any.tokens.data(), any.prompt());
+    const int64_t prompt_end = batch.size();
+    for (const TrainingRow* row : bundle->rows) {
+      head.gather(*row, prompt_end, batch.size());
+      batch.add_branch(row->tokens.data() + row->prompt(), row->reply - 1);  // nothing follows the last token
+    }
   }
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
@@ -90,24 +112,44 @@ void Trainer::run(const float* weights, const std::vector<TrainingRow>& rows, si
   transformer_.backward(weights, gradients(), batch, arena_, kept_, d_hidden);
 }
 
-PolicyHeadSums Trainer::forward_backward(const float* weights, const std::vector<TrainingRow>& rows,
+template <class Visit>
+void Trainer::each_micro_batch(const float* weights, const std::vector<TrainingRow>& rows,
+                               const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
+  const std::vector<Bundle> bundles = share_prompts(rows);
+  HeadRows head;
+  for (size_t first = 0, last; first < bundles.size(); first = last) {
+    if (cancelled) throw Error("ABORTED", "Stopped.");
+    int64_t tokens = bundles[first].tokens;
+    for (last = first + 1; last < bundles.size() && tokens + bundles[last].tokens <= micro_batch_tokens_; last++) {
+      tokens += bundles[last].tokens;
+    }
+    run(weights, &bundles[first], last - first, options, head);
+    visit(head);
+  }
+}
+
+PolicyHeadSums Trainer::forward_backward(const float* weights, std::vector<TrainingRow> rows,
                                          const PolicyHeadOptions& options, Aggregation aggregation,
-                                         const std::atomic<bool>& cancelled) {
+                                         bool skip_zero_advantage, const std::atomic<bool>& cancelled) {
   Normalizer normalizer;
   for (const TrainingRow& row : rows) {
     normalizer.tokens += row.reply;
     normalizer.rows += row.reply > 0;
     normalizer.longest = std::max(normalizer.longest, row.reply);
   }
-  std::vector<float> row_weights;
-  for (const TrainingRow& row : rows) row_weights.push_back(float(normalizer.weight(aggregation, row.reply)));
+  for (TrainingRow& row : rows) row.weight = float(normalizer.weight(aggregation, row.reply));
+  if (skip_zero_advantage && options.mode == HeadMode::policy && options.loss.kl_weight == 0 &&
+      options.entropy_weight == 0) {
+    std::erase_if(rows, [](const TrainingRow& row) { return row.advantage == 0; });
+  }
   PolicyHeadSums sums;
-  HeadRows head;
-  for (size_t first = 0, last; first < rows.size(); first = last) {
-    if (cancelled) throw Error("ABORTED", "Stopped.");
-    last = micro_batch_end(rows, first);
-    run(weights, rows, first, last, row_weights, options, head);
-    for (size_t i = 0; i < head.inputs.size(); i++) sums.add(head.inputs[i], head.results[i], options);
+  try {
+    each_micro_batch(weights, rows, options, cancelled, [&](const HeadRows& head) {
+      for (size_t i = 0; i < head.inputs.size(); i++) sums.add(head.inputs[i], head.results[i], options);
+    });
+  } catch (...) {  // the gradient of half a batch is worth nothing, and must not reach the optimizer
+    clear_gradients();
+    throw;
   }
   return sums;
 }
@@ -117,25 +159,21 @@ std::vector<std::vector<float>> Trainer::log_probs(const float* weights, const s
   PolicyHeadOptions options;
   options.mode = HeadMode::score;
   options.temperature = temperature;
-  std::vector<std::vector<float>> result;
-  HeadRows head;
-  for (size_t first = 0, last; first < rows.size(); first = last) {
-    if (cancelled) throw Error("ABORTED", "Stopped.");
-    last = micro_batch_end(rows, first);
-    run(weights, rows, first, last, {}, options, head);
+  std::vector<std::vector<float>> result(rows.size());
+  each_micro_batch(weights, rows, options, cancelled, [&](const HeadRows& head) {
     auto next = head.results.begin();
-    for (size_t r = first; r < last; r++) {
-      result.emplace_back();
-      for (int64_t i = 0; i < rows[r].reply; i++) result.back().push_back((next++)->log_prob);
+    for (const TrainingRow* row : head.rows) {
+      for (int64_t i = 0; i < row->reply; i++) result[row - rows.data()].push_back((next++)->log_prob);
     }
-  }
+  });
   return result;
 }
 
 std::vector<float> Trainer::logits(const float* weights, const std::vector<int32_t>& tokens) {
   const ModelConfig& c = transformer_.config();
+  transformer_.check_length(int64_t(tokens.size()));
   PackedTokens batch;
-  batch.add(tokens.data(), int64_t(tokens.size()));
+  batch.add_row(tokens.data(), int64_t(tokens.size()));
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
   const Tensor logits = arena_.tensor(batch.size(), c.vocabulary_size);

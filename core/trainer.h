@@ -14,8 +14,11 @@ struct TrainingRow {
   std::vector<int32_t> tokens;
   int64_t reply = 0;
   float advantage = 0;
+  float weight = 1;  // of each reply token in the loss; set by `forward_backward`
   std::vector<float> old_log_probs, reference_log_probs;
   std::vector<float> gradients;  // d loss / d log p, for HeadMode::linear
+
+  int64_t prompt() const { return int64_t(tokens.size()) - reply; }
 };
 
 struct StepReport {
@@ -34,10 +37,13 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // Both throw Error ABORTED between micro-batches once `cancelled` is set.
-  PolicyHeadSums forward_backward(const float* weights, const std::vector<TrainingRow>& rows,
+  // Both throw Error ABORTED between micro-batches once `cancelled` is set. A forward_backward that throws clears the
+  // gradients, those of earlier calls too.
+  // With `skip_zero_advantage`, rows whose gradient is exactly zero (no advantage, and no other term in the loss) count in
+  // the loss's normalisation but are not computed: the sums are over the others.
+  PolicyHeadSums forward_backward(const float* weights, std::vector<TrainingRow> rows,
                                   const PolicyHeadOptions& options, Aggregation aggregation,
-                                  const std::atomic<bool>& cancelled);
+                                  bool skip_zero_advantage, const std::atomic<bool>& cancelled);
   std::vector<std::vector<float>> log_probs(const float* weights, const std::vector<TrainingRow>& rows,
                                             float temperature, const std::atomic<bool>& cancelled);
   // Logits [tokens][vocabulary] after each token of one sequence.
@@ -53,10 +59,18 @@ class Trainer {
   int64_t steps = 0;  // optimizer steps so far, for AdamW's bias correction
 
  private:
+  // Rows with the same prompt, which is computed once for all of them.
+  struct Bundle {
+    std::vector<const TrainingRow*> rows;
+    int64_t tokens;
+  };
   struct HeadRows;  // what the head needs of one micro-batch, and what it found
-  void run(const float* weights, const std::vector<TrainingRow>& rows, size_t first, size_t last,
-           const std::vector<float>& row_weights, const PolicyHeadOptions& options, HeadRows& head);
-  size_t micro_batch_end(const std::vector<TrainingRow>& rows, size_t first) const;
+  std::vector<Bundle> share_prompts(const std::vector<TrainingRow>& rows) const;
+  // Runs all rows and hands over each micro-batch's results.
+  template <class Visit>
+  void each_micro_batch(const float* weights, const std::vector<TrainingRow>& rows, const PolicyHeadOptions& options,
+                        const std::atomic<bool>& cancelled, Visit visit);
+  void run(const float* weights, const Bundle* bundles, size_t count, const PolicyHeadOptions& options, HeadRows& head);
   float* buffer(float*& data);
 
   Device& device_;

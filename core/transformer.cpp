@@ -7,16 +7,21 @@
 
 namespace gigpo {
 
-void PackedTokens::add(const int32_t* row, int64_t length) {
-  tokens.insert(tokens.end(), row, row + length);
-  for (int32_t position = 0; position < length; position++) positions.push_back(position);
-  offsets.push_back(int32_t(tokens.size()));
+void PackedTokens::add(const int32_t* from, int64_t length, int32_t position, int32_t branch) {
+  tokens.insert(tokens.end(), from, from + length);
+  for (int64_t i = 0; i < length; i++) positions.push_back(position++);
+  branches.insert(branches.end(), length, branch);
+  offsets.back() = int32_t(tokens.size());
 }
 
-PackedRows PackedTokens::rows() const {
-  int64_t longest = 0;
-  for (size_t r = 1; r < offsets.size(); r++) longest = std::max<int64_t>(longest, offsets[r] - offsets[r - 1]);
-  return {offsets.data(), int64_t(offsets.size()) - 1, longest};
+void PackedTokens::add_row(const int32_t* prompt, int64_t length) {
+  prefixes.push_back(int32_t(length));
+  offsets.push_back(offsets.back());
+  add(prompt, length, 0, 0);
+}
+
+void PackedTokens::add_branch(const int32_t* reply, int64_t length) {
+  add(reply, length, prefixes.back(), int32_t(tokens.size()) - offsets[offsets.size() - 2]);
 }
 
 Transformer::Transformer(Device& device, const ModelConfig& config)
@@ -39,6 +44,12 @@ Transformer::Transformer(Device& device, const ModelConfig& config)
 Transformer::~Transformer() {
   device_.release(cosine_);
   device_.release(sine_);
+}
+
+void Transformer::check_length(int64_t tokens) const {
+  if (tokens <= config_.max_positions) return;
+  throw Error("BAD_ARGUMENT", "A row has " + std::to_string(tokens) + " tokens, but the model was opened for " +
+                                  std::to_string(config_.max_positions) + ": shorten the prompt or raise maxPositions.");
 }
 
 Tensor Transformer::matrix(const float* weights, int64_t offset, int64_t rows, int64_t columns) const {
@@ -73,10 +84,6 @@ Tensor Transformer::forward(const float* weights, const PackedTokens& batch, Are
   const int64_t t = batch.size(), h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
   const auto epsilon = float(c.rms_norm_epsilon);
   const PackedRows rows = batch.rows();
-  if (rows.longest > c.max_positions) {
-    throw Error("BAD_ARGUMENT", "A row has " + std::to_string(rows.longest) + " tokens, but the model was opened for " +
-                                    std::to_string(c.max_positions) + ": shorten the prompt or raise maxPositions.");
-  }
   kept.tokens = arena.upload(batch.tokens);
   kept.positions = arena.upload(batch.positions);
   const Rotary rotary = this->rotary(kept.positions);

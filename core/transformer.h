@@ -9,14 +9,19 @@
 
 namespace gigpo {
 
-// Tokens of several rows, one after the other, without padding.
+// Tokens of several rows, one after the other, without padding; see PackedRows.
 struct PackedTokens {
-  std::vector<int32_t> tokens, positions;
+  std::vector<int32_t> tokens, positions, branches, prefixes;
   std::vector<int32_t> offsets{0};
 
-  void add(const int32_t* row, int64_t length);
+  void add_row(const int32_t* prompt, int64_t length);
+  // A reply to the last row's prompt.
+  void add_branch(const int32_t* reply, int64_t length);
   int64_t size() const { return int64_t(tokens.size()); }
-  PackedRows rows() const;
+  PackedRows rows() const { return {offsets.data(), prefixes.data(), branches.data(), int64_t(prefixes.size())}; }
+
+ private:
+  void add(const int32_t* from, int64_t length, int32_t position, int32_t branch);
 };
 
 // New tokens of running sequences; see PagedBatch.
@@ -34,6 +39,9 @@ class Transformer {
 
   const ModelConfig& config() const { return config_; }
   const ModelLayout& layout() const { return layout_; }
+
+  // Throws Error BAD_ARGUMENT where a sequence is longer than the model's positions.
+  void check_length(int64_t tokens) const;
 
   // What the forward pass leaves for the backward pass; lives in the arena that was passed.
   struct Activations;

@@ -1,6 +1,7 @@
 import { denseIds, groupByAnchor } from "./advantage/anchors.ts"
 import { GigpoError } from "./errors.ts"
 import { native } from "./native.ts"
+import { resolveLossOptions, trainingAggregations } from "./policy/loss-options.ts"
 import type { Aggregation, PolicyLossOptions } from "./policy/policy.ts"
 
 // The three kernels the package is named for, on typed arrays. Inside the engine they run fused, on its own memory.
@@ -42,7 +43,8 @@ export interface SurrogateInput {
   readonly referenceLogProbs?: Float32Array
 }
 
-export interface SurrogateOptions extends Omit<PolicyLossOptions, "entropyWeight" | "aggregation"> {
+export interface SurrogateOptions
+  extends Omit<PolicyLossOptions, "entropyWeight" | "aggregation" | "skipZeroAdvantage"> {
   /** Besides those of training: the sum over tokens divided by the length of the longest row. Default "token-mean". */
   readonly aggregation?: Aggregation | "sequence-mean-token-sum-norm"
 }
@@ -73,19 +75,9 @@ export function clippedSurrogate(input: SurrogateInput, options: SurrogateOption
   const sum = input.rows.reduce((total, length) => total + length, 0)
   if (sum !== tokens || input.rows.some((length) => length < 0))
     throw bad(`rows must hold the lengths of the rows, summing to ${tokens}, not ${sum}`)
-  const complete = { ...surrogateDefaults, ...options }
+  const complete = resolveLossOptions(options, [...trainingAggregations, "sequence-mean-token-sum-norm"])
   if (complete.klWeight !== 0 && input.referenceLogProbs === undefined) throw bad("a klWeight needs referenceLogProbs")
   return native().clippedSurrogate(input, complete)
-}
-
-const surrogateDefaults: Required<SurrogateOptions> = {
-  clipLow: 0.2,
-  clipHigh: 0.2,
-  clipDual: 3,
-  klWeight: 0,
-  klEstimator: "k3",
-  aggregation: "token-mean",
-  ratio: "token",
 }
 
 /** States as bytes: state i is bytes[offsets[i] … offsets[i + 1]). */

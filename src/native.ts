@@ -63,6 +63,7 @@ export interface NativePolicyLoss {
   readonly klEstimator: "k1" | "k2" | "k3"
   readonly entropyWeight: number
   readonly aggregation: string
+  readonly skipZeroAdvantage: boolean
 }
 
 export interface NativeLossReport {
@@ -114,6 +115,13 @@ export interface NativeEngine {
   clearGradients(): Started<void>
   /** Optimizer steps taken so far. */
   steps: number
+  /** Of sampling, since the start. */
+  readonly statistics: {
+    readonly computedTokens: number
+    readonly reusedTokens: number
+    readonly sampledTokens: number
+    readonly preemptions: number
+  }
   /** What is queued fails with DISPOSED; what runs is finished first. */
   dispose(): Promise<void>
 }

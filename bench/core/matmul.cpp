@@ -1,4 +1,4 @@
-// GF/s of the CPU matrix multiply at the shapes of training and generation. With -DGIGPO_WITH_ONEDNN (and -ldnnl -lgomp) also
+// GF/s of the CPU matrix multiply at the shapes of training and generation; with -DGIGPO_WITH_ONEDNN -ldnnl -lgomp also
 // of oneDNN, by turns in the same run. Usage: matmul [threads = 2]
 #include <algorithm>
 #include <chrono>
@@ -58,11 +58,11 @@ static const Case cases[] = {
     {"packed", Kind::packed, 64, 128, 128},
     {"packed", Kind::packed, 1, 4864, 896},
     {"packed", Kind::packed, 16, 4864, 896},
-    {"single NT", Kind::forward, 32, 32, 64},
-    {"single NT", Kind::single, 16, 16, 64},
-    {"single NT", Kind::single, 1, 256, 64},
-    {"single NT", Kind::single, 64, 64, 64},
-    {"single NT", Kind::single, 256, 256, 64},
+    {"single", Kind::single, 32, 32, 64},
+    {"single", Kind::single, 16, 16, 64},
+    {"single", Kind::single, 1, 256, 64},
+    {"single", Kind::single, 64, 64, 64},
+    {"single", Kind::single, 256, 256, 64},
 };
 
 // Fills with values in (-1, 1).
@@ -76,7 +76,6 @@ static std::vector<float> values(int64_t count, uint32_t stream) {
 class Timer {
  public:
   explicit Timer(std::function<void()> call) : call_(std::move(call)) {
-    using namespace std::chrono_literals;
     call_();
     for (double seconds = 0; seconds < 0.01; calls_ *= 2) seconds = batch() * calls_;
   }
@@ -115,7 +114,9 @@ class DnnlPacked {
     memory weight(primitive.weights_desc(), engine_);
     dnnl::reorder(plain, weight).execute(stream_, plain, weight);
     matmul_ = dnnl::matmul(primitive);
-    arguments_ = {{DNNL_ARG_SRC, memory(x_desc, engine_, x)}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DST, memory(y_desc, engine_, y)}};
+    arguments_ = {{DNNL_ARG_SRC, memory(x_desc, engine_, x)},
+                  {DNNL_ARG_WEIGHTS, weight},
+                  {DNNL_ARG_DST, memory(y_desc, engine_, y)}};
   }
   void run() {
     matmul_.execute(stream_, arguments_);

@@ -146,7 +146,7 @@ class CpuDevice final : public Device {
         const Tensor values = head(v, at.start, end, at.head * kv_heads / heads, head_size);
         const Tensor scores = scratch.matrix(0, count, end);
         single(queries, false, keys, true, scores, false);
-        attention_.softmax(count, first, end, scores.floats(), scores.stride, scale_of(head_size),
+        attention_.softmax(count, first, end, at.prefix, rows.branches + t, scores.floats(), scores.stride, scale_of(head_size),
                            log_sums + t * heads + at.head, heads);
         single(scores, false, values, false, head(out, t, count, at.head, head_size), false);
       }
@@ -169,7 +169,7 @@ class CpuDevice final : public Device {
           const Tensor result = head(out, t, count, h, head_size);
           const Tensor p = scratch.matrix(0, count, end), d_scores = scratch.matrix(1, count, end);
           single(queries, false, keys, true, p, false);
-          attention_.probabilities(count, first, end, p.floats(), p.stride, scale_of(head_size),
+          attention_.probabilities(count, first, end, at.prefix, rows.branches + t, p.floats(), p.stride, scale_of(head_size),
                                    log_sums + t * heads + h, heads);
           single(p, true, d, false, head(d_v, at.start, end, at.head, head_size), add);
           single(d, false, values, true, d_scores, false);
@@ -271,6 +271,7 @@ class CpuDevice final : public Device {
   };
   struct Head {
     int64_t start, length, head;
+    int32_t prefix;
   };
   // Matrices of one thread, their rows padded to whole vectors.
   struct Scratch {
@@ -312,7 +313,7 @@ class CpuDevice final : public Device {
   void each_head(const PackedRows& rows, int64_t heads, Body body) {
     pool_.parallel_for(rows.count * heads, [&](int64_t task) {
       const int64_t row = task / heads, start = rows.offsets[row];
-      body(Head{start, rows.offsets[row + 1] - start, task % heads});
+      body(Head{start, rows.offsets[row + 1] - start, task % heads, rows.prefixes[row]});
     });
   }
 

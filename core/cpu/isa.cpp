@@ -7,9 +7,7 @@
 
 namespace gigpo::cpu {
 
-const char* isa_name(Isa isa) {
-  return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "portable";
-}
+const char* isa_name(Isa isa) { return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "portable"; }
 
 bool isa_supported(Isa isa) {
 #ifdef GIGPO_X86
@@ -33,7 +31,8 @@ static Isa choose() {
     if (!wanted || !*wanted || std::string(wanted) == isa_name(candidate)) return candidate;
     supported += std::string(supported.empty() ? "" : ", ") + isa_name(candidate);
   }
-  throw Error("BAD_ARGUMENT", "GIGPO_ISA is \"" + std::string(wanted) + "\"; unset it, or set it to what this CPU supports: " + supported + ".");
+  throw Error("BAD_ARGUMENT", "GIGPO_ISA is \"" + std::string(wanted) +
+                                  "\": unset it, or set it to one that this CPU supports (" + supported + ").");
 }
 
 static Isa& current() {

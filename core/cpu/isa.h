@@ -26,11 +26,11 @@ void set_isa(Isa isa);
 
 // Declares `const Type& name(Isa)`, which selects among the tables that the kernel files define.
 #ifdef GIGPO_X86
-#define GIGPO_KERNEL_TABLE(Type, name)                                    \
-  namespace portable { extern const Type name; }                          \
-  namespace avx2 { extern const Type name; }                              \
-  namespace avx512 { extern const Type name; }                            \
-  [[maybe_unused]] static inline const Type& name(Isa isa) {              \
+#define GIGPO_KERNEL_TABLE(Type, name)                                                         \
+  namespace portable { extern const Type name; }                                               \
+  namespace avx2 { extern const Type name; }                                                   \
+  namespace avx512 { extern const Type name; }                                                 \
+  [[maybe_unused]] static inline const Type& name(Isa isa) {                                   \
     return isa == Isa::avx512 ? avx512::name : isa == Isa::avx2 ? avx2::name : portable::name; \
   }
 #else

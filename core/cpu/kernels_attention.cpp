@@ -11,37 +11,47 @@ GIGPO_INLINE Vec masked(Vec v, int64_t valid, float otherwise) {
   return lane_index() < broadcast(int32_t(valid < lanes ? valid : lanes)) ? v : broadcast(otherwise);
 }
 
+// The tokens that one token sees: the prompt, and its own reply up to itself.
+struct Visible {
+  int32_t prefix, branch, end;
+
+  [[gnu::always_inline]] Vec keep(Vec v, int64_t column, float otherwise) const {
+    const IntVec at = lane_index() + broadcast(int32_t(column));
+    return (at < broadcast(end)) & ((at < broadcast(prefix)) | (at >= broadcast(branch))) ? v : broadcast(otherwise);
+  }
+};
+
 // Scores beyond a row's last column are loaded but never counted: `stride` leaves room for a whole vector.
-static void softmax(int64_t rows, int64_t first, int64_t columns, float* scores, int64_t stride, float scale,
-                    float* log_sums, int64_t log_stride) {
+static void softmax(int64_t rows, int64_t first, int64_t columns, int32_t prefix, const int32_t* branches,
+                    float* scores, int64_t stride, float scale, float* log_sums, int64_t log_stride) {
+  constexpr float nothing = -__builtin_inff();
   for (int64_t r = 0; r < rows; r++) {
     float* row = scores + r * stride;
-    const int64_t valid = first + r + 1;
-    Vec highest = broadcast(-__builtin_inff());
-    for (int64_t i = 0; i < valid; i += lanes) highest = max(highest, masked(load(row + i), valid - i, -__builtin_inff()));
+    const Visible seen{prefix, branches[r], int32_t(first + r + 1)};
+    Vec highest = broadcast(nothing);
+    for (int64_t i = 0; i < seen.end; i += lanes) highest = max(highest, seen.keep(load(row + i), i, nothing));
     const float top = max(highest) * scale;
     Vec total{};
-    for (int64_t i = 0; i < valid; i += lanes) {
-      const Vec p = masked(exp(load(row + i) * broadcast(scale) - broadcast(top)), valid - i, 0);
+    for (int64_t i = 0; i < columns; i += lanes) {
+      const Vec p = seen.keep(exp(load(row + i) * broadcast(scale) - broadcast(top)), i, 0);
       total += p;
       store(row + i, p);
     }
     const float whole = sum(total);
     const Vec inverse = broadcast(1 / whole);
-    for (int64_t i = 0; i < valid; i += lanes) store(row + i, load(row + i) * inverse);
-    for (int64_t i = (valid + lanes - 1) / lanes * lanes; i < columns; i += lanes) store(row + i, Vec{});
+    for (int64_t i = 0; i < seen.end; i += lanes) store(row + i, load(row + i) * inverse);
     log_sums[r * log_stride] = top + log(broadcast(whole))[0];
   }
 }
 
-static void probabilities(int64_t rows, int64_t first, int64_t columns, float* scores, int64_t stride, float scale,
-                          const float* log_sums, int64_t log_stride) {
+static void probabilities(int64_t rows, int64_t first, int64_t columns, int32_t prefix, const int32_t* branches,
+                          float* scores, int64_t stride, float scale, const float* log_sums, int64_t log_stride) {
   for (int64_t r = 0; r < rows; r++) {
     float* row = scores + r * stride;
+    const Visible seen{prefix, branches[r], int32_t(first + r + 1)};
     const Vec log_sum = broadcast(log_sums[r * log_stride]);
-    const int64_t valid = first + r + 1;
     for (int64_t i = 0; i < columns; i += lanes) {
-      store(row + i, i < valid ? masked(exp(load(row + i) * broadcast(scale) - log_sum), valid - i, 0) : Vec{});
+      store(row + i, seen.keep(exp(load(row + i) * broadcast(scale) - log_sum), i, 0));
     }
   }
 }

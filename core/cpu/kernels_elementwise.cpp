@@ -174,7 +174,7 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
   for_each_vec(vocab, [&](int64_t i, int64_t n) {
     for (int lane = 0; lane < n; lane++) highest[lane] = logits[i + lane] > highest[lane] ? logits[i + lane] : highest[lane];
   });
-  const float top = max(highest) * inverse[0];
+  const float top = max(highest);
   if (!greedy) {
     for (int64_t block = 0; block * 64 < vocab; block++) uniforms(key, token_index, block, noise + block * 64);
   }
@@ -182,7 +182,8 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
   float best = -__builtin_inff();
   int64_t chosen = 0;
   for_each_vec(vocab, [&](int64_t i, int64_t n) {
-    const Vec z = load_some(logits + i, n) * inverse - broadcast(top);
+    // Subtracting first is exact for logits near the maximum, where the precision matters.
+    const Vec z = (load_some(logits + i, n) - broadcast(top)) * inverse;
     const Vec p = exp(z);
     total += n == lanes ? p : [&] {
       Vec kept{};
@@ -198,7 +199,7 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
     }
   });
   // log of the sum by the same vector code, so that every instruction set gives the same digits it trains with
-  *log_prob = logits[chosen] * inverse[0] - top - log(broadcast(sum(total)))[0];
+  *log_prob = (logits[chosen] - top) * inverse[0] - log(broadcast(sum(total)))[0];
   return int32_t(chosen);
 }
 

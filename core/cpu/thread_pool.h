@@ -27,7 +27,8 @@ class ThreadPool {
   template <class F>
   void parallel_for(int64_t count, F&& body) {
     using Body = std::remove_reference_t<F>;
-    run(count, [](void* context, int64_t i) { (*static_cast<Body*>(context))(i); }, const_cast<void*>(static_cast<const void*>(&body)));
+    run(count, [](void* context, int64_t i) { (*static_cast<Body*>(context))(i); },
+        const_cast<void*>(static_cast<const void*>(&body)));
   }
 
  private:

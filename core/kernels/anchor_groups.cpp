@@ -48,7 +48,8 @@ Hash128 hash128(const uint8_t* bytes, int64_t length, uint64_t seed) {
     for (int64_t at = 0; at + stripe < length; at += stripe) absorb(bytes + at);
     absorb(bytes + length - stripe);
   }
-  const uint64_t a = mix(chain[0] ^ secret[4], chain[1] ^ secret[5]), b = mix(chain[2] ^ secret[6], chain[3] ^ secret[7]);
+  const uint64_t a = mix(chain[0] ^ secret[4], chain[1] ^ secret[5]);
+  const uint64_t b = mix(chain[2] ^ secret[6], chain[3] ^ secret[7]);
   return {mix(a ^ secret[2], b ^ secret[3]), mix(chain[0] + chain[2] + secret[6], chain[1] + chain[3] + start)};
 }
 
@@ -106,54 +107,23 @@ class Table {
 // pays.
 constexpr int batch = 128;
 
-void group_serially(int32_t count, const States& states, AnchorHash hash, int32_t* leaders) {
-  Table table(count);
+// Tasks never share a group, so each thread takes every `shares`-th task and meets no state of another's.
+int share_of(int32_t task, int shares) { return shares == 1 ? 0 : int(uint32_t(task) % uint32_t(shares)); }
+
+void group_share(int32_t count, const States& states, AnchorHash hash, int share, int shares, Table& table,
+                 int32_t* leaders) {
   int32_t indices[batch];
   Hash128 hashes[batch];
-  for (int32_t start = 0; start < count; start += batch) {
-    const int size = std::min(batch, count - start);
-    for (int i = 0; i < size; i++) {
-      indices[i] = start + i;
-      hashes[i] = hash(states.bytes + states.offsets[start + i], states.length(start + i),
-                       uint64_t(uint32_t(states.tasks[start + i])));
-    }
+  int size = 0;
+  for (int32_t i = 0; i < count; i++) {
+    if (share_of(states.tasks[i], shares) != share) continue;
+    indices[size] = i;
+    hashes[size] = hash(states.bytes + states.offsets[i], states.length(i), uint64_t(uint32_t(states.tasks[i])));
+    if (++size < batch) continue;
     table.insert(states, size, indices, hashes, leaders);
+    size = 0;
   }
-}
-
-// Equal states have equal hashes, so each thread can take the states of its own share of the hashes and none will meet
-// another's. All memory is taken before the threads start: nothing in them can throw.
-void group_in_parallel(int32_t count, const States& states, AnchorHash hash, int32_t* leaders, int threads) {
-  std::vector<Hash128> hashes(static_cast<size_t>(count));
-  const auto share = [&](int32_t i) { return int((hashes[size_t(i)].high >> 32) * uint64_t(threads) >> 32); };
-  const auto run = [threads](const auto& work) {
-    std::vector<std::jthread> others;
-    for (int part = 1; part < threads; part++) others.emplace_back(work, part);
-    work(0);
-  };
-
-  run([&](int part) {
-    const auto first = int32_t(int64_t(count) * part / threads), last = int32_t(int64_t(count) * (part + 1) / threads);
-    for (int32_t i = first; i < last; i++)
-      hashes[size_t(i)] =
-          hash(states.bytes + states.offsets[i], states.length(i), uint64_t(uint32_t(states.tasks[i])));
-  });
-  std::vector<int64_t> sizes(static_cast<size_t>(threads), 0);
-  for (int32_t i = 0; i < count; i++) sizes[size_t(share(i))]++;
-  std::vector<Table> tables(sizes.begin(), sizes.end());
-  run([&](int part) {
-    int32_t indices[batch];
-    Hash128 own[batch];
-    int size = 0;
-    for (int32_t i = 0; i < count; i++) {
-      if (share(i) != part) continue;
-      indices[size] = i, own[size] = hashes[size_t(i)];
-      if (++size < batch) continue;
-      tables[size_t(part)].insert(states, size, indices, own, leaders);
-      size = 0;
-    }
-    tables[size_t(part)].insert(states, size, indices, own, leaders);
-  });
+  table.insert(states, size, indices, hashes, leaders);
 }
 
 }  // namespace
@@ -165,9 +135,19 @@ int32_t group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes,
     if (offsets[i + 1] < offsets[i]) throw Error("BAD_ARGUMENT", "the offsets of the states must not decrease");
   const States states{tasks, bytes, offsets};
   constexpr int64_t worth_a_thread = 1 << 22;  // bytes; starting a thread takes as long as hashing some hundred KB
-  threads = int(std::clamp<int64_t>((offsets[count] - offsets[0]) / worth_a_thread, 1, std::max(threads, 1)));
-  if (threads == 1) group_serially(count, states, hash, groups);
-  else group_in_parallel(count, states, hash, groups, threads);
+  const auto shares = int(std::clamp<int64_t>((offsets[count] - offsets[0]) / worth_a_thread, 1, std::max(threads, 1)));
+  // All memory is taken before the threads start: nothing in them can throw.
+  std::vector<int64_t> sizes(size_t(shares), 0);
+  for (int32_t i = 0; i < count; i++) sizes[size_t(share_of(tasks[i], shares))]++;
+  std::vector<Table> tables(sizes.begin(), sizes.end());
+  {
+    std::vector<std::jthread> others;
+    const auto work = [&](int share) {
+      group_share(count, states, hash, share, shares, tables[size_t(share)], groups);
+    };
+    for (int share = 1; share < shares; share++) others.emplace_back(work, share);
+    work(0);
+  }
 
   // From leaders to dense ids, in place: a leader is the first of its group, so it has its id before any follower asks.
   int32_t next = 0;

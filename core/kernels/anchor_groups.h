@@ -17,7 +17,8 @@ using AnchorHash = Hash128 (*)(const uint8_t* bytes, int64_t length, uint64_t se
 
 // State i is bytes[offsets[i] .. offsets[i + 1]) of tasks[i]; offsets [count + 1] never decrease. groups [count]
 // receives dense ids in the order in which groups first occur over the whole input. Returns the number of groups.
-// The answer depends neither on `threads` (large inputs use up to that many) nor on the hash (tests pass weak ones).
+// The answer depends neither on `threads` (large inputs spread their tasks over up to that many) nor on the hash (tests
+// pass weak ones).
 int32_t group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes, const int64_t* offsets,
                       int32_t* groups, int threads = 1, AnchorHash hash = hash128);
 

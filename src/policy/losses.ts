@@ -1,22 +1,16 @@
 import { GigpoError } from "../errors.ts"
 import { clippedSurrogate } from "../kernels.ts"
-import type { NativeEngine, NativeLossReport, NativePolicyLoss } from "../native.ts"
-import { joinFloats, packRows } from "./pack-rows.ts"
+import type { NativeEngine } from "../native.ts"
+import { checkTemperature } from "./check-arguments.ts"
+import { resolveLossOptions, trainingAggregations } from "./loss-options.ts"
+import { joinFloats, packRows, type RowNeeds } from "./pack-rows.ts"
 import type { CustomLoss, LossReport, LossSpec, Policy, PolicyLossOptions, Row } from "./policy.ts"
 import { settle } from "./started.ts"
 
-const defaults: Required<Omit<PolicyLossOptions, "ratio">> & { temperature: number } = {
-  temperature: 1,
-  clipLow: 0.2,
-  clipHigh: 0.2,
-  clipDual: 3,
-  klWeight: 0,
-  klEstimator: "k3",
-  entropyWeight: 0,
-  aggregation: "token-mean",
-}
+type LossOptions = Required<PolicyLossOptions>
 
-type PolicySpec = Extract<LossSpec, { kind: "policy" }>
+/** What the losses without options pass on: no entropy bonus, and nothing else that would count. */
+const plain: LossOptions = resolveLossOptions({}, trainingAggregations)
 
 /**
  * A loss reaches the network only through d loss / d log p of the reply tokens and an entropy bonus. The token-level policy
@@ -34,60 +28,50 @@ export async function forwardBackward(
   if (rows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
   if (spec.kind === "clone") {
     const packed = packRows(rows, vocabularySize)
-    return await settle(() => engine.forwardBackward(packed, { ...defaults, mode: "clone" }), signal)
-  }
-  if (spec.kind === "policy") checkLossOptions(spec)
-  if (spec.kind === "policy" && (spec.ratio ?? "token") === "token") {
-    const packed = packRows(rows, vocabularySize, {
-      advantage: true,
-      logProbs: true,
-      referenceLogProbs: (spec.klWeight ?? 0) !== 0,
-    })
-    const { kind, ratio, ...options } = spec
-    return await settle(() => engine.forwardBackward(packed, { ...defaults, ...options, mode: "policy" }), signal)
+    return await settle(() => engine.forwardBackward(packed, { ...plain, temperature: 1, mode: "clone" }), signal)
   }
   const { temperature = 1 } = spec
+  checkTemperature(temperature)
+  const options = spec.kind === "policy" ? resolveLossOptions(spec, trainingAggregations) : plain
+  if (spec.kind === "policy" && options.ratio === "token") {
+    const packed = packRows(rows, vocabularySize, needsOf(options, rows))
+    return await settle(() => engine.forwardBackward(packed, { ...options, temperature, mode: "policy" }), signal)
+  }
   const logProbs = await policy.logProbs(rows, "current", { temperature, ...(signal && { signal }) })
   const found =
-    spec.kind === "policy" ? sequenceLoss(spec, logProbs, rows) : checkCustom(spec.loss(logProbs, rows), rows)
-  const packed = packRows(rows, vocabularySize)
-  const loss: NativePolicyLoss = {
-    ...defaults,
-    temperature,
-    entropyWeight: spec.kind === "policy" ? (spec.entropyWeight ?? 0) : 0,
-    aggregation: spec.kind === "policy" ? (spec.aggregation ?? defaults.aggregation) : defaults.aggregation,
-    mode: "linear",
-  }
-  const report: NativeLossReport = await settle(
-    () => engine.forwardBackward({ ...packed, gradients: joinFloats(found.gradient) }, loss),
-    signal,
-  )
+    spec.kind === "policy" ? sequenceLoss(options, logProbs, rows) : checkCustom(spec.loss(logProbs, rows), rows)
+  const packed = { ...packRows(rows, vocabularySize), gradients: joinFloats(found.gradient) }
+  const report = await settle(() => engine.forwardBackward(packed, { ...options, temperature, mode: "linear" }), signal)
   // The native report holds the entropy bonus alone; `found` has the rest.
   return { ...report, ...found.report, loss: found.loss + report.loss }
 }
 
+/** Where every row has log-probabilities of the reference, the KL is reported even if its weight is 0. */
+function needsOf({ klWeight }: LossOptions, rows: readonly Row[]): RowNeeds {
+  const referenceLogProbs = klWeight !== 0 || rows.every((row) => row.referenceLogProbs !== undefined)
+  return { advantage: true, logProbs: true, referenceLogProbs }
+}
+
 /** GSPO: one ratio for a whole reply, so the whole reply's log-probabilities are needed before any gradient. */
 function sequenceLoss(
-  spec: PolicySpec,
+  options: LossOptions,
   logProbs: readonly Float32Array[],
   rows: readonly Row[],
 ): CustomLoss & { report: Partial<LossReport> } {
-  const needs = { advantage: true, logProbs: true, referenceLogProbs: (spec.klWeight ?? 0) !== 0 }
-  const packed = packRows(rows, Number.POSITIVE_INFINITY, needs)
+  const packed = packRows(rows, Number.POSITIVE_INFINITY, needsOf(options, rows))
   const tokens = packed.logProbs!.length
   const advantages = joinFloats(rows.map((row) => new Float32Array(row.reply.length).fill(row.advantage!)))
-  const { kind, temperature, entropyWeight, ...options } = spec
-  const { gradient, loss, clipFraction, dualClipFraction, kl, policyKl, ratio } = clippedSurrogate(
-    {
-      logProbs: joinFloats(logProbs),
-      oldLogProbs: packed.logProbs!,
-      advantages,
-      mask: new Float32Array(tokens).fill(1),
-      rows: packed.replyLengths,
-      ...(packed.referenceLogProbs && { referenceLogProbs: packed.referenceLogProbs }),
-    },
-    options,
-  )
+  const input = {
+    logProbs: joinFloats(logProbs),
+    oldLogProbs: packed.logProbs!,
+    advantages,
+    mask: new Float32Array(tokens).fill(1),
+    rows: packed.replyLengths,
+    ...(packed.referenceLogProbs && { referenceLogProbs: packed.referenceLogProbs }),
+  }
+  const { gradient, loss, clipFraction, dualClipFraction, policyKl, ratio } = clippedSurrogate(input, options)
+  // The surrogate's KL is aggregated as its loss is; the report wants the mean over tokens.
+  const { kl } = clippedSurrogate(input, { ...options, aggregation: "token-mean" })
   return {
     loss,
     gradient: [gradient],
@@ -107,17 +91,4 @@ function checkCustom(found: CustomLoss, rows: readonly Row[]): CustomLoss & { re
   if (!Number.isFinite(found.loss) || !found.gradient.every((gradient) => gradient.every(Number.isFinite)))
     throw new GigpoError("NON_FINITE", "A custom loss returned a loss or a gradient that is not finite.")
   return { ...found, report: {} }
-}
-
-function checkLossOptions(spec: PolicySpec): void {
-  const atLeast0 = ["clipLow", "clipHigh", "klWeight", "entropyWeight"] as const
-  for (const name of atLeast0) {
-    const value = spec[name]
-    if (value !== undefined && !(value >= 0 && Number.isFinite(value)))
-      throw new GigpoError("BAD_ARGUMENT", `${name} is ${value}; it must be a number of at least 0.`)
-  }
-  if (spec.clipDual !== undefined && !(spec.clipDual > 1))
-    throw new GigpoError("BAD_ARGUMENT", `clipDual is ${spec.clipDual}; it must be above 1 (Infinity turns it off).`)
-  if (spec.temperature !== undefined && !(spec.temperature > 0 && Number.isFinite(spec.temperature)))
-    throw new GigpoError("BAD_ARGUMENT", `temperature is ${spec.temperature}; it must be positive.`)
 }

@@ -4,12 +4,20 @@ import { basename, join } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { type NativeEngine, native } from "../native.ts"
 import type { Random } from "../random.ts"
+import {
+  checkAdamW,
+  checkModelConfig,
+  checkSamplingTemperature,
+  checkTemperature,
+  checkTokens,
+  checkWhole,
+} from "./check-arguments.ts"
 import { forwardBackward } from "./losses.ts"
 import { type ModelConfig, readConfigJson, readModelConfig, writeModelConfig } from "./model-config.ts"
 import { checkTensors, countParameters } from "./model-tensors.ts"
 import { packRows, splitByReply } from "./pack-rows.ts"
 import type { AdamWStep, Completion, LossReport, LossSpec, Policy, Row, SampleRequest, StepReport } from "./policy.ts"
-import { openSafetensors } from "./safetensors.ts"
+import { openSafetensors, type TensorFiles } from "./safetensors.ts"
 import { writeSafetensors, writeShardedSafetensors } from "./safetensors-writer.ts"
 import { settle } from "./started.ts"
 import { readTensor, type StoredBuffer, tensorSources, writeTensor } from "./tensor-transfer.ts"
@@ -27,12 +35,25 @@ export interface NativePolicyOptions {
   readonly cacheBytes?: number
 }
 
+/** What sampling has cost since the policy was opened. */
+export interface SamplingStatistics {
+  /** Tokens that went through the model: of prompts, sampled ones, and again what was given up when the cache was full. */
+  readonly computedTokens: number
+  /** Tokens that did not, because their keys and values were in the cache: shared beginnings of prompts. */
+  readonly reusedTokens: number
+  readonly sampledTokens: number
+  /** Times that a completion had to give up its part of the cache; a larger `cacheBytes` avoids it. */
+  readonly preemptions: number
+}
+
 /**
  * The policy on this machine: a native engine with a thread of its own. Calls run in the order they are made, samples that
  * stand together run together, and the event loop is never held up.
  */
 export class NativePolicy implements Policy {
   readonly config: ModelConfig
+  /** Longest sequence this policy was opened for, prompt and reply together. */
+  readonly maxPositions: number
   readonly #engine: NativeEngine
   readonly #original: Readonly<Record<string, unknown>> | undefined
 
@@ -49,9 +70,7 @@ export class NativePolicy implements Policy {
       checkTensors(config, files)
       const policy = new NativePolicy(config, options, await readConfigJson(directory))
       try {
-        for (const [index, { name }] of policy.#engine.parameters.entries()) {
-          await writeTensor(policy.#engine, "weights", index, files.info(name).dtype, files.read(name))
-        }
+        await policy.#takeWeights(files)
         return policy
       } catch (error) {
         await policy.dispose()
@@ -76,9 +95,10 @@ export class NativePolicy implements Policy {
   private constructor(config: ModelConfig, options: NativePolicyOptions, original?: Readonly<Record<string, unknown>>) {
     checkOptions(config, options)
     this.config = config
+    this.maxPositions = options.maxPositions ?? config.maxPositions
     this.#original = original
     this.#engine = new (native().Engine)(
-      { ...config, maxPositions: options.maxPositions ?? config.maxPositions },
+      { ...config, maxPositions: this.maxPositions },
       {
         threads: options.threads ?? availableParallelism(),
         microBatchTokens: options.microBatchTokens ?? 2048,
@@ -87,11 +107,10 @@ export class NativePolicy implements Policy {
     )
   }
 
-  #checkTokens(tokens: Int32Array, name: string): void {
-    const size = this.config.vocabularySize
-    if (tokens.length === 0) throw bad(`${name} is empty; give at least one token.`)
-    const wrong = tokens.find((token) => token < 0 || token >= size)
-    if (wrong !== undefined) throw bad(`${name} holds token ${wrong}, outside the model's vocabulary of ${size}.`)
+  async #takeWeights(files: TensorFiles): Promise<void> {
+    for (const [index, { name }] of this.#engine.parameters.entries()) {
+      await writeTensor(this.#engine, "weights", index, files.info(name).dtype, files.read(name))
+    }
   }
 
   /** Number of weights; tied embeddings count once. */
@@ -99,22 +118,28 @@ export class NativePolicy implements Policy {
     return countParameters(this.config)
   }
 
+  /** What sampling has cost so far. */
+  get statistics(): SamplingStatistics {
+    return this.#engine.statistics
+  }
+
   async sample(request: SampleRequest): Promise<Completion> {
     const { prompt, maxTokens, temperature = 1, stopTokens, key, signal } = request
-    this.#checkTokens(prompt, "prompt")
-    if (!(temperature >= 0 && Number.isFinite(temperature)))
-      throw bad(`temperature is ${temperature}; it must be 0 or more.`)
-    if (!Number.isSafeInteger(maxTokens)) throw bad(`maxTokens is ${maxTokens}; it must be a whole number.`)
+    checkTokens(prompt, "prompt", this.config.vocabularySize)
+    checkSamplingTemperature(temperature)
+    checkWhole(maxTokens, "maxTokens")
     const { tokens, logProbs, stopped } = await settle(
       () => this.#engine.sample(prompt, maxTokens, temperature, Int32Array.from(stopTokens), key),
       signal,
     )
+    if (!logProbs.every(Number.isFinite))
+      throw new GigpoError("NON_FINITE", "The model's logits are not finite: go back to an earlier checkpoint.")
     return { tokens, logProbs, finishReason: stopped ? "stop" : "length" }
   }
 
   /** What the model says after each token of one sequence: [tokens × vocabulary]. */
   async logits(tokens: Int32Array): Promise<Float32Array> {
-    this.#checkTokens(tokens, "tokens")
+    checkTokens(tokens, "tokens", this.config.vocabularySize)
     return await settle(() => this.#engine.logits(tokens))
   }
 
@@ -124,6 +149,7 @@ export class NativePolicy implements Policy {
     options: { temperature?: number; signal?: AbortSignal } = {},
   ): Promise<Float32Array[]> {
     const packed = packRows(rows, this.config.vocabularySize)
+    checkTemperature(options.temperature)
     const flat = await settle(
       () => this.#engine.logProbs(packed, which === "reference", options.temperature ?? 1),
       options.signal,
@@ -136,6 +162,7 @@ export class NativePolicy implements Policy {
     await settle(() => this.#engine.freezeReference())
   }
 
+  /** As in `Policy`. A call that is aborted or fails drops the gradients, those of earlier calls too. */
   async forwardBackward(
     rows: readonly Row[],
     loss: LossSpec,
@@ -146,11 +173,9 @@ export class NativePolicy implements Policy {
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     const { learningRate, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, maxGradientNorm = 1 } = step
-    if (!(learningRate >= 0 && Number.isFinite(learningRate)))
-      throw bad(`learningRate is ${learningRate}; it must be a number of at least 0.`)
-    return await settle(() =>
-      this.#engine.optimizerStep({ learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }),
-    )
+    const complete = { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }
+    checkAdamW(complete)
+    return await settle(() => this.#engine.optimizerStep(complete))
   }
 
   /** Forgets gradients that no optimizer step has used. */
@@ -170,6 +195,17 @@ export class NativePolicy implements Policy {
     })
     await writeShardedSafetensors(directory, tensorSources(this.#engine, "weights"))
     for (const file of options.files ?? []) await copyFile(file, join(directory, basename(file)))
+  }
+
+  /** Takes over the weights of a model folder of the same shape; a frozen reference stays as it is. */
+  async load(directory: string): Promise<void> {
+    const files = await openSafetensors(directory)
+    try {
+      checkTensors(this.config, files)
+      await this.#takeWeights(files)
+    } finally {
+      await files.close()
+    }
   }
 
   /** Writes AdamW's moments and step count to one safetensors file. */
@@ -210,6 +246,7 @@ export class NativePolicy implements Policy {
 }
 
 function checkOptions(config: ModelConfig, options: NativePolicyOptions): void {
+  checkModelConfig(config)
   if (options.device === "cuda") {
     const { unavailable } = native().deviceReport()
     throw new GigpoError(
@@ -218,9 +255,7 @@ function checkOptions(config: ModelConfig, options: NativePolicyOptions): void {
     )
   }
   for (const name of ["threads", "maxPositions", "microBatchTokens", "cacheBytes"] as const) {
-    const value = options[name]
-    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 1))
-      throw bad(`${name} is ${value}; it must be a whole number of at least 1.`)
+    if (options[name] !== undefined) checkWhole(options[name], name)
   }
   const needed = countParameters(config) * 4
   if (needed > totalmem()) {
@@ -230,8 +265,4 @@ function checkOptions(config: ModelConfig, options: NativePolicyOptions): void {
       `The weights alone take ${gigabytes(needed)} of this machine's ${gigabytes(totalmem())}: choose a smaller model.`,
     )
   }
-}
-
-function bad(message: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", message)
 }

@@ -1,3 +1,4 @@
+import { isInt32Array } from "node:util/types"
 import { GigpoError } from "../errors.ts"
 import type { NativeRows } from "../native.ts"
 import type { Row } from "./policy.ts"
@@ -27,6 +28,7 @@ export function packRows(rows: readonly Row[], vocabularySize: number, needs: Ro
 
 function checkRow(row: Row, index: number, vocabularySize: number, needs: RowNeeds): void {
   const fail = (what: string) => new GigpoError("BAD_ARGUMENT", `rows[${index}]: ${what}.`)
+  if (!isInt32Array(row.prompt) || !isInt32Array(row.reply)) throw fail("prompt and reply must be Int32Arrays")
   if (row.prompt.length === 0) throw fail("the prompt is empty; the first reply token needs something to follow")
   if (row.reply.length === 0) throw fail("the reply is empty; leave such rows out")
   for (const tokens of [row.prompt, row.reply]) {

@@ -55,6 +55,11 @@ export interface PolicyLossOptions {
   readonly aggregation?: Aggregation
   /** The importance ratio of each token, or GSPO's one ratio for the whole reply. Default "token". */
   readonly ratio?: "token" | "sequence"
+  /**
+   * Rows with advantage 0 have no gradient where there is neither a KL nor an entropy term. With this they count in the loss's
+   * normalisation but are not computed, and the report is over the others. Default false.
+   */
+  readonly skipZeroAdvantage?: boolean
 }
 
 /**

@@ -100,7 +100,9 @@ export class ChatTemplate {
       progress: this.#progress,
     }
     let failure: unknown
-    return new Worker(templateWorkerSource, { eval: true, workerData, name: "gigpo chat template" })
+    // No execArgv: the loaders and hooks of the program are not for this thread.
+    const worker = new Worker(templateWorkerSource, { eval: true, workerData, execArgv: [], name: "chat template" })
+    worker
       .on("message", (answer: TemplateAnswer) => {
         if ("text" in answer) this.#take(answer.id)?.resolve(answer.text)
         else this.#take(answer.id)?.reject(this.#error(answer.error))
@@ -109,6 +111,8 @@ export class ChatTemplate {
         failure = error
       })
       .on("exit", () => this.#ended(failure))
+      .unref() // last: a new listener for messages refs again
+    return worker
   }
 
   #take(id: number): Render | undefined {
@@ -162,15 +166,13 @@ export class ChatTemplate {
   }
 
   #error(reason: string, cause?: unknown): GigpoError {
-    const message = `the chat template of ${this.#name} failed: ${reason}. Mend the template or the messages`
+    const message = `the chat template of ${this.#name} failed: ${reason}. Use messages that it takes, or another template`
     return new GigpoError("BAD_TOKENIZER", message, cause === undefined ? {} : { cause })
   }
 
   #timeoutError(): GigpoError {
-    return new GigpoError(
-      "TEMPLATE_TIMEOUT",
-      `the chat template of ${this.#name} ran longer than ${this.#timeoutMs} ms`,
-    )
+    const message = `the chat template of ${this.#name} ran longer than ${this.#timeoutMs} ms: use another template or raise timeoutMs`
+    return new GigpoError("TEMPLATE_TIMEOUT", message)
   }
 
   #disposedError(): GigpoError {

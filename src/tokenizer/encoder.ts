@@ -21,7 +21,7 @@ export function createEncoder(tokenizer: LibraryTokenizer, config: JsonObject): 
     return (text) => Int32Array.from(tokenizer.encode(text, { add_special_tokens: false }).ids)
 
   const addedIds = new Map(added.map((token) => [token.content, token.id]))
-  const addedPattern = longestOf([...addedIds.keys()])
+  const addedPattern = new RegExp(`(${longestOf([...addedIds.keys()])})`)
   const { normalizer } = tokenizer
   return (text) => {
     const ids: number[] = []
@@ -54,9 +54,9 @@ function createPieceEncoder(tokenizer: LibraryTokenizer): ((text: string, ids: n
   }
 }
 
-/** Matches, as one group, the longest of these that stands at a place. */
-function longestOf(contents: readonly string[]): RegExp {
-  if (contents.length === 0) return /((?!))/
-  const longestFirst = contents.toSorted((a, b) => b.length - a.length)
-  return new RegExp(`(${longestFirst.map((content) => content.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|")})`)
+/** Source of a pattern for the longest of these texts that stands at a place. */
+export function longestOf(texts: readonly string[]): string {
+  if (texts.length === 0) return "(?!)"
+  const longestFirst = texts.toSorted((a, b) => b.length - a.length)
+  return longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|")
 }

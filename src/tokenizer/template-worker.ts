@@ -19,17 +19,17 @@ export interface TemplateRequest {
 export type TemplateAnswer = { readonly id: number } & ({ readonly text: string } | { readonly error: string })
 
 /**
- * The worker that renders one chat template, as CommonJS source: started from a string it runs the same from src
- * (where Node cannot load a .ts file) and from dist.
+ * The worker that renders one chat template. As a string it runs the same from src (where Node cannot load a .ts
+ * file) and from dist; whether Node takes strings for CommonJS or for modules hangs on flags, so it is valid as both.
  *
  * A thread does not outlive its process when V8 gives up, and V8 does give up on single huge allocations, time limit
  * or not. So no value may grow: every expression's result is checked.
  */
 export const templateWorkerSource: string = `
 "use strict"
-const { parentPort, workerData } = require("node:worker_threads")
+const { parentPort, workerData } = process.getBuiltinModule("node:worker_threads")
 const { jinja, source, maxLength, progress } = workerData
-const { Interpreter, Template } = require(jinja)
+const { Interpreter, Template } = process.getBuiltinModule("node:module").createRequire(jinja)(jinja)
 
 const evaluate = Interpreter.prototype.evaluate
 Interpreter.prototype.evaluate = function (statement, environment) {

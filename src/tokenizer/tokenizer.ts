@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { Message } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { ChatTemplate, type ChatTemplateLimits } from "./chat-template.ts"
 import { createEncoder } from "./encoder.ts"
@@ -8,6 +7,12 @@ import { badTokenizer, type JsonObject, readJson, readText, sizeLimits } from ".
 import { type LibraryTokenizer, loadLibraryTokenizer } from "./library.ts"
 import { defaultTemplate, endOfTurnIds, specialTokens } from "./special-tokens.ts"
 import { checkTokenizerJson, countIds, type TokenizerJson } from "./tokenizer-json.ts"
+
+/** One message of a chat, as chat templates take it. */
+export interface ChatMessage {
+  readonly role: string
+  readonly content: string
+}
 
 export interface RenderChatOptions {
   /** End with the header of an assistant's message, so that the model replies. Default true. */
@@ -133,7 +138,7 @@ export class Tokenizer {
    * The text of a chat, as the model's template writes it. Fails with TEMPLATE_TIMEOUT where the template takes too
    * long, with BAD_TOKENIZER where there is none, it refuses the messages or its text is too long.
    */
-  async renderChat(messages: readonly Message[], options: RenderChatOptions = {}): Promise<string> {
+  async renderChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<string> {
     if (this.#template === undefined)
       throw new GigpoError("BAD_TOKENIZER", `${this.directory} has no chat template; add a chat_template.jinja`)
     return await this.#template.render({
@@ -147,7 +152,7 @@ export class Tokenizer {
   }
 
   /** The token ids of a chat; errors as `renderChat`. */
-  async encodeChat(messages: readonly Message[], options: RenderChatOptions = {}): Promise<Int32Array> {
+  async encodeChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<Int32Array> {
     return this.encode(await this.renderChat(messages, options))
   }
 

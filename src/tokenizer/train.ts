@@ -1,5 +1,6 @@
 import { GigpoError } from "../errors.ts"
 import { byteCharacters, preTokenPattern } from "./byte-level.ts"
+import { longestOf } from "./encoder.ts"
 
 export interface TrainTokenizerOptions {
   /** Most ids to give out: 256 bytes, the learned tokens and the special tokens together. */
@@ -64,8 +65,7 @@ export function trainByteLevelTokenizer(texts: Iterable<string>, options: TrainT
 /** Distinct pre-tokens with how often each occurs, as bytes. */
 function countWords(texts: Iterable<string>, specialTokens: readonly string[]): Word[] {
   const counts = new Map<string, number>()
-  const escaped = specialTokens.map((token) => token.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"))
-  const special = new RegExp(escaped.length > 0 ? escaped.join("|") : "(?!)", "u")
+  const special = new RegExp(longestOf(specialTokens))
   const preToken = new RegExp(preTokenPattern, "gu")
   for (const text of texts)
     for (const part of text.split(special))

@@ -1,0 +1,37 @@
+// CUDA_CHECK(call): throws gigpo::Error with the call, the status and the place, unless the status is cudaSuccess.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <string>
+
+#include "core/error.h"
+
+namespace gigpo::cuda {
+
+// What the caller can do about it. Anything not named here may have broken the context, for good.
+inline const char* error_code(cudaError_t status) {
+  switch (status) {
+    case cudaErrorMemoryAllocation: return "OUT_OF_MEMORY";
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorNoKernelImageForDevice: return "DEVICE_UNAVAILABLE";
+    case cudaErrorInvalidValue:
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidDevice: return "INTERNAL";
+    default: return "DEVICE_LOST";
+  }
+}
+
+inline void check(cudaError_t status, const char* call, const char* file, int line) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // errors that pass must not be found again by the next check
+  const char* slash = std::strrchr(file, '/');
+  throw Error(error_code(status), std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ") from " +
+                                      call + " at " + (slash ? slash + 1 : file) + ":" + std::to_string(line));
+}
+
+}  // namespace gigpo::cuda
+
+#define CUDA_CHECK(call) gigpo::cuda::check((call), #call, __FILE__, __LINE__)

@@ -1,0 +1,53 @@
+#include "core/device_report.h"
+
+#include <cuda_runtime_api.h>
+
+namespace gigpo {
+
+// The oldest compute capability that the kernels are compiled for.
+constexpr int oldest_major = 8;
+
+static std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+
+static DeviceReport unavailable(Unavailable why, std::string message) {
+  cudaGetLastError();  // so that the next check of a launch does not find this error
+  return {why, std::move(message), {}};
+}
+
+DeviceReport device_report() {
+  // Asked first: without any driver cudaGetDeviceCount says "insufficient driver", as it does for an old one.
+  int driver = 0, runtime = 0, count = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+    return unavailable(Unavailable::no_driver,
+                       "There is no NVIDIA driver on this machine. If it has an NVIDIA GPU, install the driver.");
+  cudaRuntimeGetVersion(&runtime);
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver)
+    return unavailable(Unavailable::old_driver, "The NVIDIA driver supports CUDA " + version(driver) +
+                                                        ", this build needs " + version(runtime) +
+                                                        ". Update the driver.");
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
+    return unavailable(Unavailable::no_device,
+                       "The NVIDIA driver shows no GPU. Check nvidia-smi and CUDA_VISIBLE_DEVICES.");
+  if (status != cudaSuccess)
+    return unavailable(Unavailable::no_device, std::string("The NVIDIA driver cannot list its GPUs: ") +
+                                                       cudaGetErrorString(status) + ". Check nvidia-smi.");
+
+  DeviceReport report;
+  std::string too_old;
+  for (int index = 0; index < count; index++) {
+    cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
+    const CudaDevice device = {index, properties.name, properties.major, properties.minor,
+                               int64_t(properties.totalGlobalMem)};
+    if (device.major >= oldest_major) report.devices.push_back(device);
+    else too_old = device.name + " has compute capability " + std::to_string(device.major) + "." +
+                   std::to_string(device.minor) + "; ";
+  }
+  if (report.devices.empty())
+    return unavailable(Unavailable::no_device,
+                       "No usable GPU: " + too_old + "one of at least " + std::to_string(oldest_major) + ".0 is needed.");
+  return report;
+}
+
+}  // namespace gigpo

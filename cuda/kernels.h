@@ -1,0 +1,37 @@
+// Launchers of the named kernels. They compute what their namesakes in core/kernels do. Pointers are device memory;
+// the work is queued on `stream`; errors of the launch throw, errors of the run show at the next synchronisation.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_runtime_api.h>
+
+#include "core/kernels/clipped_surrogate.h"
+#include "core/kernels/token_log_probs.h"
+
+namespace gigpo::cuda {
+
+// logits [rows][vocab], tokens [rows] -> log_probs [rows], entropies [rows] (may be null).
+void token_log_probs(int64_t rows, int64_t vocab, const float* logits, const int32_t* tokens, double temperature,
+                     float* log_probs, float* entropies, cudaStream_t stream);
+void token_log_probs(int64_t rows, int64_t vocab, const __nv_bfloat16* logits, const int32_t* tokens,
+                     double temperature, float* log_probs, float* entropies, cudaStream_t stream);
+
+// logits [rows][vocab] -> d loss / d logits in place, in their own type; inputs, results [rows].
+void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, const PolicyHeadRow* inputs,
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream);
+void policy_head_chunk(int64_t rows, int64_t vocab, __nv_bfloat16* logits, const PolicyHeadRow* inputs,
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream);
+
+// The pointers in `input` are device memory, as is `report`; `gradient` [tokens] may be null. The row lengths must be
+// right: only what can be seen without them is checked. `workspace` is this many bytes, aligned to 8.
+size_t clipped_surrogate_workspace(int64_t rows);
+void clipped_surrogate(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options, float* gradient,
+                       ClippedSurrogateReport* report, void* workspace, cudaStream_t stream);
+
+// tasks [count], offsets [count + 1] into bytes -> groups [count], *group_count. `bytes` must be readable from the
+// multiple of 4 before its first byte to the one behind its last. `workspace` is this many bytes, aligned to 16. Tests
+// pass a `hash_mask` to force collisions.
+size_t anchor_groups_workspace(int32_t count);
+void group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes, const int64_t* offsets, int32_t* groups,
+                   int32_t* group_count, void* workspace, cudaStream_t stream, uint64_t hash_mask = ~uint64_t{0});
+
+}  // namespace gigpo::cuda

@@ -1,0 +1,99 @@
+// The public names, one by one.
+
+// Credit: pure functions on plain arrays; no engine needed.
+export { groupByAnchor, groupBySimilarity } from "./advantage/anchors.ts"
+export { gigpoAdvantages } from "./advantage/gigpo.ts"
+export { grpoAdvantages } from "./advantage/grpo.ts"
+export { presets } from "./advantage/presets.ts"
+export { discountedReturns } from "./advantage/returns.ts"
+export { similarityRatio } from "./advantage/similarity.ts"
+export type {
+  GigpoDiagnostics,
+  GigpoOptions,
+  GigpoResult,
+  GigpoStep,
+  GrpoDiagnostics,
+  GrpoOptions,
+  GrpoResult,
+  GrpoStep,
+  Normalization,
+  SimilarityOptions,
+} from "./advantage/types.ts"
+// The three kernels on their own, and the machine.
+export { type DeviceReport, deviceReport } from "./device.ts"
+// Environments.
+export { type CheckOptions, checkEnvironment } from "./environment/check.ts"
+export type {
+  Environment,
+  EnvironmentEpisode,
+  EpisodeContext,
+  Expert,
+  Message,
+  Observation,
+  ParsedAction,
+  StepResult,
+  Turn,
+} from "./environment/environment.ts"
+export { environmentNames, openEnvironment } from "./environment/registry.ts"
+export { type SokobanOptions, type SokobanTask, sokoban } from "./environment/sokoban/sokoban.ts"
+export { firstContained, readTagged, type TaggedReply } from "./environment/tags.ts"
+export { GigpoError, type GigpoErrorCode } from "./errors.ts"
+export {
+  type AnchorBytes,
+  clippedSurrogate,
+  groupAnchors,
+  type SurrogateInput,
+  type SurrogateOptions,
+  type SurrogateReport,
+  tokenLogProbs,
+} from "./kernels.ts"
+
+// The policy: a language model that samples and learns.
+export type { ModelConfig } from "./policy/model-config.ts"
+export { NativePolicy, type NativePolicyOptions } from "./policy/native-policy.ts"
+export type {
+  AdamWStep,
+  Aggregation,
+  Completion,
+  CustomLoss,
+  LossReport,
+  LossSpec,
+  Policy,
+  PolicyLossOptions,
+  Row,
+  SampleRequest,
+  StepReport,
+} from "./policy/policy.ts"
+export { Random } from "./random.ts"
+// Rollout: episodes on their own.
+export {
+  type Episode,
+  type EpisodeSetup,
+  type EpisodeStep,
+  type Outcome,
+  playEpisode,
+  runEpisode,
+} from "./rollout/episode.ts"
+export { type ExpertStep, playExpert } from "./rollout/expert.ts"
+export { type RolloutSetup, rollout } from "./rollout/rollout.ts"
+// Text to tokens.
+export { type RenderChatOptions, Tokenizer } from "./tokenizer/tokenizer.ts"
+export { type ByteLevelBpe, type TrainTokenizerOptions, trainByteLevelTokenizer } from "./tokenizer/train.ts"
+export { type WriteTokenizerOptions, writeTokenizer } from "./tokenizer/write.ts"
+// Training: the loop, cloning, evaluation, small models from scratch, run folders.
+export { type CloneReport, type CloneSetup, clone } from "./training/clone.ts"
+export { type EvaluateSetup, evaluate } from "./training/evaluate.ts"
+export { type InitializeOptions, type InitializeSetup, initialize } from "./training/initialize.ts"
+export type {
+  CloneOptions,
+  EstimatorOptions,
+  EvaluationOptions,
+  EvaluationReport,
+  IterationReport,
+  OptimizerOptions,
+  RolloutOptions,
+  TrainOptions,
+} from "./training/options.ts"
+export type { Progress } from "./training/progress.ts"
+export { Run } from "./training/run.ts"
+export { type TrainSetup, train } from "./training/train.ts"

@@ -1,0 +1,31 @@
+import { GigpoError } from "../errors.ts"
+
+/**
+ * What `call` gives, or `ENVIRONMENT_TIMEOUT` once `seconds` are over, or the signal's reason once it is aborted. A result that
+ * comes later is dropped.
+ */
+export async function withTimeLimit<T>(
+  what: string,
+  seconds: number,
+  signal: AbortSignal | undefined,
+  call: () => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  let timer: NodeJS.Timeout | undefined
+  let abort: (() => void) | undefined
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(
+        new GigpoError("ENVIRONMENT_TIMEOUT", `${what} took longer than ${seconds} s (rollout.environmentTimeout).`),
+      )
+    }, seconds * 1000)
+    abort = () => reject(signal?.reason)
+    signal?.addEventListener("abort", abort, { once: true })
+  })
+  try {
+    return await Promise.race([call(), limit])
+  } finally {
+    clearTimeout(timer)
+    if (abort) signal?.removeEventListener("abort", abort)
+  }
+}

@@ -1,0 +1,103 @@
+import type { Environment } from "../environment/environment.ts"
+import { writeDirectory } from "../policy/atomic-directory.ts"
+import type { ModelConfig } from "../policy/model-config.ts"
+import { NativePolicy } from "../policy/native-policy.ts"
+import { Random } from "../random.ts"
+import { playExpert } from "../rollout/expert.ts"
+import { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { trainByteLevelTokenizer } from "../tokenizer/train.ts"
+import { writeTokenizer } from "../tokenizer/write.ts"
+import { takeTasks } from "./evaluate.ts"
+
+/** The shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings). */
+export interface InitializeOptions {
+  /** Default 0. */
+  readonly seed?: number
+  /** Default 128. */
+  readonly hiddenSize?: number
+  /** Default 4. */
+  readonly layers?: number
+  /** Default 4. */
+  readonly heads?: number
+  /** Default: as many as heads. */
+  readonly keyValueHeads?: number
+  /** Default 3 × hiddenSize. */
+  readonly intermediateSize?: number
+  /** Standard deviation of the initial weights. Default 1 / √hiddenSize. */
+  readonly deviation?: number
+  /** Most tokens of the tokenizer that is learned from the environment's texts. Default 512. */
+  readonly vocabularySize?: number
+  /** Longest prompt and reply together. Default: four times the longest prompt that was seen, at least 256. */
+  readonly maxPositions?: number
+}
+
+export interface InitializeSetup {
+  /** Where the model is written; must not exist, unless `overwrite`. */
+  readonly directory: string
+  readonly environment: Environment
+  readonly options?: InitializeOptions
+  readonly overwrite?: boolean
+}
+
+/**
+ * Makes a small model for an environment, with random weights and a byte-level tokenizer of its own, in Hugging Face layout.
+ * It can say nothing sensible yet: clone the environment's expert first.
+ */
+export async function initialize(setup: InitializeSetup): Promise<{ parameters: number; vocabularySize: number }> {
+  const { directory, environment, options = {}, overwrite = false } = setup
+  const random = new Random(options.seed ?? 0).fork("initialize")
+  const texts = await sampleTexts(environment, random)
+  const bpe = trainByteLevelTokenizer(texts.flat(), { vocabularySize: options.vocabularySize ?? 512 })
+  let made = { parameters: 0, vocabularySize: 0 }
+  await writeDirectory(
+    directory,
+    async (temporary) => {
+      await writeTokenizer(temporary, bpe)
+      await using tokenizer = await Tokenizer.open(temporary)
+      const lengths = texts.map(([prompt]) => tokenizer.encode(prompt!).length)
+      const config = modelConfig(tokenizer.vocabularySize, Math.max(...lengths), options)
+      await using policy = await NativePolicy.create(config, random.fork("weights"), {
+        deviation: options.deviation ?? 1 / Math.sqrt(config.hiddenSize),
+      })
+      await policy.save(temporary)
+      made = { parameters: policy.parameters, vocabularySize: config.vocabularySize }
+    },
+    { overwrite },
+  )
+  return made
+}
+
+function modelConfig(vocabularySize: number, longestPrompt: number, options: InitializeOptions): ModelConfig {
+  const { hiddenSize = 128, layers = 4, heads = 4 } = options
+  return {
+    architecture: "Qwen3",
+    vocabularySize,
+    hiddenSize,
+    intermediateSize: options.intermediateSize ?? 3 * hiddenSize,
+    layers,
+    heads,
+    keyValueHeads: options.keyValueHeads ?? heads,
+    headSize: hiddenSize / heads,
+    rmsNormEpsilon: 1e-6,
+    ropeTheta: 10_000,
+    tieEmbeddings: true,
+    queryKeyValueBias: false,
+    queryKeyNorm: true,
+    maxPositions: options.maxPositions ?? Math.max(256, 4 * longestPrompt),
+  }
+}
+
+const sampledTasks = 64
+
+/** Prompts and expert replies of some training tasks: what the tokenizer is learned from, [prompt, reply] each. */
+async function sampleTexts(environment: Environment, random: Random): Promise<[string, string][]> {
+  const texts: [string, string][] = []
+  for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), sampledTasks).entries()) {
+    for await (const { messages, reply } of playExpert(environment, task, random.fork("environment", index))) {
+      // With the words of the chat template, so that each of them becomes one token too.
+      const prompt = messages.map((message) => `${message.role}\n${message.content}\n`).join("")
+      texts.push([`${prompt}assistant\n`, reply])
+    }
+  }
+  return texts
+}

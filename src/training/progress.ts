@@ -1,0 +1,6 @@
+/** How far the work under way has come; for a display, told often. */
+export interface Progress {
+  readonly stage: "rollout" | "update" | "evaluation" | "clone"
+  readonly done: number
+  readonly total: number
+}

@@ -1,0 +1,73 @@
+import { readFile } from "node:fs/promises"
+import { isDeepStrictEqual } from "node:util"
+import { GigpoError } from "../errors.ts"
+import { isSystemError } from "../policy/io-error.ts"
+import { version } from "../version.ts"
+
+/** A run's config.json: what was asked for, and the version that was asked, which also marks the file as ours. */
+export type RunConfig = Readonly<Record<string, unknown>> & { readonly gigpo: string }
+
+/** Keys that change how long a run goes on, what is kept of it and how fast it is, but not what it computes. */
+export const changeableKeys: readonly string[] = [
+  "iterations",
+  "checkpointEvery",
+  "keepCheckpoints",
+  "evaluation.every",
+  "rollout.concurrency",
+].flatMap((key) => [key, `training.${key}`])
+
+/** JSON has no infinity, but a number too large to hold is read as one. */
+export function formatRunConfig(config: object): string {
+  const infinity = "\0infinity"
+  const withInfinity = (_: string, value: unknown) => (value === Number.POSITIVE_INFINITY ? infinity : value)
+  const text = JSON.stringify({ gigpo: version, ...config }, withInfinity, 2)
+  return `${text.replaceAll(JSON.stringify(infinity), "1e999")}\n`
+}
+
+/** The config.json of a run; undefined where there is none or it is not ours. */
+export async function readRunConfig(path: string): Promise<RunConfig | undefined> {
+  let text: string
+  try {
+    text = await readFile(path, "utf8")
+  } catch (cause) {
+    if (isSystemError(cause) && ["ENOENT", "ENOTDIR", "EISDIR"].includes(cause.code)) return undefined
+    throw cause
+  }
+  try {
+    const config = JSON.parse(text)
+    return typeof config?.gigpo === "string" ? config : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Refuses (`BAD_CONFIG`) to go on with another configuration than a run was started with. */
+export function checkSameConfig(directory: string, old: object, now: object, mayChange: readonly string[]): void {
+  const before = leaves(old)
+  // Through JSON and back, as the old one went.
+  const after = leaves(JSON.parse(formatRunConfig(now)))
+  const fixed = (key: string) => ![...mayChange, "gigpo"].some((free) => key === free || key.startsWith(`${free}.`))
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
+    (key) => fixed(key) && !isDeepStrictEqual(before.get(key), after.get(key)),
+  )
+  if (changed.length === 0) return
+  const show = (value: unknown) => (value === undefined ? "not set" : JSON.stringify(value))
+  const differences = changed.map((key) => `${key} was ${show(before.get(key))} and is now ${show(after.get(key))}`)
+  throw new GigpoError(
+    "BAD_CONFIG",
+    `The run in ${directory} was started with another configuration: ${differences.join("; ")}. ` +
+      "Set these back to resume it, or start a new run in another folder.",
+  )
+}
+
+/** Every value that is no object, by its dotted path. */
+function leaves(value: object, prefix = ""): Map<string, unknown> {
+  const found = new Map<string, unknown>()
+  for (const [key, inner] of Object.entries(value)) {
+    const path = `${prefix}${key}`
+    const isObject = typeof inner === "object" && inner !== null && !Array.isArray(inner)
+    if (isObject) for (const [deep, leaf] of leaves(inner, `${path}.`)) found.set(deep, leaf)
+    else found.set(path, inner)
+  }
+  return found
+}

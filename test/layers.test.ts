@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+import { expect, it } from "vitest"
+
+// Each folder imports only what stands below it; files at the top of src/ are rooms of their own.
+const below: Record<string, readonly string[]> = {
+  errors: [],
+  random: [],
+  native: ["errors"],
+  device: ["native"],
+  version: [],
+  advantage: ["errors"],
+  environment: ["errors", "random"],
+  tokenizer: ["errors", "environment"],
+  kernels: ["errors", "native", "advantage", "policy"],
+  policy: ["errors", "random", "native", "kernels"],
+  rollout: ["errors", "random", "environment", "tokenizer", "policy"],
+  training: ["errors", "random", "version", "advantage", "environment", "tokenizer", "policy", "rollout"],
+  cli: ["errors", "version", "random", "native", "device", "environment", "tokenizer", "policy", "rollout", "training"],
+}
+
+const files = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))
+const room = (file: string) => file.split("/")[0]!.replace(/\.ts$/, "")
+
+it("every folder imports only from the layers below it", () => {
+  const wrong: string[] = []
+  for (const file of files) {
+    if (file === "index.ts") continue
+    const allowed = below[room(file)]
+    expect(allowed, `src/${file} stands in no known layer`).toBeDefined()
+    for (const [, target] of readFileSync(join("src", file), "utf8").matchAll(/from "(\.[^"]+)"/g)) {
+      const other = room(relative("src", join("src", dirname(file), target!)))
+      if (other !== room(file) && !allowed!.includes(other)) wrong.push(`${file} imports ${target}`)
+    }
+  }
+  expect(wrong).toEqual([])
+})
+
+it("only native.ts loads the addon, and only one header includes napi.h", () => {
+  const loaders = files.filter((file) => readFileSync(join("src", file), "utf8").includes("node-gyp-build"))
+  expect(loaders).toEqual(["native.ts"])
+  const native = ["binding", "core", "cuda"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+  )
+  const sources = native.filter((name) => /\.(h|cpp|cu|cuh)$/.test(name))
+  expect(sources.filter((name) => /#include [<"]napi\.h/.test(readFileSync(name, "utf8")))).toEqual([
+    "binding/napi_setup.h",
+  ])
+  // The core knows neither Node nor CUDA headers.
+  const foreign = /#include [<"](napi|node_api|cuda|binding\/|cuda\/)/
+  expect(sources.filter((name) => name.startsWith("core/") && foreign.test(readFileSync(name, "utf8")))).toEqual([])
+})

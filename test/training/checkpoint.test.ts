@@ -1,0 +1,229 @@
+import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { findCheckpoint, pruneCheckpoints, verifyCheckpoint, writeCheckpoint } from "../../src/training/checkpoint.ts"
+import { FakePolicy } from "./fake-policy.ts"
+
+let folder: string
+let parent: string
+let policy: FakePolicy
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-checkpoint-"))
+  parent = join(folder, "checkpoints")
+  policy = new FakePolicy()
+})
+afterEach(async () => await rm(folder, { recursive: true }))
+
+const written = ["config.json", "model.safetensors", "optimizer/model.safetensors"]
+
+/** Writes checkpoints of these iterations; each has as many steps. */
+async function write(...iterations: number[]): Promise<void> {
+  for (const iteration of iterations) {
+    policy.steps = iteration
+    await writeCheckpoint(parent, iteration, policy, [])
+  }
+}
+
+async function flipBit(path: string): Promise<void> {
+  const bytes = await readFile(path)
+  bytes[bytes.length - 1]! ^= 1
+  await writeFile(path, bytes)
+}
+
+describe("writing a checkpoint", () => {
+  it("makes a model folder with the tokenizer's files, the optimizer and a manifest of sizes and hashes", async () => {
+    const tokenizer = join(folder, "tokenizer.json")
+    await writeFile(tokenizer, "{}")
+    policy.steps = 42
+    const checkpoint = await writeCheckpoint(parent, 7, policy, [tokenizer])
+    expect(checkpoint).toEqual({ directory: join(parent, "step-7"), iteration: 7, optimizerSteps: 42 })
+    expect((await readdir(checkpoint.directory)).sort()).toEqual([
+      "config.json",
+      "manifest.json",
+      "model.safetensors",
+      "optimizer",
+      "tokenizer.json",
+    ])
+    const manifest = JSON.parse(await readFile(join(checkpoint.directory, "manifest.json"), "utf8"))
+    expect(manifest).toMatchObject({ version: 1, iteration: 7, optimizerSteps: 42, finite: true })
+    expect(manifest.files.map((file: { name: string }) => file.name)).toEqual([...written, "tokenizer.json"])
+    for (const { name, bytes, sha256 } of manifest.files) {
+      const content = await readFile(join(checkpoint.directory, name))
+      expect(bytes).toBe(content.length)
+      expect(sha256).toBe(createHash("sha256").update(content).digest("hex"))
+    }
+  })
+
+  it("refuses weights and moments that are not finite, and leaves the older checkpoint", async () => {
+    await write(1)
+    for (const [bad, where] of [
+      [Number.NaN, "weights"],
+      [Number.NEGATIVE_INFINITY, "moments"],
+    ] as const) {
+      policy = new FakePolicy()
+      policy[where][1] = bad
+      await expect(writeCheckpoint(parent, 2, policy, [])).rejects.toMatchObject({
+        code: "NON_FINITE",
+        message: expect.stringMatching(
+          /After iteration 2, (weight|firstMoment.weight) holds numbers that are not finite/,
+        ),
+      })
+    }
+    expect(await readdir(parent)).toEqual(["step-1"])
+    await verifyCheckpoint(join(parent, "step-1"))
+  })
+
+  it("takes the largest finite numbers for finite", async () => {
+    policy.weights = Float32Array.of(3.4028234663852886e38, -3.4028234663852886e38, 1e-45)
+    await write(1)
+  })
+
+  it.each(["save", "saveOptimizer"] as const)(
+    "leaves the older checkpoint when the disk is full in %s",
+    async (name) => {
+      await write(1)
+      policy[name] = async () => {
+        throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" })
+      }
+      await expect(writeCheckpoint(parent, 2, policy, [])).rejects.toMatchObject({
+        code: "IO",
+        message: expect.stringMatching(/the disk is full/),
+      })
+      expect(await readdir(parent)).toEqual(["step-1"])
+      await verifyCheckpoint(join(parent, "step-1"))
+    },
+  )
+
+  it("takes the place of a damaged one of the same iteration", async () => {
+    await write(5)
+    await flipBit(join(parent, "step-5", "model.safetensors"))
+    await write(5)
+    await verifyCheckpoint(join(parent, "step-5"))
+    expect(await readdir(parent)).toEqual(["step-5"])
+  })
+})
+
+describe("verifying a checkpoint", () => {
+  const damage: Record<string, (path: string) => Promise<void>> = {
+    "one bit flipped": flipBit,
+    "one byte cut off": async (path) => await truncate(path, (await stat(path)).size - 1),
+    "nothing left of it": async (path) => await truncate(path, 0),
+    "it removed": async (path) => await rm(path),
+  }
+  it.each(written.flatMap((name) => Object.keys(damage).map((how) => [name, how] as const)))(
+    "refuses %s with %s, by name",
+    async (name, how) => {
+      await write(1)
+      await damage[how]!(join(parent, "step-1", name))
+      await expect(verifyCheckpoint(join(parent, "step-1"))).rejects.toMatchObject({
+        code: "RUN_CORRUPT",
+        message: expect.stringContaining(name),
+      })
+    },
+  )
+
+  it.each(["", "{}", "null", '{"version":2}', '{"version":1,"iteration":1,"optimizerSteps":1,"files":[{}]}'])(
+    "refuses the manifest %j",
+    async (text) => {
+      await write(1)
+      await writeFile(join(parent, "step-1", "manifest.json"), text)
+      await expect(verifyCheckpoint(join(parent, "step-1"))).rejects.toMatchObject({ code: "RUN_CORRUPT" })
+    },
+  )
+
+  it("does not mind that the folder has been moved", async () => {
+    await write(3)
+    await rename(parent, join(folder, "elsewhere"))
+    expect(await verifyCheckpoint(join(folder, "elsewhere", "step-3"))).toMatchObject({ iteration: 3 })
+  })
+})
+
+describe("finding a checkpoint", () => {
+  const refuseWarnings = (message: string): void => {
+    throw new Error(message)
+  }
+
+  it("takes the newest by number, not by name", async () => {
+    await write(9, 10, 100)
+    expect(await findCheckpoint(parent, refuseWarnings)).toMatchObject({ iteration: 100, optimizerSteps: 100 })
+  })
+
+  it("falls back to an older one and says so when the newest is damaged", async () => {
+    await write(1, 2, 3)
+    await flipBit(join(parent, "step-3", "optimizer", "model.safetensors"))
+    await rm(join(parent, "step-2", "manifest.json"))
+    const warnings: string[] = []
+    expect(await findCheckpoint(parent, (message) => warnings.push(message))).toMatchObject({ iteration: 1 })
+    expect(warnings).toEqual([
+      expect.stringMatching(/step-3 is damaged: optimizer\/model.safetensors is not what was written/),
+      expect.stringMatching(/step-2 is damaged: it has no readable manifest/),
+    ])
+  })
+
+  it("finds nothing in a folder that is empty, missing, or holds only what was never finished", async () => {
+    expect(await findCheckpoint(parent, refuseWarnings)).toBeUndefined()
+    await mkdir(join(parent, "step-5.tmp-0123456789ab"), { recursive: true })
+    expect(await findCheckpoint(parent, refuseWarnings)).toBeUndefined()
+  })
+})
+
+describe("pruning checkpoints", () => {
+  it("keeps the newest, and at least one", async () => {
+    await write(1, 2, 9, 10)
+    await pruneCheckpoints(parent, 10, 2)
+    expect((await readdir(parent)).sort()).toEqual(["step-10", "step-9"])
+    await pruneCheckpoints(parent, 10, 0)
+    expect(await readdir(parent)).toEqual(["step-10"])
+  })
+
+  it("does not count those beyond the newest whole one, which did not verify", async () => {
+    await write(10, 20, 30, 15)
+    await flipBit(join(parent, "step-20", "model.safetensors"))
+    await flipBit(join(parent, "step-30", "model.safetensors"))
+    await pruneCheckpoints(parent, 15, 2)
+    expect((await readdir(parent)).sort()).toEqual(["step-10", "step-15", "step-20", "step-30"])
+  })
+
+  it("removes what interrupted writes left, and nothing that it does not know", async () => {
+    await write(1)
+    for (const name of ["step-2.tmp-0123456789ab", "step-1.old-0123456789ab", "step-2.tmp-mine", "best", "step-x"])
+      await mkdir(join(parent, name))
+    await pruneCheckpoints(parent, 1, 2)
+    expect((await readdir(parent)).sort()).toEqual(["best", "step-1", "step-2.tmp-mine", "step-x"])
+  })
+})
+
+/** A file system of 1 MiB, where this process may make one. */
+async function mountSmallDisk(at: string): Promise<boolean> {
+  await mkdir(at)
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", at], { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe("on a disk that fills up", () => {
+  it("keeps the last checkpoint (skips itself where it may not mount a file system)", async (context) => {
+    const disk = join(folder, "disk")
+    if (!(await mountSmallDisk(disk))) return context.skip("this process may not mount a file system")
+    try {
+      policy.weights = new Float32Array(100_000) // 400 kB, so that two find room only without their optimizers
+      policy.moments = new Float32Array(20_000)
+      const first = await writeCheckpoint(disk, 1, policy, [])
+      policy.moments = new Float32Array(100_000)
+      await expect(writeCheckpoint(disk, 2, policy, [])).rejects.toMatchObject({
+        code: "IO",
+        message: expect.stringMatching(/the disk is full/),
+      })
+      expect(await readdir(disk)).toEqual(["step-1"])
+      await verifyCheckpoint(first.directory)
+    } finally {
+      execFileSync("umount", [disk])
+    }
+  })
+})

@@ -1,0 +1,313 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync } from "node:fs"
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { checkRunFolder, Run, type RunOptions } from "../../src/training/run.ts"
+import { FakePolicy } from "./fake-policy.ts"
+
+let folder: string
+let directory: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-run-"))
+  directory = join(folder, "runs", "one")
+})
+afterEach(async () => await rm(folder, { recursive: true }))
+
+const config = {
+  model: "m",
+  seed: 3,
+  training: { groups: 4, iterations: 10, loss: { clipDual: Number.POSITIVE_INFINITY } },
+}
+
+/** A run whose iterations up to `iteration` are logged, with checkpoints of some of them. */
+async function putRun(iteration: number, checkpoints: readonly number[]): Promise<void> {
+  const run = await Run.open(directory, config)
+  const policy = new FakePolicy()
+  for (let i = 1; i <= iteration; i++) {
+    await run.log({ iteration: i, metrics: { "loss/policy": i / 10 } })
+    policy.weights = Float32Array.of(i, i, i)
+    policy.moments = Float32Array.of(-i, -i, -i)
+    policy.steps = 2 * i
+    if (checkpoints.includes(i)) await run.saveCheckpoint(i, policy, [], 2)
+  }
+  await run.close()
+}
+
+/** Every file below a folder, with what it holds. */
+async function snapshot(root: string): Promise<Record<string, string>> {
+  const entries = await readdir(root, { withFileTypes: true, recursive: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return Object.fromEntries(await Promise.all(files.map(async (file) => [file, await readFile(file, "latin1")])))
+}
+
+async function refused(options: RunOptions, code: string, message: RegExp, now: object = config): Promise<void> {
+  const before = await snapshot(folder)
+  await expect(Run.open(directory, now, options)).rejects.toMatchObject({
+    code,
+    message: expect.stringMatching(message),
+  })
+  expect(await snapshot(folder)).toEqual(before)
+}
+
+async function loggedIterations(): Promise<number[]> {
+  const text = await readFile(join(directory, "metrics.jsonl"), "utf8")
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line).iteration)
+}
+
+describe("a new run", () => {
+  it("has the configuration, an empty log and a lock; the lock goes when it is closed", async () => {
+    const run = await Run.open(directory, config)
+    expect((await readdir(directory)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl", "run.lock"])
+    expect(run).toMatchObject({ directory, iteration: 0, checkpoint: undefined })
+    const { gigpo, ...kept } = JSON.parse(await readFile(join(directory, "config.json"), "utf8"))
+    expect(gigpo).toMatch(/^\d+\.\d+\.\d+/)
+    expect(kept).toEqual(config)
+    await run.close()
+    await run.close()
+    expect((await readdir(directory)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl"])
+    expect(await readdir(join(folder, "runs"))).toEqual(["one"])
+  })
+
+  it("may use an empty folder", async () => {
+    await mkdir(directory, { recursive: true })
+    await (await Run.open(directory, config)).close()
+  })
+
+  it("is refused where a run is, with both ways out, and changes nothing", async () => {
+    await putRun(2, [2])
+    await refused({}, "RUN_EXISTS", /--resume.*--overwrite/)
+  })
+
+  it("is refused where anything else is, even to overwrite it", async () => {
+    await mkdir(directory, { recursive: true })
+    await writeFile(join(directory, "config.json"), '{"model_type":"qwen2"}')
+    await writeFile(join(directory, "metrics.jsonl"), "")
+    for (const options of [{}, { overwrite: true }, { resume: true }])
+      await refused(options, "RUN_EXISTS", /is there but is no run folder/)
+    await rm(directory, { recursive: true })
+    await writeFile(directory, "a file")
+    await refused({ overwrite: true }, "RUN_EXISTS", /is no run folder/)
+  })
+
+  it("restores nothing", async () => {
+    const run = await Run.open(directory, config)
+    const policy = new FakePolicy()
+    await run.restore(policy)
+    expect(policy).toEqual(new FakePolicy())
+    await run.close()
+  })
+
+  it("writes the final model whole, over an earlier one", async () => {
+    const run = await Run.open(directory, config)
+    const policy = new FakePolicy()
+    for (const value of [1, 2]) {
+      policy.weights = Float32Array.of(value)
+      expect(await run.saveModel(policy, [])).toBe(join(directory, "model"))
+    }
+    const read = new FakePolicy()
+    await read.load(join(directory, "model"))
+    expect([...read.weights]).toEqual([2])
+    expect((await readdir(directory)).sort()).toEqual([
+      "checkpoints",
+      "config.json",
+      "metrics.jsonl",
+      "model",
+      "run.lock",
+    ])
+    await run.close()
+  })
+
+  it("takes no more after it was closed", async () => {
+    const run = await Run.open(directory, config)
+    await run.close()
+    await expect(run.log({ iteration: 1, metrics: {} })).rejects.toMatchObject({ code: "DISPOSED" })
+    await expect(run.saveCheckpoint(1, new FakePolicy(), [], 2)).rejects.toMatchObject({ code: "DISPOSED" })
+  })
+})
+
+describe("a run that is overwritten", () => {
+  it("is replaced as a whole", async () => {
+    await putRun(2, [2])
+    await writeFile(join(directory, "notes.txt"), "mine")
+    const run = await Run.open(directory, { ...config, seed: 4 }, { overwrite: true })
+    expect((await readdir(directory)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl", "run.lock"])
+    expect(await readdir(join(directory, "checkpoints"))).toEqual([])
+    expect(await loggedIterations()).toEqual([])
+    await run.close()
+    expect(await readdir(join(folder, "runs"))).toEqual(["one"])
+  })
+
+  it("stays as it was when the new one cannot be made", async () => {
+    await putRun(2, [2])
+    const broken = {
+      toJSON() {
+        throw new Error("no configuration")
+      },
+      get model(): string {
+        throw new Error("no configuration")
+      },
+    }
+    const before = await snapshot(folder)
+    await expect(Run.open(directory, broken, { overwrite: true })).rejects.toThrow("no configuration")
+    expect(await snapshot(folder)).toEqual(before)
+  })
+
+  it("is refused while another process works in it, as is resuming it", async () => {
+    await putRun(2, [2])
+    const run = await Run.open(directory, config, { resume: true })
+    for (const options of [{ overwrite: true }, { resume: true }])
+      await refused(options, "RUN_LOCKED", /works in this run folder/)
+    await run.close()
+  })
+
+  it("cannot be resumed at once", async () => {
+    await putRun(2, [2])
+    await refused({ overwrite: true, resume: true }, "BAD_ARGUMENT", /choose one/)
+  })
+})
+
+describe("a run that is resumed", () => {
+  it("gives back policy, optimizer and log as they were at the checkpoint", async () => {
+    await putRun(7, [2, 4, 6])
+    const run = await Run.open(directory, config, { resume: true })
+    expect(run.iteration).toBe(6)
+    expect(run.checkpoint).toEqual({
+      directory: join(directory, "checkpoints", "step-6"),
+      iteration: 6,
+      optimizerSteps: 12,
+    })
+    const policy = new FakePolicy()
+    await run.restore(policy)
+    expect(policy).toMatchObject({ weights: Float32Array.of(6, 6, 6), moments: Float32Array.of(-6, -6, -6), steps: 12 })
+    expect(await loggedIterations()).toEqual([1, 2, 3, 4, 5, 6])
+    await run.log({ iteration: 7, metrics: {} })
+    await run.close()
+    expect(await loggedIterations()).toEqual([1, 2, 3, 4, 5, 6, 7])
+  })
+
+  it.each(['{"iteration":7,"metr', '{"iteration":7}', "\0\0\0"])("drops the unfinished line %j", async (torn) => {
+    await putRun(6, [6])
+    await appendFile(join(directory, "metrics.jsonl"), torn)
+    const run = await Run.open(directory, config, { resume: true })
+    await run.log({ iteration: 7, metrics: {} })
+    await run.close()
+    expect(await loggedIterations()).toEqual([1, 2, 3, 4, 5, 6, 7])
+  })
+
+  it("falls back to the checkpoint before a damaged one, with a warning, and writes that one again", async () => {
+    await putRun(7, [4, 6])
+    await truncate(join(directory, "checkpoints", "step-6", "model.safetensors"), 10)
+    const warnings: string[] = []
+    const run = await Run.open(directory, config, { resume: true, onWarning: (message) => warnings.push(message) })
+    expect(run.iteration).toBe(4)
+    expect(warnings).toEqual([expect.stringMatching(/step-6 is damaged/)])
+    expect(await loggedIterations()).toEqual([1, 2, 3, 4])
+    await run.saveCheckpoint(6, new FakePolicy(), [], 2)
+    expect(run.iteration).toBe(6)
+    await run.close()
+  })
+
+  it("is refused without a whole checkpoint, without a run, and with a damaged configuration", async () => {
+    await refused({ resume: true }, "RUN_CORRUPT", /no run in .* to resume/)
+    await putRun(3, [])
+    await refused({ resume: true }, "RUN_CORRUPT", /no whole checkpoint.*--overwrite/)
+  })
+
+  it("is refused with another configuration, which is named", async () => {
+    await putRun(2, [2])
+    const other = { model: "n", seed: 3, training: { ...config.training, groups: 5, loss: {} } }
+    await refused(
+      { resume: true },
+      "BAD_CONFIG",
+      /model was "m" and is now "n"; training.groups was 4 and is now 5; training.loss.clipDual was .* and is now not set/,
+      other,
+    )
+  })
+
+  it("may change how long it goes on and what is kept, and remembers that", async () => {
+    await putRun(2, [2])
+    const more = {
+      ...config,
+      training: { ...config.training, iterations: 20, keepCheckpoints: 9, evaluation: { every: 5 } },
+    }
+    await (await Run.open(directory, more, { resume: true })).close()
+    expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8")).training.iterations).toBe(20)
+    await refused({ resume: true, mayChange: [] }, "BAD_CONFIG", /training.iterations was 20 and is now 10/)
+    await (await Run.open(directory, { ...more, threads: 3 }, { resume: true, mayChange: ["threads"] })).close()
+  })
+
+  it("can be asked about beforehand", async () => {
+    expect(await checkRunFolder(directory, {})).toBe("nothing")
+    await putRun(2, [2])
+    expect(await checkRunFolder(directory, { resume: true })).toBe("run")
+    await expect(checkRunFolder(directory, {})).rejects.toMatchObject({ code: "RUN_EXISTS" })
+  })
+})
+
+const built = new URL("../../dist/training/run.js", import.meta.url)
+
+describe.skipIf(!existsSync(built))("a run whose process is killed (needs dist: npm run build:ts)", () => {
+  it("can be resumed wherever the kill fell, and never loses a checkpoint that was told of", async () => {
+    const child = join(folder, "child.mjs")
+    await writeFile(child, childSource())
+    let before = 0
+    for (let kill = 0; kill < 12; kill++) {
+      const running = spawn(process.execPath, [child, directory, kill === 0 ? "" : "resume"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      })
+      let told = ""
+      running.stdout.on("data", (data) => {
+        told += data
+        // After the third checkpoint, some steps of the event loop later each time.
+        if (told.split("\n").length > 3) setTimeout(() => running.kill("SIGKILL"), kill)
+      })
+      await once(running, "close")
+      const last = Number(told.trim().split("\n").at(-1))
+      expect(last).toBeGreaterThan(before)
+      const run = await Run.open(directory, config, { resume: true })
+      expect(run.iteration).toBeGreaterThanOrEqual(last)
+      const policy = new FakePolicy()
+      await run.restore(policy)
+      expect(policy.steps).toBe(run.iteration)
+      expect(policy.weights).toEqual(new Float32Array(10_000).fill(run.iteration))
+      expect(await loggedIterations()).toEqual(Array.from({ length: run.iteration }, (_, i) => i + 1))
+      before = run.iteration
+      await run.close()
+    }
+  })
+})
+
+/** Goes on for ever: logs, writes a checkpoint, says so. */
+function childSource(): string {
+  const from = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, "../../dist", path)).href)
+  return `
+    import { writeFile } from "node:fs/promises"
+    import { join } from "node:path"
+    import { Run } from ${from("training/run.js")}
+    import { writeSafetensors } from ${from("policy/safetensors-writer.js")}
+    const [directory, resume] = process.argv.slice(2)
+    const config = ${JSON.stringify(config).replace('"clipDual":null', '"clipDual":Infinity')}
+    const run = await Run.open(directory, config, { resume: resume === "resume" })
+    for (let iteration = run.iteration + 1; ; iteration++) {
+      const chunks = [new Uint8Array(new Float32Array(10_000).fill(iteration).buffer)]
+      const tensor = (name) => [{ name, dtype: "F32", shape: [10_000], chunks }]
+      const policy = {
+        steps: iteration,
+        async save(folder) {
+          await writeFile(join(folder, "config.json"), "{}")
+          await writeSafetensors(join(folder, "model.safetensors"), tensor("weight"))
+        },
+        saveOptimizer: (path) => writeSafetensors(path, tensor("firstMoment.weight")),
+      }
+      await run.log({ iteration, metrics: {} })
+      await run.saveCheckpoint(iteration, policy, [], 2)
+      process.stdout.write(iteration + "\\n")
+    }`
+}

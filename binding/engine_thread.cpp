@@ -5,6 +5,8 @@
 
 namespace gigpo {
 
+constexpr const char* disposed_message = "The policy was disposed of before this was done.";
+
 std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, std::unique_ptr<Engine> engine) {
   const std::shared_ptr<EngineThread> self(new EngineThread(std::move(engine)));
   auto* owner = new std::shared_ptr<EngineThread>(self);  // rule 4
@@ -151,15 +153,14 @@ void EngineThread::loop() {
       sample_step();
     }
   }
-  const char* reason = "The policy was disposed of before this was done.";
-  for (const auto& [id, task] : sampling_) fail(task, "DISPOSED", reason);
+  for (const auto& [id, task] : sampling_) fail(task, "DISPOSED", disposed_message);
   sampling_.clear();
   std::deque<TaskPointer> queued;
   {
     const std::lock_guard lock(mutex_);
     queued.swap(queue_);
   }
-  for (const TaskPointer& task : queued) fail(task, "DISPOSED", reason);
+  for (const TaskPointer& task : queued) fail(task, "DISPOSED", disposed_message);
   auto last = std::make_shared<Task>();
   last->last = true;
   settle(std::move(last));
@@ -196,7 +197,8 @@ void EngineThread::run(const TaskPointer& task) {
     settle(task);
   } catch (...) {
     const auto [code, message] = current_error();
-    fail(task, code, message);
+    if (stopping()) fail(task, "DISPOSED", disposed_message);
+    else fail(task, code, message);
   }
 }
 
@@ -243,6 +245,11 @@ void EngineThread::fail(const TaskPointer& task, const char* code, const std::st
   task->error_code = code;
   task->error_message = message;
   settle(task);
+}
+
+bool EngineThread::stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
 }
 
 void EngineThread::settle(TaskPointer task) {

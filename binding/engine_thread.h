@@ -73,6 +73,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   void drop_cancelled();
   void fail(const TaskPointer& task, const char* code, const std::string& message);
   void settle(TaskPointer task);
+  bool stopping();
 
   using Wake = Napi::TypedThreadSafeFunction<std::shared_ptr<EngineThread>, void, &EngineThread::settle_all>;
 

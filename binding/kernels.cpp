@@ -17,12 +17,14 @@ Napi::Value token_log_probs_call(const Napi::CallbackInfo& info) {
   const auto tokens = typed_array<int32_t>(info[2]);
   const auto rows = tokens.ElementLength();
   TypedArray<float> log_probs = TypedArray<float>::New(env, rows), entropies = TypedArray<float>::New(env, rows);
-  token_log_probs(int64_t(rows), vocabulary, logits.Data(), tokens.Data(), info[3].As<Napi::Number>().DoubleValue(),
-                  log_probs.Data(), entropies.Data());
-  const Napi::Object result = Napi::Object::New(env);
-  result.Set("logProbs", log_probs);
-  result.Set("entropies", entropies);
-  return result;
+  return guarded(env, [&]() -> Napi::Value {
+    token_log_probs(int64_t(rows), vocabulary, logits.Data(), tokens.Data(), info[3].As<Napi::Number>().DoubleValue(),
+                    log_probs.Data(), entropies.Data());
+    const Napi::Object result = Napi::Object::New(env);
+    result.Set("logProbs", log_probs);
+    result.Set("entropies", entropies);
+    return result;
+  });
 }
 
 Napi::Value clipped_surrogate_call(const Napi::CallbackInfo& info) {

@@ -12,7 +12,10 @@ bool check(bool ok, const char* what, const char* file, int line, const char* fo
   ++(ok ? passed : failed);
   if (ok || failed > 20) return ok;  // the first failures say enough
   std::printf("%s:%d: failed: %s ", file, line, what);
-  std::printf(format, details...);
+  if constexpr (sizeof...(details) > 0)
+    std::printf(format, details...);
+  else
+    std::printf("%s", format);
   std::printf("\n");
   return ok;
 }
@@ -26,7 +29,8 @@ inline int report() {
 }  // namespace gigpo::test
 
 // CHECK(condition[, printf format and values that say more when it fails])
-#define CHECK(condition, ...) gigpo::test::check(bool(condition), #condition, __FILE__, __LINE__ __VA_OPT__(, ) __VA_ARGS__)
+#define CHECK(condition, ...) \
+  gigpo::test::check(bool(condition), #condition, __FILE__, __LINE__ __VA_OPT__(, ) __VA_ARGS__)
 
 // CHECK_THROWS(expression, "CODE"): it throws a gigpo::Error of that code.
 #define CHECK_THROWS(expression, expected)                                        \

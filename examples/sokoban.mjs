@@ -17,14 +17,23 @@ const policy = await NativePolicy.open(model)
 const tokenizer = await Tokenizer.open(model)
 say(`a new model: ${(parameters / 1e6).toFixed(2)} M parameters, ${vocabularySize} tokens`)
 
-const imitation = { seed, tasks: 100, epochs: 8, batchRows: 16, optimizer: { learningRate: 3e-3, schedule: "cosine", warmup: 10 } }
+const imitation = {
+  seed,
+  tasks: 240,
+  epochs: 5,
+  batchRows: 16,
+  optimizer: { learningRate: 3e-3, warmup: 10, schedule: "cosine" },
+}
 for await (const { epoch, epochs, rows, loss } of clone({ policy, tokenizer, environment, options: imitation })) {
   say(`cloning the solver, pass ${epoch} of ${epochs} over ${rows} moves: loss ${loss.toFixed(3)}`)
 }
 
 const solved = async () => {
   const { success, successInterval, episodes } = await evaluate({ policy, tokenizer, environment, rollout, seed })
-  return { success, text: `solves ${percent(success)} of ${episodes} held-out levels (95 %: ${successInterval.map(percent).join(" to ")})` }
+  return {
+    success,
+    text: `solves ${percent(success)} of ${episodes} held-out levels (95 %: ${successInterval.map(percent).join(" to ")})`,
+  }
 }
 const before = await solved()
 say(`before reinforcement learning it ${before.text}`)
@@ -32,12 +41,12 @@ say(`before reinforcement learning it ${before.text}`)
 const options = {
   seed,
   iterations: 60,
-  groups: 16,
+  groups: 48,
   groupSize: 8,
-  batchRows: 256,
+  batchRows: 1024,
   rollout,
   estimator: { name: "gigpo", normalization: "none", invalidActionPenalty: 0.1 },
-  optimizer: { learningRate: 3e-4 },
+  optimizer: { learningRate: 4e-4, warmup: 3, schedule: "cosine" },
 }
 const run = await Run.open("runs/sokoban-start/run", options)
 for await (const { iteration, metrics } of train({ policy, tokenizer, environment, options, run })) {

@@ -69,7 +69,6 @@ void Generator::step(const float* weights, std::vector<Completion>& done) {
   schedule();
   PagedTokens batch;
   std::vector<Sequence*> sampling;  // sequences whose next token is drawn now
-  std::vector<int32_t> last;        // where in the batch their last token stands
   for (const auto& sequence : running_) batch.table_stride = std::max(batch.table_stride, int64_t(sequence->pages.size()));
   int32_t index = 0;
   for (const auto& sequence : running_) {
@@ -86,7 +85,7 @@ void Generator::step(const float* weights, std::vector<Completion>& done) {
     counts_->computed += sequence->scheduled;
     if (sequence->computed == int64_t(sequence->tokens.size())) {
       sampling.push_back(sequence.get());
-      last.push_back(int32_t(batch.tokens.size()) - 1);
+      batch.wanted.push_back(int32_t(batch.tokens.size()) - 1);
     }
   }
 
@@ -95,9 +94,8 @@ void Generator::step(const float* weights, std::vector<Completion>& done) {
   if (!sampling.empty()) {
     const ModelConfig& c = transformer_.config();
     const auto rows = int64_t(sampling.size());
-    const Tensor gathered = arena_.tensor(rows, c.hidden_size), logits = arena_.tensor(rows, c.vocabulary_size);
-    device_.gather(arena_.upload(last), hidden, gathered);
-    device_.linear(gathered, transformer_.matrix(weights, transformer_.layout().head, c.vocabulary_size, c.hidden_size),
+    const Tensor logits = arena_.tensor(rows, c.vocabulary_size);
+    device_.linear(hidden, transformer_.matrix(weights, transformer_.layout().head, c.vocabulary_size, c.hidden_size),
                    {}, logits, false);
     std::vector<float> temperatures, log_probs(rows);
     std::vector<Key> keys;

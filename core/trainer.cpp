@@ -30,16 +30,13 @@ float* Trainer::buffer(float*& data) {
 // One entry a reply token, row after row.
 struct Trainer::HeadRows {
   std::vector<const TrainingRow*> rows;
-  std::vector<int32_t> sources;  // the position whose hidden state predicts the token
   std::vector<PolicyHeadRow> inputs;
   std::vector<PolicyHeadResult> results;
 
-  // The first token of a reply is predicted by the prompt's last, the others by the one before them.
-  void gather(const TrainingRow& row, int64_t prompt_end, int64_t branch) {
+  void add(const TrainingRow& row) {
     const int64_t first = row.prompt();
     const auto at = [](const std::vector<float>& values, int64_t i) { return values.empty() ? 0 : values[i]; };
     for (int64_t i = 0; i < row.reply; i++) {
-      sources.push_back(int32_t((i == 0 ? prompt_end : branch + i) - 1));
       inputs.push_back({row.tokens[first + i], row.weight, row.advantage, at(row.old_log_probs, i),
                         at(row.reference_log_probs, i), at(row.gradients, i)});
     }
@@ -79,7 +76,11 @@ void Trainer::run(const float* weights, const Bundle* bundles, size_t bundle_cou
     batch.add_row(any.tokens.data(), any.prompt());
     const int64_t prompt_end = batch.size();
     for (const TrainingRow* row : bundle->rows) {
-      head.gather(*row, prompt_end, batch.size());
+      head.add(*row);
+      // The first token of a reply is predicted by the prompt's last, the others by the one before them.
+      for (int64_t i = 0; i < row->reply; i++) {
+        batch.wanted.push_back(int32_t((i == 0 ? prompt_end : batch.size() + i) - 1));
+      }
       batch.add_branch(row->tokens.data() + row->prompt(), row->reply - 1);  // nothing follows the last token
     }
   }
@@ -90,26 +91,20 @@ void Trainer::run(const float* weights, const Bundle* bundles, size_t bundle_cou
   const auto count = int64_t(head.inputs.size());
   const int64_t chunk = std::clamp<int64_t>(logits_budget / c.vocabulary_size, 16, std::max<int64_t>(count, 16));
   const Tensor table = transformer_.matrix(weights, transformer_.layout().head, c.vocabulary_size, c.hidden_size);
-  const Tensor replies = arena_.tensor(count, c.hidden_size), d_replies = arena_.tensor(count, c.hidden_size);
+  const Tensor d_hidden = arena_.tensor(count, c.hidden_size);
   const Tensor chunk_logits = arena_.tensor(std::min(chunk, count), c.vocabulary_size);
-  const int32_t* sources = arena_.upload(head.sources);
-  device_.gather(sources, hidden, replies);
   for (int64_t at = 0; at < count; at += chunk) {
     const int64_t n = std::min(chunk, count - at);
-    const Tensor logits = chunk_logits.row_range(0, n), states = replies.row_range(at, n);
+    const Tensor logits = chunk_logits.row_range(0, n), states = hidden.row_range(at, n);
     device_.matmul(states, false, table, true, logits, false);
     device_.policy_head(logits, head.inputs.data() + at, options, head.results.data() + at);
     if (!training) continue;
     const Tensor d_table =
         transformer_.matrix(gradients(), transformer_.layout().head, c.vocabulary_size, c.hidden_size);
     device_.matmul(logits, true, states, false, d_table, true);
-    device_.matmul(logits, false, table, false, d_replies.row_range(at, n), false);
+    device_.matmul(logits, false, table, false, d_hidden.row_range(at, n), false);
   }
-  if (!training) return;
-  const Tensor d_hidden = arena_.tensor(batch.size(), c.hidden_size);
-  device_.zero(d_hidden.data, d_hidden.rows * d_hidden.columns * bytes_of(d_hidden.type));
-  device_.scatter_add(sources, d_replies, d_hidden);
-  transformer_.backward(weights, gradients(), batch, arena_, kept_, d_hidden);
+  if (training) transformer_.backward(weights, gradients(), batch, arena_, kept_, d_hidden);
 }
 
 template <class Visit>
@@ -174,6 +169,7 @@ std::vector<float> Trainer::logits(const float* weights, const std::vector<int32
   transformer_.check_length(int64_t(tokens.size()));
   PackedTokens batch;
   batch.add_row(tokens.data(), int64_t(tokens.size()));
+  for (int32_t token = 0; token < batch.size(); token++) batch.wanted.push_back(token);
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
   const Tensor logits = arena_.tensor(batch.size(), c.vocabulary_size);

@@ -79,6 +79,8 @@ Transformer::Weights Transformer::weights_of(const float* buffer, int64_t l) con
   return w;
 }
 
+// The hidden states that nobody wants need no more of the last layer than their keys and values: both forward passes leave
+// them out after its attention.
 Tensor Transformer::forward(const float* weights, const PackedTokens& batch, Arena& arena, Activations& kept) const {
   const ModelConfig& c = config_;
   const int64_t t = batch.size(), h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
@@ -86,6 +88,7 @@ Tensor Transformer::forward(const float* weights, const PackedTokens& batch, Are
   const PackedRows rows = batch.rows();
   kept.tokens = arena.upload(batch.tokens);
   kept.positions = arena.upload(batch.positions);
+  kept.wanted = arena.upload(batch.wanted);
   const Rotary rotary = this->rotary(kept.positions);
 
   Tensor x = arena.tensor(t, h);
@@ -115,24 +118,32 @@ Tensor Transformer::forward(const float* weights, const PackedTokens& batch, Are
     a.log_sums = arena.floats(t * c.heads);
     device_.attention(a.heads.column_range(0, q), a.heads.column_range(q, kv), a.qkv.column_range(q + kv, kv),
                       c.head_size, rows, a.attended, a.log_sums);
-    a.middle = arena.tensor(t, h);
-    device_.copy(a.input, a.middle);
-    device_.linear(a.attended, w.output, {}, a.middle, true);
+    const int64_t n = l + 1 == c.layers ? int64_t(batch.wanted.size()) : t;
+    a.middle = arena.tensor(n, h);
+    if (l + 1 == c.layers) {
+      a.passed_on = arena.tensor(n, q);
+      device_.gather(kept.wanted, a.attended, a.passed_on);
+      device_.gather(kept.wanted, a.input, a.middle);
+    } else {
+      a.passed_on = a.attended;
+      device_.copy(a.input, a.middle);
+    }
+    device_.linear(a.passed_on, w.output, {}, a.middle, true);
 
-    a.post_normed = arena.tensor(t, h);
-    a.post_scales = arena.floats(t);
+    a.post_normed = arena.tensor(n, h);
+    a.post_scales = arena.floats(n);
     device_.rms_norm(a.middle, w.post_norm, 1, epsilon, a.post_normed, a.post_scales);
-    a.gate_up = arena.tensor(t, 2 * c.intermediate_size);
+    a.gate_up = arena.tensor(n, 2 * c.intermediate_size);
     device_.linear(a.post_normed, w.gate_up, {}, a.gate_up, false);
-    a.activated = arena.tensor(t, c.intermediate_size);
+    a.activated = arena.tensor(n, c.intermediate_size);
     device_.swiglu(a.gate_up, a.activated);
-    x = arena.tensor(t, h);
+    x = arena.tensor(n, h);
     device_.copy(a.middle, x);
     device_.linear(a.activated, w.down, {}, x, true);
   }
   kept.last = x;
-  kept.last_scales = arena.floats(t);
-  const Tensor hidden = arena.tensor(t, h);
+  kept.last_scales = arena.floats(x.rows);
+  const Tensor hidden = arena.tensor(x.rows, h);
   device_.rms_norm(x, matrix(weights, layout_.final_norm, 1, h), 1, epsilon, hidden, kept.last_scales);
   return hidden;
 }
@@ -148,21 +159,35 @@ void Transformer::backward(const float* weights, float* gradients, const PackedT
     device_.matmul(d_y, false, w, false, d_x, false);  // dX = dY · W
   };
 
-  // d_x is the gradient of the residual stream; every block adds to it.
-  const Tensor d_x = arena.tensor(t, h), d_normed = arena.tensor(t, h), d_attended = arena.tensor(t, q);
-  const Tensor d_qkv = arena.tensor(t, q + 2 * kv), d_heads_apart = c.query_key_norm ? arena.tensor(t, q + kv) : Tensor{};
-  const Tensor d_gate_up = arena.tensor(t, 2 * c.intermediate_size), d_activated = arena.tensor(t, c.intermediate_size);
+  // From rows of wanted tokens to rows of all.
+  const auto spread = [&](Tensor wanted) {
+    const Tensor all = arena.tensor(t, wanted.columns);
+    device_.zero(all.data, t * all.columns * bytes_of(all.type));
+    device_.scatter_add(kept.wanted, wanted, all);
+    return all;
+  };
+
+  // d_x is the gradient of the residual stream; every block adds to it. Above the last layer's attention it has the wanted
+  // rows only, of which there may be more than tokens.
+  const int64_t most = std::max(t, d_hidden.rows);
+  Tensor d_x = arena.tensor(d_hidden.rows, h), d_attended = arena.tensor(d_hidden.rows, q);
+  const Tensor d_normed_rows = arena.tensor(most, h), d_gate_up_rows = arena.tensor(most, 2 * c.intermediate_size);
+  const Tensor d_activated_rows = arena.tensor(most, c.intermediate_size), d_qkv = arena.tensor(t, q + 2 * kv);
+  const Tensor d_heads_apart = c.query_key_norm ? arena.tensor(t, q + kv) : Tensor{};
   device_.rms_norm_backward(d_hidden, kept.last, matrix(weights, layout_.final_norm, 1, h), 1, kept.last_scales, d_x,
                             false, matrix(gradients, layout_.final_norm, 1, h));
   for (int64_t l = c.layers - 1; l >= 0; l--) {
     const Weights w = weights_of(weights, l), d = weights_of(gradients, l);
     const Activations::Layer& a = kept.layers[l];
+    const Tensor d_activated = d_activated_rows.row_range(0, d_x.rows), d_gate_up = d_gate_up_rows.row_range(0, d_x.rows);
+    const Tensor d_post_normed = d_normed_rows.row_range(0, d_x.rows), d_normed = d_normed_rows.row_range(0, t);
     linear_backward(d_x, a.activated, w.down, d.down, d_activated);
     device_.swiglu_backward(d_activated, a.gate_up, d_gate_up);
-    linear_backward(d_gate_up, a.post_normed, w.gate_up, d.gate_up, d_normed);
-    device_.rms_norm_backward(d_normed, a.middle, w.post_norm, 1, a.post_scales, d_x, true, d.post_norm);
+    linear_backward(d_gate_up, a.post_normed, w.gate_up, d.gate_up, d_post_normed);
+    device_.rms_norm_backward(d_post_normed, a.middle, w.post_norm, 1, a.post_scales, d_x, true, d.post_norm);
 
-    linear_backward(d_x, a.attended, w.output, d.output, d_attended);
+    linear_backward(d_x, a.passed_on, w.output, d.output, d_attended);
+    if (l + 1 == c.layers) d_x = spread(d_x), d_attended = spread(d_attended);
     const Tensor d_heads = c.query_key_norm ? d_heads_apart : d_qkv.column_range(0, q + kv);
     device_.attention_backward(d_attended, a.heads.column_range(0, q), a.heads.column_range(q, kv),
                                a.qkv.column_range(q + kv, kv), a.attended, a.log_sums, c.head_size, rows,
@@ -194,9 +219,9 @@ Tensor Transformer::forward_paged(const float* weights, const PagedTokens& batch
   const int32_t* tokens = arena.upload(batch.tokens);
 
   // Nothing is kept between layers, so one set of buffers serves all.
-  const Tensor x = arena.tensor(t, h), normed = arena.tensor(t, h), qkv = arena.tensor(t, q + 2 * kv);
-  const Tensor attended = arena.tensor(t, q), gate_up = arena.tensor(t, 2 * c.intermediate_size);
-  const Tensor activated = arena.tensor(t, c.intermediate_size);
+  Tensor x = arena.tensor(t, h), normed = arena.tensor(t, h), attended = arena.tensor(t, q);
+  Tensor gate_up = arena.tensor(t, 2 * c.intermediate_size), activated = arena.tensor(t, c.intermediate_size);
+  const Tensor qkv = arena.tensor(t, q + 2 * kv);
   const Tensor queries = qkv.column_range(0, q), keys = qkv.column_range(q, kv), values = qkv.column_range(q + kv, kv);
   device_.embed(tokens, matrix(weights, layout_.embedding, c.vocabulary_size, h), x);
   for (int64_t l = 0; l < c.layers; l++) {
@@ -209,6 +234,18 @@ Tensor Transformer::forward_paged(const float* weights, const PagedTokens& batch
     }
     device_.rotate(qkv.column_range(0, q + kv), c.head_size, rotary, false);
     device_.paged_attention(queries, keys, values, c.head_size, paged, cache[l], attended);
+    if (l + 1 == c.layers) {
+      const auto n = int64_t(batch.wanted.size());
+      if (n == 0) return {};
+      const int32_t* wanted = arena.upload(batch.wanted);
+      const auto chosen = [&](Tensor all) {
+        const Tensor some = arena.tensor(n, all.columns);
+        device_.gather(wanted, all, some);
+        return some;
+      };
+      x = chosen(x), attended = chosen(attended);
+      normed = normed.row_range(0, n), gate_up = gate_up.row_range(0, n), activated = activated.row_range(0, n);
+    }
     device_.linear(attended, w.output, {}, x, true);
     device_.rms_norm(x, w.post_norm, 1, epsilon, normed, nullptr);
     device_.linear(normed, w.gate_up, {}, gate_up, false);

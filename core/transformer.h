@@ -13,6 +13,7 @@ namespace gigpo {
 struct PackedTokens {
   std::vector<int32_t> tokens, positions, branches, prefixes;
   std::vector<int32_t> offsets{0};
+  std::vector<int32_t> wanted;  // which tokens' hidden states are asked for; they may repeat
 
   void add_row(const int32_t* prompt, int64_t length);
   // A reply to the last row's prompt.
@@ -28,6 +29,7 @@ struct PackedTokens {
 struct PagedTokens {
   std::vector<int32_t> tokens, positions, sequences, page_tables;
   int64_t table_stride = 0;
+  std::vector<int32_t> wanted;  // which tokens' hidden states are asked for
 };
 
 class Transformer {
@@ -46,12 +48,12 @@ class Transformer {
   // What the forward pass leaves for the backward pass; lives in the arena that was passed.
   struct Activations;
 
-  // Hidden states [T][H] after the final norm. `weights` is a flat buffer as `layout` describes.
+  // Hidden states [wanted][H] after the final norm. `weights` is a flat buffer as `layout` describes.
   Tensor forward(const float* weights, const PackedTokens& batch, Arena& arena, Activations& kept) const;
-  // Adds to `gradients` (same layout) what d_hidden [T][H] says. d_hidden is used up.
+  // Adds to `gradients` (same layout) what d_hidden [wanted][H] says.
   void backward(const float* weights, float* gradients, const PackedTokens& batch, Arena& arena,
                 const Activations& kept, Tensor d_hidden) const;
-  // Hidden states [T][H] of the new tokens; their keys and values are added to `cache`, one entry a layer.
+  // Hidden states [wanted][H]; the keys and values of all new tokens are added to `cache`, one entry a layer.
   Tensor forward_paged(const float* weights, const PagedTokens& batch, const std::vector<PagedCache>& cache,
                        Arena& arena) const;
 
@@ -60,13 +62,13 @@ class Transformer {
 
   struct Activations {
     struct Layer {
-      Tensor input, normed, qkv, heads, attended, middle, post_normed, gate_up, activated;
+      Tensor input, normed, qkv, heads, attended, passed_on, middle, post_normed, gate_up, activated;
       float *input_scales, *query_scales, *key_scales, *post_scales, *log_sums;
     };
     std::vector<Layer> layers;
     Tensor last;
     float* last_scales;
-    const int32_t *tokens, *positions;
+    const int32_t *tokens, *positions, *wanted;
   };
 
  private:

@@ -16,7 +16,7 @@ const below: Record<string, readonly string[]> = {
   policy: ["errors", "random", "native", "kernels"],
   rollout: ["errors", "random", "environment", "tokenizer", "policy"],
   training: ["errors", "random", "version", "advantage", "environment", "tokenizer", "policy", "rollout"],
-  cli: ["errors", "version", "random", "native", "device", "environment", "tokenizer", "policy", "rollout", "training"],
+  cli: ["errors", "version", "kernels", "random", "native", "device", "environment", "tokenizer", "policy", "rollout", "training"],
 }
 
 const files = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))

@@ -198,14 +198,21 @@ class CpuDevice final : public Device {
       }
     });
     each_row_range(q.rows, [&](int64_t first, int64_t count) {
-      for (int64_t t = first; t < first + count; t++) {
-        const int64_t context = batch.positions[t] + 1;
-        const Scratch scratch = scratch_of(1, context, 1);
+      std::vector<cpu::PagedQuery> queries;
+      for (int64_t t = first, next; t < first + count; t = next) {
+        for (next = t + 1; next < first + count && batch.sequences[next] == batch.sequences[t];) next++;
+        const Scratch scratch = scratch_of(cpu::AttentionKernels::paged_rows, batch.positions[next - 1] + 1, 1);
         for (int64_t h = 0; h < kv_heads; h++) {
-          attention_.paged(group, head_size, context, q.floats() + t * q.stride + h * group * head_size, pages_of(t),
+          queries.clear();
+          for (int64_t i = t; i < next; i++) {
+            for (int64_t column = h * group * head_size; column < (h + 1) * group * head_size; column += head_size) {
+              queries.push_back({q.floats() + i * q.stride + column, out.floats() + i * out.stride + column,
+                                 batch.positions[i] + 1});
+            }
+          }
+          attention_.paged(int64_t(queries.size()), queries.data(), head_size, pages_of(t),
                            cache.keys.floats() + h * head_floats, cache.values.floats() + h * head_floats,
-                           cache.keys.stride, scale_of(head_size), scratch.data,
-                           out.floats() + t * out.stride + h * group * head_size);
+                           cache.keys.stride, scale_of(head_size), scratch.data);
         }
       }
     });

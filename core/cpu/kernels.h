@@ -31,6 +31,13 @@ struct ElementwiseKernels {
                     float* log_prob);
 };
 
+// One query head of one new token: it attends to the first `context` tokens of its sequence.
+struct PagedQuery {
+  const float* query;  // [D]
+  float* out;          // [D]
+  int64_t context;
+};
+
 struct AttentionKernels {
   // scores [rows][stride] of tokens first, first + 1, … of a row with their row's tokens; which are seen stands at
   // PackedRows. In place: softmax(scale · scores) over those, 0 elsewhere; log_sums[i · log_stride] keeps
@@ -46,10 +53,11 @@ struct AttentionKernels {
                           int64_t out_stride, float scale);
   // Puts one token's keys and values of one head into its page: keys [D][page], values [page][D].
   void (*store_page)(int64_t head_size, int64_t slot, const float* key, const float* value, float* keys, float* values);
-  // One token, one key head, `heads` query heads [heads][D] → out [heads][D]. Page p's keys are at
-  // keys + pages[p] · page_stride. `scores` is scratch [context rounded up to the page].
-  void (*paged)(int64_t heads, int64_t head_size, int64_t context, const float* q, const int32_t* pages,
-                const float* keys, const float* values, int64_t page_stride, float scale, float* scores, float* out);
+  // Queries of one sequence and one key head, whose contexts never decrease. Page p's keys are at
+  // keys + pages[p] · page_stride. `scores` is scratch [paged_rows][longest context rounded up to the page].
+  static constexpr int64_t paged_rows = 8;
+  void (*paged)(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
+                const float* values, int64_t page_stride, float scale, float* scores);
 };
 
 GIGPO_KERNEL_TABLE(ElementwiseKernels, elementwise_kernels)

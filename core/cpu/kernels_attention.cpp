@@ -77,44 +77,130 @@ static void store_page(int64_t head_size, int64_t slot, const float* key, const 
   }
 }
 
-// The order of every sum depends on the token's position alone: a token gives the same bits whether it is computed with
-// its whole prompt or by itself after a cached beginning.
-static void paged(int64_t heads, int64_t head_size, int64_t context, const float* q, const int32_t* pages,
-                  const float* keys, const float* values, int64_t page_stride, float scale, float* scores, float* out) {
-  for (int64_t h = 0; h < heads; h++, q += head_size, out += head_size) {
-    Vec highest = broadcast(-__builtin_inff());
-    for (int64_t t = 0; t < context; t += page) {
-      const float* k = keys + pages[t / page] * page_stride;
-      Vec score[vecs] = {};
-      for (int64_t j = 0; j < head_size; j++) {
-        for (int v = 0; v < vecs; v++) score[v] = fma(broadcast(q[j]), load(k + j * page + v * lanes), score[v]);
-      }
-      for (int v = 0; v < vecs; v++) {
-        // Slots beyond the context hold whatever was there: never let it count.
-        const int64_t valid = context - t - v * lanes;
-        score[v] = masked(score[v] * broadcast(scale), valid < 0 ? 0 : valid, -__builtin_inff());
-        highest = max(score[v], highest);
-        store(scores + t + v * lanes, score[v]);
-      }
+// Queries are answered a few together, which share the loads of keys and values; 8 sums keep both multipliers busy.
+constexpr int most_rows = lanes == 16 ? int(AttentionKernels::paged_rows) : 4;
+constexpr int pages_together(int rows) { return rows * vecs < 8 ? 8 / (rows * vecs) : 1; }
+
+// scores[r][t] = query r · key t, for `count` pages of keys [D][page].
+template <int rows, int count>
+GIGPO_INLINE void score_pages(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
+                              int64_t page_stride, float* scores, int64_t stride) {
+  const float *query[rows], *key[count];
+  for (int r = 0; r < rows; r++) query[r] = queries[r].query;
+  for (int p = 0; p < count; p++) key[p] = keys + pages[p] * page_stride;
+  Vec sums[rows][count * vecs] = {};
+  for (int64_t j = 0; j < head_size; j++) {
+    Vec k[count * vecs];
+#pragma GCC unroll 8
+    for (int v = 0; v < count * vecs; v++) k[v] = load(key[v / vecs] + j * page + v % vecs * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      const Vec q = broadcast(query[r][j]);
+#pragma GCC unroll 8
+      for (int v = 0; v < count * vecs; v++) sums[r][v] = fma(q, k[v], sums[r][v]);
     }
-    const Vec top = broadcast(max(highest));
+  }
+  for (int r = 0; r < rows; r++) {
+    for (int v = 0; v < count * vecs; v++) store(scores + r * stride + v * lanes, sums[r][v]);
+  }
+}
+
+// out[r][j] (+)= Σ p[r][t] · value[t][j] over tokens [first, last), `count` vectors of columns j.
+template <int rows, int count>
+GIGPO_INLINE void weigh_columns(const PagedQuery* queries, int64_t j, int64_t valid, int64_t first, int64_t last,
+                                const int32_t* pages, const float* values, int64_t head_size, int64_t page_stride,
+                                const float* p, int64_t stride) {
+  Vec sums[rows][count] = {};
+  if (first > 0) {
+    for (int r = 0; r < rows; r++) {
+      for (int v = 0; v < count; v++) sums[r][v] = load(queries[r].out + j + v * lanes, valid);
+    }
+  }
+  for (int64_t t = first; t < last; t++) {
+    const float* value = values + pages[t / page] * page_stride + t % page * head_size + j;
+    Vec column[count];
+#pragma GCC unroll 2
+    for (int v = 0; v < count; v++) column[v] = valid == lanes ? load(value + v * lanes) : load(value, valid);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      const Vec weight = broadcast(p[r * stride + t]);
+#pragma GCC unroll 2
+      for (int v = 0; v < count; v++) sums[r][v] = fma(weight, column[v], sums[r][v]);
+    }
+  }
+  for (int r = 0; r < rows; r++) {
+    for (int v = 0; v < count; v++) store(queries[r].out + j + v * lanes, sums[r][v], valid);
+  }
+}
+
+template <int rows>
+GIGPO_INLINE void weigh(const PagedQuery* queries, int64_t first, int64_t last, const int32_t* pages,
+                        const float* values, int64_t head_size, int64_t page_stride, const float* p, int64_t stride) {
+  int64_t j = 0;
+  for (; j + 2 * lanes <= head_size; j += 2 * lanes)
+    weigh_columns<rows, 2>(queries, j, lanes, first, last, pages, values, head_size, page_stride, p, stride);
+  for (; j < head_size; j += lanes) {
+    const int64_t valid = head_size - j < lanes ? head_size - j : lanes;
+    weigh_columns<rows, 1>(queries, j, valid, first, last, pages, values, head_size, page_stride, p, stride);
+  }
+}
+
+// The order of every sum depends on the token's position alone: a token gives the same bits whether it is computed with
+// its whole prompt or by itself after a cached beginning. Slots beyond a context hold whatever was there, which must not
+// even be multiplied by 0.
+template <int rows>
+static void paged_block(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
+                        const float* values, int64_t page_stride, float scale, float* scores) {
+  const int64_t shortest = queries[0].context, page_count = (queries[rows - 1].context + page - 1) / page;
+  const int64_t stride = page_count * page;
+  constexpr int together = pages_together(rows);
+  int64_t i = 0;
+  for (; i + together <= page_count; i += together)
+    score_pages<rows, together>(queries, head_size, pages + i, keys, page_stride, scores + i * page, stride);
+  for (; i < page_count; i++)
+    score_pages<rows, 1>(queries, head_size, pages + i, keys, page_stride, scores + i * page, stride);
+
+  Vec inverse[rows];
+  for (int r = 0; r < rows; r++) {
+    float* row = scores + r * stride;
+    const int64_t context = queries[r].context;
+    Vec highest = broadcast(-__builtin_inff());
+    for (int64_t t = 0; t < context; t += lanes)
+      highest = max(masked(load(row + t), context - t, -__builtin_inff()), highest);
+    const Vec top = broadcast(max(highest) * scale);
     Vec total{};
     for (int64_t t = 0; t < context; t += lanes) {
-      const Vec p = exp(load(scores + t) - top);
+      const Vec p = masked(exp(load(row + t) * broadcast(scale) - top), context - t, 0);
       total += p;
-      store(scores + t, p);
+      store(row + t, p);
     }
-    const Vec inverse = broadcast(1 / sum(total));
+    inverse[r] = broadcast(1 / sum(total));
+  }
+
+  weigh<rows>(queries, 0, shortest, pages, values, head_size, page_stride, scores, stride);
+  for (int r = 0; r < rows; r++) {
+    if (queries[r].context > shortest)
+      weigh<1>(queries + r, shortest, queries[r].context, pages, values, head_size, page_stride, scores + r * stride, stride);
     for (int64_t j = 0; j < head_size; j += lanes) {
-      const int64_t n = head_size - j < lanes ? head_size - j : lanes;
-      Vec sum{};
-      for (int64_t t = 0; t < context; t++) {
-        const float* v = values + pages[t / page] * page_stride + t % page * head_size + j;
-        sum = fma(broadcast(scores[t]), n == lanes ? load(v) : load(v, n), sum);
-      }
-      if (n == lanes) store(out + j, sum * inverse);
-      else store(out + j, sum * inverse, n);
+      float* out = queries[r].out + j;
+      const int64_t valid = head_size - j < lanes ? head_size - j : lanes;
+      store(out, load(out, valid) * inverse[r], valid);
     }
+  }
+}
+
+static void paged(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
+                  const float* values, int64_t page_stride, float scale, float* scores) {
+  constexpr decltype(&paged_block<1>) blocks[] = {
+      paged_block<1>, paged_block<2>, paged_block<3>, paged_block<4>,
+#if defined(__AVX512F__)
+      paged_block<5>, paged_block<6>, paged_block<7>, paged_block<8>,
+#endif
+  };
+  static_assert(sizeof blocks / sizeof *blocks == most_rows);
+  for (int64_t first = 0; first < count; first += most_rows) {
+    const int64_t rows = count - first < most_rows ? count - first : most_rows;
+    blocks[rows - 1](queries + first, head_size, pages, keys, values, page_stride, scale, scores);
   }
 }
 

@@ -1,7 +1,7 @@
 // How a matrix multiply is cut into the kernel's tiles (after Goto & van de Geijn, "Anatomy of high-performance matrix
-// multiplication", ACM TOMS 2008). B is cut into panels as wide as a tile and packed by all threads, a group of panels
-// and of k at a time. Then each thread takes parts of the rows of A, packs them tile by tile into its own cache, and
-// multiplies them with the panels.
+// multiplication", ACM TOMS 2008). A tile is a few rows of A times a panel of B, two vectors wide. What is read often
+// is packed first, so that a tile reads it in order: panels of B by all threads, for a part of k at a time; tiles of A
+// by the thread that takes their part of the rows, into its own cache.
 #include "core/cpu/matmul.h"
 
 #include <algorithm>
@@ -12,124 +12,166 @@
 namespace gigpo::cpu {
 namespace {
 
-constexpr int64_t k_block = 256;  // part of the definition of the result: see matmul.h
-#ifndef KG
-#define KG 4
-#endif
-#ifndef RB
-#define RB 112
-#endif
-constexpr int64_t k_group = KG * k_block;     // at most this much of k is packed at a time,
-constexpr int64_t b_group_floats = 1 << 20;   // and this much of B,
-constexpr int64_t row_block = RB;             // and these rows of A by a thread: with k_block, an eighth of its L2
+constexpr int64_t k_block = 512;              // part of the definition of the result: see matmul.h
+constexpr int64_t k_group = 2 * k_block;      // at most this much of k is packed at a time,
+constexpr int64_t b_group = 1 << 20;          // this many floats of B,
+constexpr int64_t row_block = 112;            // and this many rows of A by a thread: with k_block a quarter of its L2
+constexpr int64_t in_place_uses = 8;          // what is read no more often than this is not packed, if it can be
 constexpr int64_t small_work = 32 * 32 * 32;  // multiply-adds that take less time than a second thread to join
 
 thread_local AlignedFloats a_buffer, b_buffer;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// [begin, end): the i-th of `parts` nearly equal parts of [0, total).
+// The i-th of `parts` nearly equal parts of [0, total).
 struct Range {
   Range(int64_t total, int64_t parts, int64_t i) : begin(total * i / parts), end(total * (i + 1) / parts) {}
   int64_t size() const { return end - begin; }
   int64_t begin, end;
 };
 
-template <class F>
-void for_each(ThreadPool* pool, int64_t count, F&& body) {
-  if (pool) return pool->parallel_for(count, body);
-  for (int64_t i = 0; i < count; i++) body(i);
-}
+// A or B as the kernel sees it: element (p, x), where p runs along k and x along C's rows or columns.
+struct Operand {
+  const float* at(int64_t p, int64_t x) const { return data + (transposed ? x * ld + p : p * ld + x); }
+  const float* data;
+  int64_t ld;
+  bool transposed;  // stored [x][p], not [p][x]
+};
 
-// pool: null for the calling thread only. packed_weight: all of B as PackedWeight keeps it, or null.
-void multiply(ThreadPool* pool, const MatmulArguments& x, const float* packed_weight) {
-  if (x.m <= 0 || x.n <= 0) return;
-  if (x.m * x.n * x.k <= small_work) pool = nullptr;
-  const MatmulKernel& kernel = matmul_kernel(isa());
-  const int64_t threads = pool ? pool->size() : 1, width = kernel.columns;
-  const int64_t tiles = ceil_div(x.m, kernel.rows), panels = ceil_div(x.n, width);
-  const auto rows = [&](int64_t tile) { return Range(x.m, tiles, tile); };
-  const auto columns = [&](int64_t panel) { return std::min(width, x.n - panel * width); };
+// Tiles of A or panels of B, from the `first` on, each packed [depth][width] and beginning at p = k0.
+struct Packed {
+  float* at(int64_t i, int64_t p) const { return data + ((i - first) * depth + p - k0) * width; }
+  float* data;
+  int64_t width, depth, first, k0;
+};
 
-  // Parts of the result: row parts while there are enough for all threads, else column parts too, and then the tiles
-  // of A are packed once for all.
-  const int64_t row_parts = std::min(tiles, ceil_div(ceil_div(x.m, row_block), threads) * threads);
-  const int64_t column_parts = row_parts >= threads ? 1 : std::min(panels, ceil_div(4 * threads, row_parts));
-  const bool share_a = column_parts > 1;
+// What a tile reads: element (p, x) is data[p * step + x].
+struct Slice {
+  const float* data;
+  int64_t step;
+};
 
-  // What a tile would read as it lies is not packed where it is read only once or twice.
-  const auto in_place_a = [&](int64_t tile) { return x.ta ? panels <= 2 : rows(tile).size() == 1; };
-  const auto in_place_b = [&](int64_t panel) { return !x.tb && tiles <= 2 && columns(panel) % kernel.lanes == 0; };
-  const auto pack_a = [&](float* packed, int64_t tile, int64_t k0, int64_t depth) {
-    if (in_place_a(tile)) return;
-    const auto [row, end] = rows(tile);
-    kernel.pack(packed, end - row, x.a + (x.ta ? k0 * x.lda + row : row * x.lda + k0), x.lda, !x.ta, end - row, depth);
-  };
+class Product {
+ public:
+  // pool: null for the calling thread alone. weight: B packed beforehand, or null.
+  Product(ThreadPool* pool, const MatmulArguments& x, const PackedWeight* weight)
+      : x_(x), a_{x.a, x.lda, !x.ta}, b_{x.b, x.ldb, x.tb}, weight_(weight), kernel_(matmul_kernel(isa())),
+        pool_(x.m * x.n * x.k > small_work ? pool : nullptr), threads_(pool_ ? pool_->size() : 1),
+        tiles_(ceil_div(x.m, kernel_.rows)), panels_(ceil_div(x.n, kernel_.columns)) {}
 
-  const int64_t group_depth = std::max<int64_t>(1, packed_weight ? x.k : std::min(x.k, k_group));
-  const int64_t group_panels =
-      packed_weight ? panels : std::clamp<int64_t>(b_group_floats / width / group_depth, 1, panels);
-  const int64_t a_depth = share_a ? group_depth : std::min(x.k, k_block), a_stride = kernel.rows * a_depth + kernel.lanes;
+  void run() const {
+    const int64_t depth = std::max<int64_t>(1, weight_ ? x_.k : std::min(x_.k, k_group));
+    const int64_t count = weight_ ? panels_ : std::max<int64_t>(1, b_group / (depth * kernel_.columns));
+    for (int64_t panel = 0; panel < panels_; panel += count)
+      for (int64_t k0 = 0; k0 == 0 || k0 < x_.k; k0 += depth)  // once when k = 0
+        run_group(panel, std::min(panel + count, panels_), k0, std::min(k0 + depth, x_.k));
+  }
 
-  for (int64_t first_panel = 0; first_panel < panels; first_panel += group_panels)
-    for (int64_t k0 = 0; k0 == 0 || k0 < x.k; k0 += group_depth) {
-      const int64_t panel_count = std::min(group_panels, panels - first_panel), depth = std::min(group_depth, x.k - k0);
-      const float* b_packed = packed_weight;
-      if (!packed_weight) {
-        float* const packed = b_buffer.reserve(size_t(panel_count * width * depth));
-        for_each(pool, panel_count, [&](int64_t i) {
-          const int64_t panel = first_panel + i, column = panel * width;
-          if (in_place_b(panel)) return;
-          kernel.pack(packed + i * width * depth, width, x.b + (x.tb ? column * x.ldb + k0 : k0 * x.ldb + column), x.ldb,
-                      x.tb, columns(panel), depth);
-        });
-        b_packed = packed;
-      }
-      float* a_shared = nullptr;
-      if (share_a) {
-        a_shared = a_buffer.reserve(size_t(tiles * a_stride));
-        for_each(pool, tiles, [&](int64_t tile) { pack_a(a_shared + tile * a_stride, tile, k0, depth); });
-      }
-      for_each(pool, row_parts * column_parts, [&](int64_t task) {
-        const Range my_tiles(tiles, row_parts, task / column_parts);
-        const Range my_panels(panel_count, column_parts, task % column_parts);
-        for (int64_t p = 0; p == 0 || p < depth; p += k_block) {
-          const int64_t block = std::min(k_block, depth - p), at = k0 + p;
-          float* a_packed = share_a ? a_shared + my_tiles.begin * a_stride : a_buffer.reserve(size_t(my_tiles.size() * a_stride));
-          if (!share_a)
-            for (int64_t tile = my_tiles.begin; tile < my_tiles.end; tile++)
-              pack_a(a_packed + (tile - my_tiles.begin) * a_stride, tile, at, block);
-          for (int64_t i = my_panels.begin; i < my_panels.end; i++) {
-            const int64_t panel = first_panel + i, column = panel * width;
-            const bool b_lies = !packed_weight && in_place_b(panel);
-            const float* b = b_lies ? x.b + at * x.ldb + column : b_packed + (i * depth + p) * width;
-            const int64_t b_step = b_lies ? x.ldb : width;
-            for (int64_t tile = my_tiles.begin; tile < my_tiles.end; tile++) {
-              const auto [row, end] = rows(tile);
-              const float* a = a_packed + (tile - my_tiles.begin) * a_stride + (share_a ? p * (end - row) : 0);
-              int64_t a_step = end - row;
-              if (in_place_a(tile)) {
-                a = x.a + (x.ta ? at * x.lda + row : row * x.lda + at);
-                a_step = x.ta ? x.lda : 1;
-              }
-              kernel.tile[end - row - 1](block, a, a_step, b, b_step, x.c + row * x.ldc + column, x.ldc, columns(panel),
-                                         x.accumulate || at > 0, at > 0 || !x.bias ? nullptr : x.bias + column);
-            }
-          }
-        }
-      });
+ private:
+  // C[all][panels] (+)= A[all][k0, k1) · B[k0, k1)[panels]
+  void run_group(int64_t first_panel, int64_t end_panel, int64_t k0, int64_t k1) const {
+    const int64_t panel_count = end_panel - first_panel;
+    const Packed b = weight_ ? Packed{weight_->data(), kernel_.columns, x_.k, 0, 0}
+                             : pack_b(first_panel, panel_count, k0, k1 - k0);
+    // Enough parts for all threads: of the rows if these are many, else of the columns, so that each panel is read by
+    // one thread. Tiles that several parts read are packed once for all.
+    int64_t row_parts = ceil_div(x_.m, row_block), column_parts = 1;
+    if (row_parts >= threads_) {
+      row_parts = std::min(tiles_, ceil_div(row_parts, threads_) * threads_);
+    } else {
+      column_parts = std::min(panel_count, ceil_div(4 * threads_, row_parts));
+      row_parts = std::clamp(ceil_div(threads_, column_parts), row_parts, tiles_);
     }
-}
+    const bool share_a = column_parts > 1;
+    Packed shared_a{nullptr, kernel_.lanes, k1 - k0, 0, k0};
+    if (share_a) {
+      shared_a.data = a_buffer.reserve(size_t(tiles_ * shared_a.depth * shared_a.width));
+      for_each(tiles_, [&](int64_t tile) { pack_tile(shared_a, tile, k1 - k0); });
+    }
+    for_each(row_parts * column_parts, [&](int64_t part) {
+      const Range tiles(tiles_, row_parts, part / column_parts), panels(panel_count, column_parts, part % column_parts);
+      for (int64_t p = k0; p == k0 || p < k1; p += k_block) {
+        const int64_t depth = std::min(k_block, k1 - p);
+        Packed a = shared_a;
+        if (!share_a) {
+          a = {a_buffer.reserve(size_t(tiles.size() * depth * a.width)), a.width, depth, tiles.begin, p};
+          for (int64_t tile = tiles.begin; tile < tiles.end; tile++) pack_tile(a, tile, depth);
+        }
+        for (int64_t panel = first_panel + panels.begin; panel < first_panel + panels.end; panel++)
+          for (int64_t tile = tiles.begin; tile < tiles.end; tile++)
+            multiply(tile, panel, p, depth, tile_slice(a, tile, p), panel_slice(b, panel, p));
+      }
+    });
+  }
+
+  void multiply(int64_t tile, int64_t panel, int64_t p, int64_t depth, Slice a, Slice b) const {
+    const Range row = rows(tile);
+    const int64_t column = panel * kernel_.columns;
+    const bool first = p == 0;
+    kernel_.tile[row.size() - 1](depth, a.data, a.step, b.data, b.step, x_.c + row.begin * x_.ldc + column, x_.ldc,
+                                 columns(panel), x_.accumulate || !first,
+                                 first && x_.bias ? x_.bias + column : nullptr);
+  }
+
+  Packed pack_b(int64_t first_panel, int64_t count, int64_t k0, int64_t depth) const {
+    const int64_t width = kernel_.columns;
+    const Packed packed{b_buffer.reserve(size_t(count * depth * width)), width, depth, first_panel, k0};
+    for_each(count, [&](int64_t i) {
+      const int64_t panel = first_panel + i;
+      if (panel_in_place(panel)) return;
+      kernel_.pack(packed.at(panel, k0), width, b_.at(k0, panel * width), b_.ld, b_.transposed, columns(panel), depth);
+    });
+    return packed;
+  }
+
+  void pack_tile(const Packed& a, int64_t tile, int64_t depth) const {
+    if (tile_in_place(tile)) return;
+    const Range row = rows(tile);
+    kernel_.pack(a.at(tile, a.k0), a.width, a_.at(a.k0, row.begin), a_.ld, a_.transposed, row.size(), depth);
+  }
+
+  Slice tile_slice(const Packed& a, int64_t tile, int64_t p) const {
+    if (!tile_in_place(tile)) return {a.at(tile, p), a.width};
+    return {a_.at(p, rows(tile).begin), a_.transposed ? 1 : a_.ld};
+  }
+
+  Slice panel_slice(const Packed& b, int64_t panel, int64_t p) const {
+    if (weight_ || !panel_in_place(panel)) return {b.at(panel, p), b.width};
+    return {b_.at(p, panel * kernel_.columns), b_.ld};
+  }
+
+  bool tile_in_place(int64_t tile) const { return a_.transposed ? rows(tile).size() == 1 : panels_ <= in_place_uses; }
+  // The kernel reads whole vectors of b.
+  bool panel_in_place(int64_t panel) const {
+    return !b_.transposed && tiles_ <= in_place_uses && columns(panel) % kernel_.lanes == 0;
+  }
+
+  Range rows(int64_t tile) const { return {x_.m, tiles_, tile}; }
+  int64_t columns(int64_t panel) const { return std::min(kernel_.columns, x_.n - panel * kernel_.columns); }
+
+  template <class F>
+  void for_each(int64_t count, F&& body) const {
+    if (pool_) return pool_->parallel_for(count, body);
+    for (int64_t i = 0; i < count; i++) body(i);
+  }
+
+  const MatmulArguments& x_;
+  const Operand a_, b_;
+  const PackedWeight* const weight_;
+  const MatmulKernel& kernel_;
+  ThreadPool* const pool_;
+  const int64_t threads_, tiles_, panels_;
+};
 
 }  // namespace
 
-void matmul(ThreadPool& pool, const MatmulArguments& arguments) { multiply(&pool, arguments, nullptr); }
+void matmul(ThreadPool& pool, const MatmulArguments& arguments) { Product(&pool, arguments, nullptr).run(); }
 
-void matmul_single(const MatmulArguments& arguments) { multiply(nullptr, arguments, nullptr); }
+void matmul_single(const MatmulArguments& arguments) { Product(nullptr, arguments, nullptr).run(); }
 
 float* AlignedFloats::reserve(size_t count) {
   if (count > capacity_) {
-    data_.reset();  // first, so that old and new are never there at once
+    data_.reset();  // first, so that old and new never stand side by side
     capacity_ = 0;
     data_.reset(static_cast<float*>(::operator new(count * sizeof(float), std::align_val_t{64})));
     capacity_ = count;
@@ -143,15 +185,16 @@ void PackedWeight::pack(ThreadPool& pool, const float* w, int64_t n, int64_t k) 
   const MatmulKernel& kernel = matmul_kernel(isa());
   const int64_t width = kernel.columns, panels = ceil_div(n, width);
   float* const packed = storage_.reserve(size_t(panels * width * k));
-  pool.parallel_for(panels, [&](int64_t panel) {
-    kernel.pack(packed + panel * width * k, width, w + panel * width * k, k, true, std::min(width, n - panel * width), k);
+  pool.parallel_for(panels, [&](int64_t i) {
+    const int64_t column = i * width;
+    kernel.pack(packed + column * k, width, w + column * k, k, true, std::min(width, n - column), k);
   });
   n_ = n, k_ = k;
 }
 
 void matmul_packed(ThreadPool& pool, int64_t m, const float* x, int64_t ldx, const PackedWeight& w, float* y,
                    int64_t ldy, const float* bias, bool accumulate) {
-  multiply(&pool, {m, w.n(), w.k(), x, ldx, false, nullptr, w.k(), true, y, ldy, accumulate, bias}, w.data());
+  Product(&pool, {m, w.n(), w.k(), x, ldx, false, nullptr, 0, true, y, ldy, accumulate, bias}, &w).run();
 }
 
 }  // namespace gigpo::cpu

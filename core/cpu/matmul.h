@@ -1,6 +1,6 @@
 // Matrix multiplication in fp32 on the CPU.
 //
-// Every element of a result is defined by its row, its column and k alone: over each block of 256 values of k, in
+// Every element of a result is defined by its row, its column and k alone: over each block of 512 values of k, in
 // order, one chain of fused multiply-adds from zero; these block sums are added in order (to C first when accumulating,
 // with the bias at the end of the first). So it has the same bits in any batch, at any number of threads and from each
 // of the functions here; and on AVX2 and AVX-512 alike, since only the order of operations decides.
@@ -55,7 +55,7 @@ class AlignedFloats {
 class PackedWeight {
  public:
   void pack(ThreadPool& pool, const float* w, int64_t n, int64_t k);
-  const float* data() const { return storage_.data(); }
+  float* data() const { return storage_.data(); }
   size_t bytes() const { return storage_.bytes(); }
   int64_t n() const { return n_; }
   int64_t k() const { return k_; }

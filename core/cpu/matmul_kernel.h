@@ -9,10 +9,10 @@ namespace gigpo::cpu {
 struct MatmulKernel {
   int64_t lanes, rows, columns;  // of a vector; of the largest tile: columns is two vectors
 
-  // packed[p][x] = source(x, p) for x < count, 0 for count <= x < width; p < k. The source is stored [p][x], or
-  // [x][p] when `transposed`, with leading dimension ld. width is `columns`, or at most `lanes`; then up to `lanes`
-  // floats behind the end of packed are overwritten.
-  void (*pack)(float* packed, int64_t width, const float* source, int64_t ld, bool transposed, int64_t count, int64_t k);
+  // packed[p][x] = source(x, p) for p < k, x < count <= width; what lies beyond count is anything. The source is stored
+  // [p][x], or [x][p] when `transposed`, with leading dimension ld. width is `lanes` (for A) or `columns` (for B).
+  void (*pack)(float* packed, int64_t width, const float* source, int64_t ld, bool transposed, int64_t count,
+               int64_t k);
 
   // tile[r - 1]: the product of an r×k and a k×columns matrix, a[p][r] and b[p][columns], whose rows lie a_step and
   // b_step apart. b is read in whole vectors; only the first `columns` columns of c[r][columns] are written:

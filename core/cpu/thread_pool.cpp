@@ -22,10 +22,10 @@ static void pause() {
 // Some tens of microseconds: longer than the pause between two operations of a model.
 constexpr int spins = 2000;
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : shares_(size_t(threads < 1 ? 1 : threads)) {
   if (threads < 1 || threads > int(open))
     throw Error("BAD_ARGUMENT", "The number of threads must be between 1 and " + std::to_string(open) + ".");
-  for (int i = 1; i < threads; i++) workers_.emplace_back([this] { worker(); });
+  for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { worker(i); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -40,12 +40,16 @@ void ThreadPool::run(int64_t count, Function function, void* context) {
     for (int64_t i = 0; i < count; i++) function(context, i);
     return;
   }
-  count_ = count, function_ = function, context_ = context;
-  next_.store(0, std::memory_order_relaxed);
+  const int64_t threads = size();
+  for (int64_t i = 0; i < threads; i++) {
+    shares_[size_t(i)].next.store(count * i / threads, std::memory_order_relaxed);
+    shares_[size_t(i)].end = count * (i + 1) / threads;
+  }
+  function_ = function, context_ = context;
   failed_.store(false, std::memory_order_relaxed);
   state_ += number | open;  // closed before, so this sets the bit
   state_.notify_all();
-  work();
+  work(0);
   state_ &= ~open;
   for (int spin = 0; state_ % open != 0; spin++) spin < spins ? pause() : std::this_thread::yield();
   const std::exception_ptr error = std::exchange(error_, nullptr);
@@ -53,25 +57,27 @@ void ThreadPool::run(int64_t count, Function function, void* context) {
   if (error) std::rethrow_exception(error);
 }
 
-void ThreadPool::work() {
-  for (int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) {
-    try {
-      function_(context_, i);
-    } catch (...) {
-      if (!failed_.exchange(true)) error_ = std::current_exception();
-      next_.store(count_, std::memory_order_relaxed);
+void ThreadPool::work(int thread) {
+  for (int i = 0; i < size(); i++) {
+    Share& share = shares_[size_t((thread + i) % size())];
+    for (int64_t index; !failed_ && (index = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
+      try {
+        function_(context_, index);
+      } catch (...) {
+        if (!failed_.exchange(true)) error_ = std::current_exception();
+      }
     }
   }
 }
 
-void ThreadPool::worker() {
+void ThreadPool::worker(int thread) {
   uint32_t seen = 0;  // the loop that this worker has been in
   for (int spin = 0; !stop_;) {
     uint32_t state = state_;
     if ((state & open) && state / number != seen) {
       if (!state_.compare_exchange_weak(state, state + 1)) continue;
       seen = state / number;
-      work();
+      work(thread);
       state_ -= 1;
       spin = 0;
     } else if (++spin < spins) {

@@ -19,9 +19,11 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const { return int(workers_.size()) + 1; }
+  int size() const { return int(shares_.size()); }
 
-  // Runs body(i) for every i in [0, count) and returns when all are done. Threads take the next i as they come free.
+  // Runs body(i) for every i in [0, count) and returns when all are done. Each thread begins with an equal share of
+  // [0, count), the same for each loop of that count, so that what it wrote in one it finds in its cache in the next;
+  // done with it, it takes from the others' shares.
   // A pool that is busy (a call from within a body, or from another thread) runs the loop on the calling thread.
   // The first exception of a body ends the loop and is thrown here.
   template <class F>
@@ -35,8 +37,8 @@ class ThreadPool {
   using Function = void (*)(void* context, int64_t i);
 
   void run(int64_t count, Function function, void* context);
-  void work();
-  void worker();
+  void work(int thread);
+  void worker(int thread);
 
   // Low bits: how many workers are inside the loop; `open`: whether they may join; above: the loop's number.
   static constexpr uint32_t open = 1 << 10, number = 1 << 11;
@@ -44,8 +46,11 @@ class ThreadPool {
   std::atomic<bool> busy_ = false, stop_ = false;
 
   // The loop. Workers read it only while they are counted in state_.
-  alignas(64) std::atomic<int64_t> next_ = 0;
-  alignas(64) int64_t count_ = 0;
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+  std::vector<Share> shares_;  // by thread, the caller's first
   Function function_ = nullptr;
   void* context_ = nullptr;
   std::exception_ptr error_;

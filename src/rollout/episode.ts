@@ -1,9 +1,10 @@
-import type { Environment, EnvironmentEpisode, Observation, StepResult, Turn } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
+import type { Environment, EnvironmentEpisode, Observation, Turn } from "../environment/environment.ts"
+import type { GigpoError } from "../errors.ts"
 import type { Policy } from "../policy/policy.ts"
 import type { Random } from "../random.ts"
 import type { Tokenizer } from "../tokenizer/tokenizer.ts"
-import { withTimeLimit } from "./time-limit.ts"
+import { checkMessages, checkParsed, environmentError } from "./contract.ts"
+import { startEpisode } from "./environment-episode.ts"
 
 /** One observation, one model call, one action, one reward: one training row. */
 export interface EpisodeStep {
@@ -22,7 +23,7 @@ export interface EpisodeStep {
 }
 
 /**
- * - `terminated`, `truncated`: as the environment said.
+ * - `terminated`, `truncated`: as the environment said; also `truncated` after `maxSteps`.
  * - `overflow`: the next prompt and reply would not fit the model; the steps before it count.
  * - `failed`: the environment threw, hung or broke its contract; counted, and left out of the loss.
  */
@@ -50,6 +51,8 @@ export interface EpisodeSetup<Task = unknown> {
   readonly maxPositions: number
   readonly temperature: number
   readonly maxReplyTokens: number
+  /** Steps after which the episode is cut off. */
+  readonly maxSteps: number
   /** Seconds for one call of the environment. */
   readonly environmentTimeout: number
   readonly signal?: AbortSignal
@@ -70,29 +73,21 @@ export async function runEpisode<Task>(setup: EpisodeSetup<Task>): Promise<Episo
 export async function* playEpisode<Task>(
   setup: EpisodeSetup<Task>,
 ): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
-  const { environment, policy, tokenizer, task, random, signal, temperature } = setup
-  const controller = new AbortController()
-  const context = {
-    signal: signal ? AbortSignal.any([signal, controller.signal]) : controller.signal,
-    random: random.fork("environment"),
-  }
-  const call = async <T>(what: string, work: () => Promise<T>): Promise<T> =>
-    await withTimeLimit(`${environment.name}: ${what}`, setup.environmentTimeout, signal, work)
-
+  const { environment, policy, tokenizer, task, random, signal, temperature, maxReplyTokens } = setup
+  const { name } = environment
   let episode: EnvironmentEpisode | undefined
   let metrics: Readonly<Record<string, number>> = {}
   const history: Turn[] = []
   try {
-    episode = await call("start()", async () => await environment.start(task, context))
+    episode = await startEpisode({ ...setup, random: random.fork("environment") })
     let observation = episode.first
-    for (let index = 0; ; index++) {
-      const messages = environment.prompt(task, history, observation)
-      const prompt = await tokenizer.encodeChat(messages)
-      if (prompt.length + setup.maxReplyTokens > setup.maxPositions) return { outcome: "overflow", metrics }
+    for (let index = 0; index < setup.maxSteps; index++) {
+      const prompt = await tokenizer.encodeChat(checkMessages(name, environment.prompt(task, history, observation)))
+      if (prompt.length + maxReplyTokens > setup.maxPositions) return { outcome: "overflow", metrics }
       const completion = await fromPolicy(
         policy.sample({
           prompt,
-          maxTokens: setup.maxReplyTokens,
+          maxTokens: maxReplyTokens,
           temperature,
           stopTokens: tokenizer.eosTokens,
           key: random.fork("reply", index).key,
@@ -100,9 +95,8 @@ export async function* playEpisode<Task>(
         }),
       )
       const text = tokenizer.decode(completion.tokens, { skipSpecial: true })
-      const { action, valid } = environment.parse(text, observation)
-      const running = episode
-      const result = checkResult(await call("step()", async () => await running.step(action)))
+      const { action, valid } = checkParsed(name, environment.parse(text, observation))
+      const result = await episode.step(action)
       metrics = result.metrics ?? metrics
       yield {
         observation,
@@ -115,20 +109,18 @@ export async function* playEpisode<Task>(
         reward: result.reward,
         finishReason: completion.finishReason,
       }
-      if (result.terminated || result.truncated)
-        return { outcome: result.terminated ? "terminated" : "truncated", metrics }
+      if (result.terminated) return { outcome: "terminated", metrics }
+      if (result.truncated) return { outcome: "truncated", metrics }
       history.push({ observation, reply: text, action })
       observation = result.observation
     }
+    return { outcome: "truncated", metrics }
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof PolicyFailure) throw error.cause
-    return { outcome: "failed", metrics, error: environmentError(environment.name, error) }
+    return { outcome: "failed", metrics, error: environmentError(name, error) }
   } finally {
-    controller.abort()
-    // What it cannot clean up in time is its own affair; the episode is over either way.
-    const ended = episode
-    if (ended) await call("dispose", async () => await ended[Symbol.asyncDispose]()).catch(() => {})
+    await episode?.[Symbol.asyncDispose]()
   }
 }
 
@@ -141,20 +133,4 @@ async function fromPolicy<T>(work: Promise<T>): Promise<T> {
   } catch (cause) {
     throw new PolicyFailure("the policy failed", { cause })
   }
-}
-
-function checkResult(result: StepResult): StepResult {
-  if (!Number.isFinite(result.reward)) {
-    throw new GigpoError("NON_FINITE", `step() returned the reward ${result.reward}; rewards must be finite numbers.`)
-  }
-  if (typeof result.observation?.text !== "string" || typeof result.observation.anchor !== "string") {
-    throw new GigpoError("BAD_ENVIRONMENT", "step() returned no observation with the strings text and anchor.")
-  }
-  return result
-}
-
-function environmentError(name: string, error: unknown): GigpoError {
-  if (GigpoError.is(error)) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new GigpoError("ENVIRONMENT_FAILED", `${name}: ${message}`, { cause: error })
 }

@@ -1,6 +1,12 @@
-import type { Environment, Message, Turn } from "../environment/environment.ts"
+import type { Message, Turn } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
-import type { Random } from "../random.ts"
+import { checkMessages, checkParsed, environmentError } from "./contract.ts"
+import { type EnvironmentEpisodeSetup, startEpisode } from "./environment-episode.ts"
+
+export interface ExpertSetup<Task = unknown> extends EnvironmentEpisodeSetup<Task> {
+  /** Steps after which the episode is cut off. */
+  readonly maxSteps: number
+}
 
 /** What the model would be shown at one step, and what the expert replies to it. */
 export interface ExpertStep {
@@ -9,31 +15,28 @@ export interface ExpertStep {
 }
 
 /** Lets the environment's expert play one episode, to its end or until it does not know what to do. */
-export async function* playExpert<Task>(
-  environment: Environment<Task>,
-  task: Task,
-  random: Random,
-  signal: AbortSignal = new AbortController().signal,
-): AsyncGenerator<ExpertStep, void, undefined> {
+export async function* playExpert<Task>(setup: ExpertSetup<Task>): AsyncGenerator<ExpertStep, void, undefined> {
+  const { environment, task, maxSteps, signal } = setup
+  const { name } = environment
   if (!environment.expert)
-    throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} has no expert to learn from; use a pretrained model.`)
-  const expert = environment.expert(task)
-  const episode = await environment.start(task, { signal, random })
+    throw new GigpoError("BAD_ENVIRONMENT", `${name} has no expert to learn from; use a pretrained model.`)
   try {
+    const expert = environment.expert(task)
+    await using episode = await startEpisode(setup)
     const history: Turn[] = []
     let observation = episode.first
-    for (;;) {
-      signal.throwIfAborted()
+    for (let index = 0; index < maxSteps; index++) {
       const reply = expert.reply(observation, history)
       if (reply === undefined) return
-      yield { messages: environment.prompt(task, history, observation), reply }
-      const { action } = environment.parse(reply, observation)
+      yield { messages: checkMessages(name, environment.prompt(task, history, observation)), reply }
+      const { action } = checkParsed(name, environment.parse(reply, observation))
       const result = await episode.step(action)
       if (result.terminated || result.truncated) return
       history.push({ observation, reply, action })
       observation = result.observation
     }
-  } finally {
-    await episode[Symbol.asyncDispose]()
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw environmentError(name, error)
   }
 }

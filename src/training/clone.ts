@@ -1,10 +1,13 @@
 import type { Environment } from "../environment/environment.ts"
+import { GigpoError } from "../errors.ts"
+import { checkWhole } from "../policy/check-arguments.ts"
 import type { NativePolicy } from "../policy/native-policy.ts"
 import type { Row } from "../policy/policy.ts"
 import { Random } from "../random.ts"
 import { playExpert } from "../rollout/expert.ts"
 import type { Tokenizer } from "../tokenizer/tokenizer.ts"
-import { optimizerDefaults } from "./defaults.ts"
+import { checkOptimizer } from "./check-options.ts"
+import { optimizerDefaults, rolloutDefaults } from "./defaults.ts"
 import { takeTasks } from "./evaluate.ts"
 import type { CloneOptions } from "./options.ts"
 import type { Progress } from "./progress.ts"
@@ -37,6 +40,9 @@ export async function* clone(setup: CloneSetup): AsyncGenerator<CloneReport, voi
   const { policy, tokenizer, signal, onProgress } = setup
   const { seed = 0, tasks = 1000, epochs = 10, batchRows = 64 } = setup.options ?? {}
   const adamw = { ...optimizerDefaults, ...setup.options?.optimizer }
+  checkOptimizer(adamw)
+  checkWhole(epochs, "epochs")
+  checkWhole(batchRows, "batchRows")
   tokenizer.checkVocabulary(policy.config.vocabularySize)
   const random = new Random(seed).fork("clone")
   const rows = await expertRows(setup, tasks, random)
@@ -60,14 +66,29 @@ export async function* clone(setup: CloneSetup): AsyncGenerator<CloneReport, voi
 
 /** The expert's steps over whole episodes of the training split. */
 async function expertRows(setup: CloneSetup, count: number, random: Random): Promise<Row[]> {
-  const { environment, tokenizer, signal } = setup
+  const { environment, tokenizer, policy, signal } = setup
   const end = tokenizer.eosTokens[0]!
   const rows: Row[] = []
   for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), count).entries()) {
-    for await (const { messages, reply } of playExpert(environment, task, random.fork("environment", index), signal)) {
-      const prompt = await tokenizer.encodeChat(messages)
-      rows.push({ prompt, reply: Int32Array.from([...tokenizer.encode(reply), end]) })
+    const expert = { ...rolloutDefaults, environment, task, random: random.fork("environment", index) }
+    for await (const { messages, reply } of playExpert({ ...expert, ...(signal && { signal }) })) {
+      const row = {
+        prompt: await tokenizer.encodeChat(messages),
+        reply: Int32Array.from([...tokenizer.encode(reply), end]),
+      }
+      checkLength(row, policy.maxPositions)
+      rows.push(row)
     }
   }
-  return rows
+  if (rows.length > 0) return rows
+  throw new GigpoError("BAD_ENVIRONMENT", `The expert of ${environment.name} gave no reply in ${count} tasks.`)
+}
+
+function checkLength({ prompt, reply }: Row, maxPositions: number): void {
+  const length = prompt.length + reply.length
+  if (length <= maxPositions) return
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `A step of the expert has ${length} tokens, but the model takes ${maxPositions}: raise maxPositions or shorten the prompt.`,
+  )
 }

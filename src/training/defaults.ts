@@ -4,6 +4,7 @@ export const rolloutDefaults: Required<RolloutOptions> = {
   temperature: 1,
   maxReplyTokens: 512,
   concurrency: 128,
+  maxSteps: 1000,
   environmentTimeout: 60,
 }
 

@@ -1,5 +1,6 @@
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
+import { checkWhole } from "../policy/check-arguments.ts"
 import type { NativePolicy } from "../policy/native-policy.ts"
 import { Random } from "../random.ts"
 import type { Episode } from "../rollout/episode.ts"
@@ -23,13 +24,14 @@ export interface EvaluateSetup {
 
 /** Plays held-out tasks, one episode each, and says how many were solved. */
 export async function evaluate(setup: EvaluateSetup): Promise<EvaluationReport> {
-  const { environment, onProgress, signal } = setup
+  const { policy, tokenizer, environment, onProgress, signal } = setup
   const options = { ...evaluationDefaults, ...setup.options }
+  tokenizer.checkVocabulary(policy.config.vocabularySize)
   const random = new Random(setup.seed ?? 0).fork("evaluation")
   const tasks = takeTasks(environment, "test", random, options.tasks)
   const groups = await rollout({
-    policy: setup.policy,
-    tokenizer: setup.tokenizer,
+    policy,
+    tokenizer,
     environment,
     tasks,
     groupSize: 1,
@@ -37,7 +39,7 @@ export async function evaluate(setup: EvaluateSetup): Promise<EvaluationReport> 
     ...rolloutDefaults,
     ...setup.rollout,
     temperature: options.temperature,
-    maxPositions: setup.policy.maxPositions,
+    maxPositions: policy.maxPositions,
     ...(signal && { signal }),
     onEpisode: (done, total) => onProgress?.({ stage: "evaluation", done, total }),
   })
@@ -51,6 +53,7 @@ export function takeTasks<Task>(
   random: Random,
   count: number,
 ): Task[] {
+  checkWhole(count, "the number of tasks")
   const tasks: Task[] = []
   for (const task of environment.tasks(split, random)) {
     tasks.push(task)
@@ -85,7 +88,8 @@ export function wilsonInterval(successes: number, count: number): [number, numbe
   const share = successes / count
   const center = (share + (z * z) / (2 * count)) / (1 + (z * z) / count)
   const half = (z * Math.sqrt((share * (1 - share)) / count + (z * z) / (4 * count * count))) / (1 + (z * z) / count)
-  return [Math.max(center - half, 0), Math.min(center + half, 1)]
+  // At 0 and at 1 the share is the bound itself, but for rounding.
+  return [Math.max(Math.min(center - half, share), 0), Math.min(Math.max(center + half, share), 1)]
 }
 
 export function mean(values: readonly number[]): number {

@@ -1,4 +1,7 @@
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import type { Environment } from "../environment/environment.ts"
+import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../policy/atomic-directory.ts"
 import type { ModelConfig } from "../policy/model-config.ts"
 import { NativePolicy } from "../policy/native-policy.ts"
@@ -7,6 +10,7 @@ import { playExpert } from "../rollout/expert.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { trainByteLevelTokenizer } from "../tokenizer/train.ts"
 import { writeTokenizer } from "../tokenizer/write.ts"
+import { rolloutDefaults } from "./defaults.ts"
 import { takeTasks } from "./evaluate.ts"
 
 /** The shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings). */
@@ -60,6 +64,7 @@ export async function initialize(setup: InitializeSetup): Promise<{ parameters: 
         deviation: options.deviation ?? 1 / Math.sqrt(config.hiddenSize),
       })
       await policy.save(temporary)
+      await writeGenerationConfig(temporary, tokenizer.eosTokens)
       made = { parameters: policy.parameters, vocabularySize: config.vocabularySize }
     },
     { overwrite },
@@ -67,8 +72,16 @@ export async function initialize(setup: InitializeSetup): Promise<{ parameters: 
   return made
 }
 
+/** Tells transformers where replies end; config.json does not. */
+async function writeGenerationConfig(directory: string, eosTokens: readonly number[]): Promise<void> {
+  const text = `${JSON.stringify({ eos_token_id: eosTokens }, null, 2)}\n`
+  await writeFile(join(directory, "generation_config.json"), text)
+}
+
 function modelConfig(vocabularySize: number, longestPrompt: number, options: InitializeOptions): ModelConfig {
   const { hiddenSize = 128, layers = 4, heads = 4 } = options
+  if (hiddenSize % (2 * heads) !== 0)
+    throw new GigpoError("BAD_ARGUMENT", `hiddenSize (${hiddenSize}) must be a multiple of 2 × heads (${heads}).`)
   return {
     architecture: "Qwen3",
     vocabularySize,
@@ -93,7 +106,8 @@ const sampledTasks = 64
 async function sampleTexts(environment: Environment, random: Random): Promise<[string, string][]> {
   const texts: [string, string][] = []
   for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), sampledTasks).entries()) {
-    for await (const { messages, reply } of playExpert(environment, task, random.fork("environment", index))) {
+    const expert = { ...rolloutDefaults, environment, task, random: random.fork("environment", index) }
+    for await (const { messages, reply } of playExpert(expert)) {
       // With the words of the chat template, so that each of them becomes one token too.
       const prompt = messages.map((message) => `${message.role}\n${message.content}\n`).join("")
       texts.push([`${prompt}assistant\n`, reply])

@@ -16,7 +16,9 @@ export function rolloutMetrics(
   const steps = finished.flatMap((episode) => episode.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
   const names = new Set(finished.flatMap((episode) => Object.keys(episode.metrics)))
+  const own = [...names].map((name) => [`episode/${name}`, mean(finished.map(({ metrics }) => metrics[name] ?? 0))])
   const metrics: Metrics = {
+    ...Object.fromEntries(own), // first, so that they hide none of those below
     "episode/count": episodes.length,
     "episode/return": mean(finished.map((episode) => episode.return)),
     "episode/steps": mean(finished.map((episode) => episode.steps.length)),
@@ -31,7 +33,6 @@ export function rolloutMetrics(
     "advantage/std": diagnostics.advantageStd,
     "group/constant": diagnostics.constantEpisodeGroups / diagnostics.episodeGroups,
   }
-  for (const name of names) metrics[`episode/${name}`] = mean(finished.map((episode) => episode.metrics[name] ?? 0))
   if ("stepGroups" in diagnostics) {
     metrics["step-group/count"] = diagnostics.stepGroups
     metrics["step-group/size"] = diagnostics.meanStepGroupSize

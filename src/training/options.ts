@@ -9,6 +9,8 @@ export interface RolloutOptions {
   readonly maxReplyTokens?: number
   /** Episodes in flight at once; changes speed only, never the result. Default 128. */
   readonly concurrency?: number
+  /** Steps after which an episode is cut off, for environments that set no limit of their own. Default 1000. */
+  readonly maxSteps?: number
   /** An episode whose environment takes longer than this for one call, in seconds, has failed. Default 60. */
   readonly environmentTimeout?: number
 }

@@ -1,5 +1,6 @@
 import { gigpoAdvantages } from "../advantage/gigpo.ts"
 import { grpoAdvantages } from "../advantage/grpo.ts"
+import type { GigpoDiagnostics, GrpoDiagnostics } from "../advantage/types.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import type { NativePolicy } from "../policy/native-policy.ts"
@@ -8,6 +9,7 @@ import { Random } from "../random.ts"
 import type { Episode } from "../rollout/episode.ts"
 import { rollout } from "../rollout/rollout.ts"
 import type { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { checkTrainOptions } from "./check-options.ts"
 import { optimizerDefaults, rolloutDefaults } from "./defaults.ts"
 import { evaluate, takeTasks } from "./evaluate.ts"
 import { rolloutMetrics, Stopwatch, type UpdateTotals, updateMetrics } from "./metrics.ts"
@@ -33,47 +35,66 @@ export interface TrainSetup {
  * is given out. Everything random is keyed by (seed, iteration, task, member, step, token), so a resumed run goes on as if it
  * had never stopped.
  *
- * Aborting the signal drops the rollout under way, or lets the update under way finish; then the last whole iteration is
- * saved and the signal's reason thrown.
+ * Aborting the signal drops the rollout or the evaluation under way, or lets the update under way finish, and throws the
+ * signal's reason. However the training ends, the last whole iteration is saved.
  */
 export async function* train(setup: TrainSetup): AsyncGenerator<IterationReport, void, undefined> {
-  const { policy, tokenizer, run, signal, options } = setup
+  const { policy, tokenizer, run, options } = setup
   const { iterations = 150, checkpointEvery = 25, keepCheckpoints = 2 } = options
   const every = options.evaluation?.every ?? 0
+  checkTrainOptions(options)
   tokenizer.checkVocabulary(policy.config.vocabularySize)
-  if ((options.loss?.klWeight ?? 0) !== 0) await policy.freezeReference()
+  if (usesReference(options)) await policy.freezeReference()
   await run?.restore(policy)
 
   let completed = run?.iteration ?? 0
   let saved = completed
+  let whole = true // the weights are those after `completed` iterations, and all of these are logged
   const save = async () => {
     if (saved !== completed) await run?.saveCheckpoint(completed, policy, tokenizer.files, keepCheckpoints)
     saved = completed
   }
   try {
-    if (completed === 0 && every > 0)
-      yield await logged(run, { iteration: 0, metrics: {}, ...(await evaluation(setup)) })
+    if (completed === 0 && every > 0) {
+      const report = { iteration: 0, metrics: {}, evaluation: await evaluation(setup) }
+      await run?.log(report)
+      yield report
+    }
     while (completed < iterations) {
-      const metrics = await iterate(setup, completed)
+      const clock = new Stopwatch()
+      const experience = await collect(setup, completed, clock)
+      whole = false
+      const metrics = await learn(setup, completed, experience, clock)
       completed++
       const last = completed === iterations
-      const evaluated = every > 0 && (last || completed % every === 0) ? await evaluation(setup) : {}
-      const report = await logged(run, { iteration: completed, metrics, ...evaluated })
+      let report: IterationReport = { iteration: completed, metrics }
+      try {
+        if (every > 0 && (last || completed % every === 0)) report = { ...report, evaluation: await evaluation(setup) }
+      } finally {
+        // Without an evaluation that was stopped: the weights have moved on all the same.
+        await run?.log(report)
+        whole = true
+      }
       if (last || completed % checkpointEvery === 0) await save()
       yield report
     }
-  } catch (error) {
-    if (signal?.aborted) await save()
-    throw error
+  } finally {
+    if (whole) await save()
   }
 }
 
-/** One iteration: sample, give credit, update. Returns its metrics. */
-async function iterate(setup: TrainSetup, iteration: number): Promise<Record<string, number>> {
-  const { policy, tokenizer, environment, options, signal, onProgress } = setup
-  const random = new Random(options.seed ?? 0).fork("iteration", iteration)
-  const clock = new Stopwatch()
+/** What one rollout gave to learn from. */
+interface Experience {
+  readonly groups: readonly (readonly Episode[])[]
+  readonly steps: readonly CollectedStep[]
+  readonly rows: readonly Row[]
+  readonly diagnostics: GrpoDiagnostics | GigpoDiagnostics
+}
 
+/** Samples episodes and gives their steps credit. */
+async function collect(setup: TrainSetup, iteration: number, clock: Stopwatch): Promise<Experience> {
+  const { policy, tokenizer, environment, options, signal, onProgress } = setup
+  const random = iterationRandom(options, iteration)
   const groups = await rollout({
     policy,
     tokenizer,
@@ -95,9 +116,24 @@ async function iterate(setup: TrainSetup, iteration: number): Promise<Record<str
   clock.lap("advantage")
 
   const rows = await withReference(setup, toRows(steps, advantages))
+  return { groups, steps, rows, diagnostics }
+}
+
+/** Updates the policy and returns the iteration's metrics. Not to be interrupted: an iteration is whole or not at all. */
+async function learn(
+  setup: TrainSetup,
+  iteration: number,
+  { groups, steps, rows, diagnostics }: Experience,
+  clock: Stopwatch,
+): Promise<Record<string, number>> {
+  const random = iterationRandom(setup.options, iteration)
   const totals = await update(setup, byTask(rows, steps), random.fork("batches"), iteration)
   clock.lap("update")
   return { ...rolloutMetrics(groups, diagnostics), ...updateMetrics(totals), ...clock.metrics(steps) }
+}
+
+function iterationRandom(options: TrainOptions, iteration: number): Random {
+  return new Random(options.seed ?? 0).fork("iteration", iteration)
 }
 
 function estimate(steps: readonly CollectedStep[], options: TrainOptions) {
@@ -107,14 +143,19 @@ function estimate(steps: readonly CollectedStep[], options: TrainOptions) {
   return grpoAdvantages(steps, episodeLevel)
 }
 
+function usesReference({ loss }: TrainOptions): boolean {
+  return (loss?.klWeight ?? 0) !== 0
+}
+
 async function withReference(setup: TrainSetup, rows: readonly Row[]): Promise<readonly Row[]> {
-  if ((setup.options.loss?.klWeight ?? 0) === 0) return rows
-  const temperature = setup.options.rollout?.temperature ?? 1
-  const reference = await setup.policy.logProbs(rows, "reference", { temperature })
+  const { policy, options, signal } = setup
+  if (!usesReference(options)) return rows
+  const { temperature } = { ...rolloutDefaults, ...options.rollout }
+  const reference = await policy.logProbs(rows, "reference", { temperature, ...(signal && { signal }) })
   return rows.map((row, index) => ({ ...row, referenceLogProbs: reference[index]! }))
 }
 
-/** Goes through the rows in batches, one optimizer step each. Not to be interrupted: an iteration is whole or not at all. */
+/** Goes through the rows in batches, one optimizer step each. */
 async function update(
   setup: TrainSetup,
   groups: readonly (readonly Row[])[],
@@ -123,10 +164,10 @@ async function update(
 ): Promise<UpdateTotals> {
   const { policy, options, onProgress } = setup
   const { epochs = 1, batchRows = 256, iterations = 150 } = options
-  const temperature = options.rollout?.temperature ?? rolloutDefaults.temperature
+  const { temperature } = { ...rolloutDefaults, ...options.rollout }
   const loss: LossSpec = { kind: "policy", skipZeroAdvantage: true, ...options.loss, temperature }
-  const { schedule: _, warmup: __, ...adamw } = { ...optimizerDefaults, ...options.optimizer }
-  const rate = learningRate(iteration, iterations, { ...optimizerDefaults, ...options.optimizer })
+  const adamw = { ...optimizerDefaults, ...options.optimizer }
+  const rate = learningRate(iteration, iterations, adamw)
   const totals: UpdateTotals = { losses: [], steps: [], learningRate: rate }
   const plan = Array.from({ length: epochs }, (_, epoch) => batches(groups, batchRows, random.fork(epoch))).flat()
   for (const [index, batch] of plan.entries()) {
@@ -137,28 +178,28 @@ async function update(
   return totals
 }
 
-async function evaluation({ options, ...setup }: TrainSetup): Promise<{ evaluation: EvaluationReport }> {
-  const report = await evaluate({
+async function evaluation({ options, ...setup }: TrainSetup): Promise<EvaluationReport> {
+  return await evaluate({
     ...setup,
     ...(options.evaluation && { options: options.evaluation }),
     ...(options.rollout && { rollout: options.rollout }),
     seed: options.seed ?? 0,
   })
-  return { evaluation: report }
-}
-
-async function logged(run: Run | undefined, report: IterationReport): Promise<IterationReport> {
-  await run?.log(report)
-  return report
 }
 
 function nothingToLearnFrom(groups: readonly (readonly Episode[])[]): GigpoError {
   const error = groups.flat().find((episode) => episode.error)?.error
+  if (error)
+    return new GigpoError(
+      error.code,
+      `No episode of the iteration can be learned from. The first error: ${error.message}`,
+      {
+        cause: error,
+      },
+    )
   return new GigpoError(
-    error ? error.code : "BAD_ENVIRONMENT",
-    error
-      ? `Every episode of the iteration failed; the first: ${error.message}`
-      : "No episode made a single step: the first prompt does not fit the model. Raise maxPositions or shorten the prompt.",
-    { cause: error },
+    "BAD_ENVIRONMENT",
+    "No episode made a single step: the first prompt and rollout.maxReplyTokens together do not fit the model. " +
+      "Raise maxPositions, lower rollout.maxReplyTokens or shorten the prompt.",
   )
 }

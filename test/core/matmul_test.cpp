@@ -2,10 +2,13 @@
 // of this machine; and the thread pool.
 #include "core/cpu/matmul.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "core/cpu/isa.h"
@@ -18,7 +21,8 @@ using namespace gigpo::cpu;
 
 // A stored matrix whose rows lie `ld` apart. What lies between them is NaN: reading it would show.
 struct Matrix {
-  Matrix(int64_t rows, int64_t columns, int64_t ld, uint32_t stream) : ld(ld), data(size_t(rows == 0 ? 0 : (rows - 1) * ld + columns), NAN) {
+  Matrix(int64_t rows, int64_t columns, int64_t ld, uint32_t stream)
+      : ld(ld), data(size_t(rows == 0 ? 0 : (rows - 1) * ld + columns), NAN) {
     for (int64_t i = 0; i < rows; i++)
       for (int64_t j = 0; j < columns; j++)
         data[i * ld + j] = 2 * open_uniform(philox({7, 0}, uint32_t(i), uint32_t(j), stream, 0).word[0]) - 1;
@@ -30,8 +34,8 @@ struct Matrix {
 // One product in all its storage orders.
 struct Problem {
   Problem(int64_t m, int64_t n, int64_t k, int64_t gap)
-      : m(m), n(n), k(k), a(m, k, k + gap, 0), a_transposed(k, m, m + gap, 0), b(k, n, n + gap, 1), b_transposed(n, k, k + gap, 1),
-        c(m, n, n + gap, 2), bias(1, n, n, 3) {
+      : m(m), n(n), k(k), a(m, k, k + gap, 0), a_transposed(k, m, m + gap, 0), b(k, n, n + gap, 1),
+        b_transposed(n, k, k + gap, 1), c(m, n, n + gap, 2), bias(1, n, n, 3) {
     for (int64_t i = 0; i < m; i++)
       for (int64_t p = 0; p < k; p++) a_transposed.data[p * a_transposed.ld + i] = a.data[i * a.ld + p];
     for (int64_t j = 0; j < n; j++)
@@ -39,7 +43,8 @@ struct Problem {
   }
   MatmulArguments arguments(bool ta, bool tb, bool accumulate, bool with_bias, float* out) const {
     const Matrix &left = ta ? a_transposed : a, &right = tb ? b_transposed : b;
-    return {m, n, k, left.data.data(), left.ld, ta, right.data.data(), right.ld, tb, out, c.ld, accumulate, with_bias ? bias.data.data() : nullptr};
+    const float* const added = with_bias ? bias.data.data() : nullptr;
+    return {m, n, k, left.data.data(), left.ld, ta, right.data.data(), right.ld, tb, out, c.ld, accumulate, added};
   }
   int64_t m, n, k;
   Matrix a, a_transposed, b, b_transposed, c, bias;
@@ -63,9 +68,9 @@ static std::vector<float> defined(const Problem& x, bool accumulate, bool with_b
   for (int64_t i = 0; i < x.m; i++)
     for (int64_t j = 0; j < x.n; j++) {
       float result = 0;
-      for (int64_t block = 0; block == 0 || block < x.k; block += 256) {
+      for (int64_t block = 0; block == 0 || block < x.k; block += 512) {
         float sum = 0;
-        for (int64_t p = block; p < std::min(block + 256, x.k); p++)
+        for (int64_t p = block; p < std::min(block + 512, x.k); p++)
           sum = multiply_add(x.a.data[i * x.a.ld + p], x.b.data[p * x.b.ld + j], sum);
         result = block > 0 ? result + sum : accumulate ? x.c.data[i * x.c.ld + j] + sum : sum;
         if (block == 0 && with_bias) result += x.bias.data[j];
@@ -104,8 +109,8 @@ static void test_product(ThreadPool& pool, int64_t m, int64_t n, int64_t k, int6
     for (const bool with_bias : {false, true}) {
       const std::vector<float> expected = defined(x, accumulate, with_bias);
       const auto check = [&](const char* which, const std::vector<float>& c, bool ta, bool tb) {
-        CHECK(same_bits(c, expected), "%s %s m=%ld n=%ld k=%ld gap=%ld ta=%d tb=%d accumulate=%d bias=%d", isa_name(isa()), which,
-              long(m), long(n), long(k), long(gap), ta, tb, accumulate, with_bias);
+        CHECK(same_bits(c, expected), "%s %s m=%ld n=%ld k=%ld gap=%ld ta=%d tb=%d accumulate=%d bias=%d",
+              isa_name(isa()), which, long(m), long(n), long(k), long(gap), ta, tb, accumulate, with_bias);
       };
       for (const bool ta : {false, true})
         for (const bool tb : {false, true}) {
@@ -117,7 +122,8 @@ static void test_product(ThreadPool& pool, int64_t m, int64_t n, int64_t k, int6
           check("matmul_single", c, ta, tb);
         }
       std::vector<float> c = x.c.data;
-      matmul_packed(pool, m, x.a.data.data(), x.a.ld, weight, c.data(), x.c.ld, with_bias ? x.bias.data.data() : nullptr, accumulate);
+      matmul_packed(pool, m, x.a.data.data(), x.a.ld, weight, c.data(), x.c.ld,
+                    with_bias ? x.bias.data.data() : nullptr, accumulate);
       check("matmul_packed", c, false, true);
       if (!accumulate && !with_bias) check_precision(x, c);
     }
@@ -127,7 +133,8 @@ static void test_products(ThreadPool& pool) {
   const int64_t edges[] = {1, 2, 3, 5, 7, 8, 13, 15, 16, 17, 29, 31, 32, 33, 65};
   for (const int64_t m : edges)
     for (const int64_t n : edges) test_product(pool, m, n, 1 + (m * 37 + n * 11) % 40, (m + n) % 4);
-  for (const int64_t k : {1, 2, 15, 16, 17, 31, 100, 255, 256, 257, 511, 513, 1023, 1024, 1025, 2100}) test_product(pool, 19, 37, k, k % 3);
+  for (const int64_t k : {1, 2, 15, 16, 17, 31, 100, 255, 256, 257, 511, 513, 1023, 1024, 1025, 2100})
+    test_product(pool, 19, 37, k, k % 3);
   for (const int64_t m : {1, 4, 14, 15, 28, 29, 64, 113, 250, 700}) test_product(pool, m, 130, 70, 5);
   for (const int64_t n : {1, 63, 64, 127, 500, 2049}) test_product(pool, 30, n, 40, 0);
   test_product(pool, 40, 1100, 1030, 2);  // more of B than is packed at a time
@@ -150,14 +157,17 @@ static void test_batch_invariance() {
   for (const int64_t batch : {1, 2, 5, 64, 300}) {
     std::vector<float> c = x.c.data;
     for (int64_t row = 0; row < x.m; row += batch)
-      matmul_packed(pool, std::min(batch, x.m - row), x.a.data.data() + row * x.a.ld, x.a.ld, weight, c.data() + row * x.c.ld, x.c.ld,
-                    x.bias.data.data(), false);
+      matmul_packed(pool, std::min(batch, x.m - row), x.a.data.data() + row * x.a.ld, x.a.ld, weight,
+                    c.data() + row * x.c.ld, x.c.ld, x.bias.data.data(), false);
     CHECK(same_bits(c, results.front()), "%s in batches of %ld", isa_name(isa()), long(batch));
   }
 }
 
 static void test_same_bits_on_every_fma() {
-  if (!isa_supported(Isa::avx512)) return void(std::printf("skipped: the same bits on AVX2 and AVX-512, for want of AVX-512\n"));
+  if (!isa_supported(Isa::avx512)) {
+    std::printf("skipped: the same bits on AVX2 and AVX-512, for want of AVX-512\n");
+    return;
+  }
   const Problem x(45, 77, 600, 0);
   std::vector<float> results[2] = {x.c.data, x.c.data};
   for (int i = 0; i < 2; i++) {

@@ -1,0 +1,27 @@
+import { Command } from "commander"
+import { type ConfigArguments, setOption } from "../arguments.ts"
+import { renderConfig } from "../config/render.ts"
+import { loadConfig } from "../config/resolve.ts"
+import { openConfiguredEnvironment } from "../model.ts"
+
+export function showConfigCommand(): Command {
+  return new Command("config")
+    .summary("explain the keys of a configuration file, or check one")
+    .description(
+      "Without a file: every key with its meaning and default. With one: checks it and shows what it comes to, defaults and " +
+        "--set included. Paths in a configuration are relative to the working directory.",
+    )
+    .argument("[config]", "configuration file, YAML or JSON")
+    .addOption(setOption())
+    .action(runConfig)
+}
+
+async function runConfig(file: string | undefined, options: ConfigArguments): Promise<void> {
+  if (file === undefined) {
+    process.stdout.write(renderConfig())
+    return
+  }
+  const config = await loadConfig(file, options.set)
+  openConfiguredEnvironment(config)
+  process.stdout.write(renderConfig(config))
+}

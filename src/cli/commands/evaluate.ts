@@ -1,0 +1,64 @@
+import type { Command } from "commander"
+import { evaluate } from "../../training/evaluate.ts"
+import type { EvaluationReport } from "../../training/options.ts"
+import { type ConfigArguments, configCommand } from "../arguments.ts"
+import { loadConfig } from "../config/resolve.ts"
+import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+
+interface EvaluateArguments extends ConfigArguments {
+  readonly model?: string
+  readonly json?: boolean
+}
+
+export function evaluateCommand(): Command {
+  return configCommand("evaluate", "measure how often a model succeeds at held-out tasks")
+    .description(
+      "Plays one episode of each held-out task (training.evaluation.tasks) and says how many were solved, with the 95 % " +
+        "interval of that share. The same seed gives the same result.",
+    )
+    .option("-m, --model <directory>", "model folder to evaluate instead of the configured one, e.g. a run's model")
+    .option("--json", "print the result as one JSON line")
+    .action(runEvaluate)
+}
+
+async function runEvaluate(file: string, options: EvaluateArguments): Promise<void> {
+  const config = await loadConfig(file, options.set)
+  const environment = openConfiguredEnvironment(config)
+  const directory = options.model ?? config.model
+  await using model = await openModel(config, directory)
+  const screen = new Screen(process.stdout, options.json ? { live: false } : {})
+  const { evaluation = {}, rollout = {} } = config.training
+  const report = await interruptible((signal) =>
+    evaluate({
+      ...model,
+      environment,
+      options: evaluation,
+      rollout,
+      seed: config.seed,
+      signal,
+      onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
+    }),
+  )
+  screen.clear()
+  if (options.json) {
+    process.stdout.write(`${JSON.stringify({ model: directory, environment: environment.name, ...report })}\n`)
+  } else {
+    screen.print(`${directory} on ${environment.name}: ${report.episodes} held-out tasks, one episode each`)
+    for (const [name, value] of table(report)) screen.print(`  ${name.padEnd(16)}${value}`)
+  }
+}
+
+function table(report: EvaluationReport): [name: string, value: string][] {
+  const [low, high] = report.successInterval
+  const { success: _, ...metrics } = report.metrics
+  return [
+    ["success", `${formatShare(report.success)}  (95 % interval ${formatShare(low)} to ${formatShare(high)})`],
+    ["return", formatNumber(report.meanReturn)],
+    ["steps", formatNumber(report.meanSteps)],
+    ["failed", String(report.failed)],
+    ...Object.entries(metrics).map(([name, value]): [string, string] => [name, formatNumber(value)]),
+  ]
+}

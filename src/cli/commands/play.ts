@@ -1,0 +1,100 @@
+import { type Command, InvalidArgumentError, Option } from "commander"
+import type { Environment } from "../../environment/environment.ts"
+import { GigpoError } from "../../errors.ts"
+import { Random } from "../../random.ts"
+import { playEpisode } from "../../rollout/episode.ts"
+import { rolloutDefaults } from "../../training/defaults.ts"
+import { takeTasks } from "../../training/evaluate.ts"
+import { type ConfigArguments, configCommand } from "../arguments.ts"
+import type { Config } from "../config/config.ts"
+import { loadConfig } from "../config/resolve.ts"
+import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { askForActions, expertActions, playActions } from "../play.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { PlayView } from "../terminal/play-view.ts"
+import { Screen } from "../terminal/screen.ts"
+
+interface PlayArguments extends ConfigArguments {
+  readonly model?: string
+  readonly expert?: boolean
+  readonly byHand?: boolean
+  readonly split: "train" | "test"
+  readonly task: number
+}
+
+export function playCommand(): Command {
+  return configCommand("play", "watch one episode, step by step")
+    .description(
+      "Shows one episode: what is observed, what the model replies, the action that was read from it and its reward. A model " +
+        "plays a held-out task as `gigpo evaluate` has it play.",
+    )
+    .option("-m, --model <directory>", "model folder to use instead of the configured one, e.g. a run's model")
+    .addOption(new Option("--expert", "let the environment's expert play").conflicts("byHand"))
+    .option("--by-hand", "play yourself: one action a line, from the keyboard or a pipe")
+    .addOption(new Option("--split <name>", "which tasks").choices(["train", "test"]).default("test"))
+    .addOption(new Option("--task <index>", "which task of them, from 0").argParser(parseIndex).default(0))
+    .action(runPlay)
+}
+
+async function runPlay(file: string, options: PlayArguments): Promise<void> {
+  const config = await loadConfig(file, options.set)
+  const environment = openConfiguredEnvironment(config)
+  const random = new Random(config.seed).fork("evaluation")
+  const tasks = takeTasks(environment, options.split, random, options.task + 1)
+  const task = tasks[options.task]
+  if (task === undefined) throw tooFew(environment, options, tasks.length)
+  const view = new PlayView(new Screen(process.stdout))
+  const { environmentTimeout } = { ...rolloutDefaults, ...config.training.rollout }
+  const episode = { environment, task, random: random.fork(options.task, 0), environmentTimeout }
+  await interruptible(async (signal) => {
+    if (options.byHand) {
+      await playActions({ ...episode, signal, view, choose: askForActions(view, signal) })
+    } else if (options.expert) {
+      await playActions({ ...episode, signal, view, choose: expertActions(environment, task) })
+    } else await playModel(config, options.model, { ...episode, signal }, view)
+  })
+}
+
+interface ModelEpisode {
+  readonly environment: Environment
+  readonly task: unknown
+  readonly random: Random
+  readonly signal: AbortSignal
+}
+
+async function playModel(
+  config: Config,
+  directory: string | undefined,
+  episode: ModelEpisode,
+  view: PlayView,
+): Promise<void> {
+  await using model = await openModel(config, directory)
+  const { evaluation, rollout } = config.training
+  const steps = playEpisode({
+    ...rolloutDefaults,
+    ...rollout,
+    ...(evaluation?.temperature !== undefined && { temperature: evaluation.temperature }),
+    ...model,
+    ...episode,
+    maxPositions: model.policy.maxPositions,
+  })
+  for (;;) {
+    const { done, value } = await steps.next()
+    if (done) {
+      view.end(value.outcome, value.metrics)
+      if (value.error) throw value.error
+      return
+    }
+    view.observation(value.observation)
+    view.step({ ...value, reply: value.text })
+  }
+}
+
+function parseIndex(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 0.")
+  return Number(text)
+}
+
+function tooFew({ name }: Environment, { split, task }: PlayArguments, count: number): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${name} has only ${count} ${split} tasks; --task ${task} must be below that.`)
+}

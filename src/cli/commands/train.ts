@@ -1,0 +1,88 @@
+import { isAbsolute, join, relative, resolve, sep } from "node:path"
+import { type Command, Option } from "commander"
+import { GigpoError } from "../../errors.ts"
+import { checkRunFolder, Run, type RunMode } from "../../training/run.ts"
+import { changeableKeys } from "../../training/run-config.ts"
+import { train } from "../../training/train.ts"
+import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
+import type { Config } from "../config/config.ts"
+import { loadConfig } from "../config/resolve.ts"
+import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { TrainingView } from "../terminal/training-view.ts"
+
+interface TrainArguments extends ConfigArguments, RunMode {
+  readonly json?: boolean
+}
+
+export function trainCommand(): Command {
+  return configCommand("train", "train a model by reinforcement learning")
+    .description(
+      "Trains the configured model in the configured environment. Metrics (metrics.jsonl), checkpoints and at the end the " +
+        "model go to the run folder. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
+    )
+    .addOption(new Option("--resume", "go on from the run's last checkpoint").conflicts("overwrite"))
+    .option("--overwrite", "replace the run that is there")
+    .option("--json", "print one JSON line an iteration instead of the display")
+    .action(runTrain)
+}
+
+/** Settings that a resumed run may change: what ends and keeps it, and where and how fast it runs. */
+const mayChange = [
+  ...changeableKeys,
+  ...["run", "device", "threads", "microBatchTokens", "cacheBytes", "clone", "initialize"],
+]
+
+async function runTrain(file: string, options: TrainArguments): Promise<void> {
+  const config = await loadConfig(file, options.set)
+  const environment = openConfiguredEnvironment(config)
+  // Refuse before a large model is read, but replace nothing before it has been.
+  await checkRunFolder(config.run, options)
+  if (options.overwrite) checkModelOutside(config)
+  await using model = await openModel(config)
+  const screen = new Screen(process.stdout, options.json ? { live: false } : {})
+  const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
+  await using run = await Run.open(config.run, config, { ...options, mayChange, onWarning: say })
+  const { iterations = 0 } = config.training
+  if (run.iteration > 0) say(`Resuming after iteration ${run.iteration} of ${iterations}.`)
+
+  const view = new TrainingView(screen, iterations, run.iteration)
+  const work = async (signal: AbortSignal) => {
+    const setup = { ...model, environment, run, options: { ...config.training, seed: config.seed }, signal }
+    for await (const report of train({ ...setup, onProgress: (progress) => view.progress(progress) })) {
+      if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
+      else view.report(report)
+    }
+    return await run.saveModel(model.policy, model.tokenizer.files)
+  }
+  try {
+    const path = await interruptible(work, () => say("Stopping; the state is being saved. Ctrl-C again stops at once."))
+    screen.keep()
+    const saved = relative(process.cwd(), path)
+    say(`The trained model is in ${saved}. To evaluate it: ${nextCommand("evaluate", config, "--model", saved)}`)
+  } catch (error) {
+    screen.keep()
+    say(
+      run.iteration > 0
+        ? `The state after iteration ${run.iteration} is saved. To go on: ${nextCommand("train", config, "--resume")}`
+        : `Nothing was saved yet. To start again: ${nextCommand("train", config, "--overwrite")}`,
+    )
+    throw error
+  }
+}
+
+/** The run keeps its configuration, with the settings of this command line in it. */
+function nextCommand(command: string, { run }: Config, ...flags: string[]): string {
+  return commandLine("gigpo", command, join(run, "config.json"), ...flags)
+}
+
+/** Overwriting a run must not remove the model that it is to start from. */
+function checkModelOutside({ model, run }: Config): void {
+  const way = relative(resolve(run), resolve(model))
+  if (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+    throw new GigpoError(
+      "BAD_CONFIG",
+      `The model ${model} lies in the run folder ${run}, which --overwrite would remove. Choose another folder for the run.`,
+    )
+}

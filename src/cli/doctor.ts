@@ -1,0 +1,108 @@
+import { availableParallelism, freemem, totalmem } from "node:os"
+import { tokenLogProbs } from "../kernels.ts"
+import { type NativeDeviceReport, native } from "../native.ts"
+import type { ModelConfig } from "../policy/model-config.ts"
+import { NativePolicy } from "../policy/native-policy.ts"
+import { Random } from "../random.ts"
+import { version } from "../version.ts"
+import { describeFailure } from "./fail.ts"
+import { formatBytes, formatDuration } from "./terminal/format.ts"
+
+export interface Finding {
+  readonly name: string
+  /** `note`: worth knowing, not needed. */
+  readonly state: "ok" | "note" | "missing"
+  readonly value: string
+}
+
+/** Looks at the machine and tries the engine. What is missing is a finding, never an error. */
+export async function checkMachine(): Promise<Finding[]> {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+  const enough = major > 20 || (major === 20 && minor >= 19)
+  const findings: Finding[] = [
+    { name: "gigpo", state: "ok", value: version },
+    {
+      name: "Node.js",
+      state: enough ? "ok" : "missing",
+      value: `${process.version} on ${process.platform}-${process.arch}${enough ? "" : "; 20.19 or newer is needed"}`,
+    },
+    {
+      name: "memory",
+      state: "ok",
+      value: `${formatBytes(freemem())} free of ${formatBytes(totalmem())}`,
+    },
+  ]
+  let report: NativeDeviceReport
+  try {
+    report = native().deviceReport()
+  } catch (error) {
+    return [...findings, { name: "native addon", state: "missing", value: describeFailure(error) }]
+  }
+  return [...findings, ...describeDevices(report), await selfTest()]
+}
+
+function describeDevices({ cpu, devices, unavailable }: NativeDeviceReport): Finding[] {
+  const threads = `${cpu.threads} threads${cpu.threads === availableParallelism() ? "" : ` of ${availableParallelism()}`}`
+  const gpus = devices.map(({ name, computeCapability, memoryBytes }): Finding => {
+    return { name: "GPU", state: "ok", value: `${name}, ${formatBytes(memoryBytes)}, compute ${computeCapability}` }
+  })
+  const none: Finding = { name: "GPU", state: "note", value: unavailable?.message ?? "none found" }
+  return [
+    { name: "CPU", state: "ok", value: `${cpu.instructionSet}, ${threads}` },
+    ...(gpus.length > 0 ? gpus : [none]),
+  ]
+}
+
+async function selfTest(): Promise<Finding> {
+  const started = performance.now()
+  try {
+    testKernel()
+    await testTraining()
+    const seconds = (performance.now() - started) / 1000
+    return { name: "self-test", state: "ok", value: `sampled and trained a small model in ${formatDuration(seconds)}` }
+  } catch (error) {
+    return { name: "self-test", state: "missing", value: describeFailure(error) }
+  }
+}
+
+/** log softmax by the book against the kernel. */
+function testKernel(): void {
+  const logits = Float32Array.from({ length: 64 }, (_, i) => 3 * Math.sin(i * i))
+  const token = 17
+  const largest = Math.max(...logits)
+  const sum = logits.reduce((total, logit) => total + Math.exp(logit - largest), 0)
+  const expected = logits[token]! - largest - Math.log(sum)
+  const [got] = tokenLogProbs(logits, logits.length, Int32Array.of(token)).logProbs
+  if (!(Math.abs(got! - expected) < 1e-4)) throw new Error(`a log-probability is ${got} instead of ${expected}`)
+}
+
+const smallModel: ModelConfig = {
+  architecture: "Qwen3",
+  vocabularySize: 64,
+  hiddenSize: 32,
+  intermediateSize: 64,
+  layers: 2,
+  heads: 2,
+  keyValueHeads: 1,
+  headSize: 16,
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 10_000,
+  tieEmbeddings: true,
+  queryKeyValueBias: false,
+  queryKeyNorm: true,
+  maxPositions: 32,
+}
+
+/** It must learn one reply by heart. */
+async function testTraining(): Promise<void> {
+  await using policy = await NativePolicy.create(smallModel, new Random(1))
+  const row = { prompt: Int32Array.of(3, 14, 15), reply: Int32Array.of(9, 26, 5, 35, 8) }
+  for (let step = 0; step < 30; step++) {
+    await policy.forwardBackward([row], { kind: "clone" })
+    await policy.optimizerStep({ learningRate: 0.01 })
+  }
+  const { prompt, reply } = row
+  const options = { maxTokens: reply.length, temperature: 0, stopTokens: [], key: [1, 2] } as const
+  const { tokens } = await policy.sample({ prompt, ...options })
+  if (tokens.join() !== reply.join()) throw new Error(`a model that learned ${reply.join()} said ${tokens.join()}`)
+}

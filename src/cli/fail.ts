@@ -1,0 +1,48 @@
+import { CommanderError } from "commander"
+import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import { interrupted } from "./terminal/interrupt.ts"
+import { visible } from "./terminal/visible.ts"
+
+const failed = 4
+
+/** Exit codes that tell what to do: 2 mend the command or its files, 3 mend the machine. Everything else failed: 4. */
+const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
+  BAD_ARGUMENT: 2,
+  BAD_CONFIG: 2,
+  BAD_MODEL: 2,
+  BAD_TOKENIZER: 2,
+  RUN_EXISTS: 2,
+  RUN_LOCKED: 2,
+  RUN_CORRUPT: 2,
+  DEVICE_UNAVAILABLE: 3,
+  NATIVE_MISSING: 3,
+  OUT_OF_MEMORY: 3,
+  ABORTED: interrupted,
+}
+
+/** Prints what went wrong as one paragraph, with the stack only where `debug` asks for it, and gives the exit code. */
+export function reportFailure(error: unknown, debug: boolean): number {
+  // commander has printed its message already.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  process.stderr.write(`${visible(describeFailure(error))}\n`)
+  if (debug) process.stderr.write(`${visible(inspectStack(error))}\n`)
+  return GigpoError.is(error) ? (exitCodes[error.code] ?? failed) : failed
+}
+
+/** "gigpo: sentence. [CODE] (cause)", each once. */
+export function describeFailure(error: unknown): string {
+  const message = messageOf(error)
+  const code = GigpoError.is(error) ? error.code : "INTERNAL"
+  const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause).split("\n", 1)[0]! : ""
+  return `gigpo: ${message} [${code}]${cause && !message.includes(cause) ? ` (cause: ${cause})` : ""}`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error)
+}
+
+function inspectStack(error: unknown): string {
+  const stacks: string[] = []
+  for (let inner = error; inner instanceof Error; inner = inner.cause) stacks.push(inner.stack ?? inner.message)
+  return stacks.join("\ncaused by: ")
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+import { Command } from "commander"
+import { version } from "../version.ts"
+import { cloneCommand } from "./commands/clone.ts"
+import { showConfigCommand } from "./commands/config.ts"
+import { doctorCommand } from "./commands/doctor.ts"
+import { evaluateCommand } from "./commands/evaluate.ts"
+import { initCommand } from "./commands/init.ts"
+import { playCommand } from "./commands/play.ts"
+import { trainCommand } from "./commands/train.ts"
+import { runProgram } from "./program.ts"
+
+const program = new Command("gigpo")
+  .description("Train LLM agents by reinforcement learning (GiGPO), natively.")
+  .version(version)
+  .option("--debug", "print stack traces of errors; also by the environment variable DEBUG")
+  .addCommand(initCommand())
+  .addCommand(cloneCommand())
+  .addCommand(trainCommand())
+  .addCommand(evaluateCommand())
+  .addCommand(playCommand())
+  .addCommand(showConfigCommand())
+  .addCommand(doctorCommand())
+  .addHelpText("after", "\nTo begin, where nothing is there yet: gigpo init sokoban demo")
+  .addHelpText(
+    "after",
+    "\nExit codes: 0 done, 2 wrong command or input, 3 device or build missing, 4 failed, 130 stopped.",
+  )
+
+await runProgram(program)

@@ -1,0 +1,32 @@
+import type { Environment } from "../environment/environment.ts"
+import { openEnvironment } from "../environment/registry.ts"
+import { NativePolicy } from "../policy/native-policy.ts"
+import { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { type Config, policyOptions } from "./config/config.ts"
+
+/** A model folder, opened: what samples and what reads. */
+export interface Model extends AsyncDisposable {
+  readonly policy: NativePolicy
+  readonly tokenizer: Tokenizer
+}
+
+/** Opens the configured model, or another one in its place. */
+export async function openModel(config: Config, directory: string = config.model): Promise<Model> {
+  // The smaller part first: a wrong folder is told before gigabytes are read.
+  const tokenizer = await Tokenizer.open(directory)
+  try {
+    const policy = await NativePolicy.open(directory, policyOptions(config))
+    const dispose = async () => {
+      await policy.dispose()
+      await tokenizer.dispose()
+    }
+    return { policy, tokenizer, [Symbol.asyncDispose]: dispose }
+  } catch (error) {
+    await tokenizer.dispose()
+    throw error
+  }
+}
+
+export function openConfiguredEnvironment({ environment: { name, ...options } }: Config): Environment {
+  return openEnvironment(name, options)
+}

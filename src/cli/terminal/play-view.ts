@@ -1,0 +1,56 @@
+import type { Observation } from "../../environment/environment.ts"
+import { formatNumber } from "./format.ts"
+import type { Screen } from "./screen.ts"
+
+/** What was done at one step; `reply` where there was more than the action. */
+export interface PlayedStep {
+  readonly reply?: string
+  readonly action: string
+  readonly valid: boolean
+  readonly reward: number
+}
+
+const outcomes: Readonly<Record<string, string>> = {
+  terminated: "The episode reached its end",
+  truncated: "The episode was cut off at the step limit",
+  overflow: "The episode stopped: the next prompt does not fit the model",
+  failed: "The environment failed",
+  stopped: "Stopped",
+}
+
+/** Shows an episode as it is played. */
+export class PlayView {
+  readonly #screen: Screen
+  #steps = 0
+  #return = 0
+
+  constructor(screen: Screen) {
+    this.#screen = screen
+  }
+
+  observation({ text }: Observation, last = false): void {
+    this.#screen.print(`\n--- ${last ? "the end" : `step ${this.#steps + 1}`}\n${text}`)
+  }
+
+  step({ reply, action, valid, reward }: PlayedStep): void {
+    this.#steps++
+    this.#return += reward
+    if (reply !== undefined) this.#screen.print(`reply   ${reply.replaceAll("\n", "\n        ")}`)
+    this.#screen.print(`action  ${action}${valid ? "" : "  (the reply could not be read)"}`)
+    this.#screen.print(`reward  ${formatNumber(reward)}`)
+  }
+
+  ask(actions: readonly string[] | undefined): void {
+    this.note(`action${actions ? ` (${actions.join(", ")})` : ""}?`)
+  }
+
+  note(text: string): void {
+    this.#screen.print(text)
+  }
+
+  end(outcome: string, metrics: Readonly<Record<string, number>>): void {
+    const numbers = Object.entries(metrics).map(([name, value]) => `${name} ${formatNumber(value)}`)
+    const parts = [`${this.#steps} steps`, `return ${formatNumber(this.#return)}`, ...numbers]
+    this.#screen.print(`\n${outcomes[outcome] ?? outcome}: ${parts.join(", ")}.`)
+  }
+}

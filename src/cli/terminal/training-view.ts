@@ -1,0 +1,109 @@
+import type { EvaluationReport, IterationReport } from "../../training/options.ts"
+import type { Progress } from "../../training/progress.ts"
+import { formatBar, formatDuration, formatNumber, formatShare } from "./format.ts"
+import type { Screen } from "./screen.ts"
+
+const outcome = [
+  ["episode/success", "success"],
+  ["episode/return", "return"],
+  ["episode/steps", "steps"],
+  ["episode/failed", "failed"],
+  ["reply/valid", "valid"],
+] as const
+
+const learning = [
+  ["loss/policy", "loss"],
+  ["policy/kl", "KL"],
+  ["policy/entropy", "entropy"],
+  ["optimizer/gradient-norm", "gradient"],
+] as const
+
+/** Shows a training run: one block that is redrawn on a terminal, one line an iteration elsewhere. */
+export class TrainingView {
+  readonly #screen: Screen
+  readonly #iterations: number
+  readonly #first: number
+  readonly #started: number = performance.now()
+  #last: IterationReport | undefined
+  #evaluated: string | undefined
+
+  /**
+   * @param iterations - how many the run will have.
+   * @param first - how many it had before.
+   */
+  constructor(screen: Screen, iterations: number, first: number) {
+    this.#screen = screen
+    this.#iterations = iterations
+    this.#first = first
+  }
+
+  progress(progress: Progress): void {
+    this.#screen.show(this.#block(progress), progress.done === progress.total)
+  }
+
+  report(report: IterationReport): void {
+    const { iteration, evaluation } = report
+    if (iteration > 0) this.#last = report
+    if (evaluation) this.#evaluated = `evaluation after ${iteration}: ${describeEvaluation(evaluation)}`
+    if (this.#screen.live) this.#screen.show(this.#block(), true)
+    else this.#printLines(report)
+  }
+
+  #printLines(report: IterationReport): void {
+    const { iteration, metrics, evaluation } = report
+    if (iteration > 0) {
+      const shown = [...pick(metrics, outcome), ...pick(metrics, learning), ...this.#pace(report)]
+      this.#screen.print([`iteration ${iteration}/${this.#iterations}`, ...shown].join("  "))
+    }
+    if (evaluation && this.#evaluated) this.#screen.print(this.#evaluated)
+  }
+
+  #block(progress?: Progress): string[] {
+    const completed = this.#last?.iteration ?? this.#first
+    const current = Math.min(completed + 1, this.#iterations)
+    const bar = formatBar(progress?.done ?? 0, progress?.total ?? 0, 20)
+    const metrics = this.#last?.metrics ?? {}
+    return [
+      progress
+        ? `iteration ${current}/${this.#iterations}  ${bar}  ${progress.stage} ${progress.done}/${progress.total}`
+        : `iteration ${completed}/${this.#iterations} done`,
+      pick(metrics, outcome).join("   "),
+      pick(metrics, learning).join("   "),
+      this.#last ? this.#pace(this.#last).join("   ") : "",
+      this.#evaluated ?? "",
+    ].filter((line) => line !== "")
+  }
+
+  #pace({ iteration, metrics }: IterationReport): string[] {
+    const speed = metrics["time/tokens-per-second"]
+    const seconds = (performance.now() - this.#started) / 1000
+    const left = (seconds / Math.max(iteration - this.#first, 1)) * (this.#iterations - iteration)
+    return [
+      ...(speed === undefined ? [] : [`${formatNumber(speed)} tokens/s`]),
+      `${formatDuration(seconds)} gone`,
+      ...(left > 0 ? [`about ${formatDuration(left)} left`] : []),
+    ]
+  }
+}
+
+/** "success 43.0 % (95 %: 37.1 % to 49.1 %), return 1.92, steps 9.1" */
+export function describeEvaluation(report: EvaluationReport): string {
+  const [low, high] = report.successInterval
+  return [
+    `success ${formatShare(report.success)} (95 %: ${formatShare(low)} to ${formatShare(high)})`,
+    `return ${formatNumber(report.meanReturn)}`,
+    `steps ${formatNumber(report.meanSteps)}`,
+    ...(report.failed > 0 ? [`${report.failed} of ${report.episodes} failed`] : []),
+  ].join(", ")
+}
+
+function pick(
+  metrics: Readonly<Record<string, number>>,
+  names: readonly (readonly [metric: string, label: string])[],
+): string[] {
+  return names.flatMap(([metric, label]) => {
+    const value = metrics[metric]
+    if (value === undefined || (label === "failed" && value === 0)) return []
+    return [`${label} ${formatNumber(value)}`]
+  })
+}

@@ -1,0 +1,59 @@
+import type { Environment, EnvironmentEpisode } from "../environment/environment.ts"
+import type { Random } from "../random.ts"
+import { checkObservation, checkResult } from "./contract.ts"
+import { linkAbort } from "./linked-abort.ts"
+import { withTimeLimit } from "./time-limit.ts"
+
+export interface EnvironmentEpisodeSetup<Task> {
+  readonly environment: Environment<Task>
+  readonly task: Task
+  /** The environment's own random numbers in this episode. */
+  readonly random: Random
+  /** Seconds for one call of the environment. */
+  readonly environmentTimeout: number
+  readonly signal?: AbortSignal
+}
+
+/** Seconds that an environment has to clean up once the whole work was aborted. */
+const lastCall = 1
+
+/**
+ * Starts the environment and hands out its episode with a guard before it: every call is limited in time and ends when the
+ * signal is aborted, every answer is checked. It is disposed once, however it ends, also when it starts too late.
+ */
+export async function startEpisode<Task>(setup: EnvironmentEpisodeSetup<Task>): Promise<EnvironmentEpisode> {
+  const { environment, task, random, environmentTimeout, signal } = setup
+  const { name } = environment
+  const controller = new AbortController()
+  const unlink = linkAbort(signal, controller)
+  const call = <T>(what: string, work: () => Promise<T>): Promise<T> =>
+    withTimeLimit(`${name}: ${what}`, environmentTimeout, controller.signal, work)
+
+  let starting: Promise<EnvironmentEpisode> | undefined
+  let episode: EnvironmentEpisode
+  try {
+    episode = await call("start()", () => {
+      starting = (async () => await environment.start(task, { signal: controller.signal, random }))()
+      return starting
+    })
+    checkObservation(name, "start()", episode?.first)
+  } catch (error) {
+    unlink()
+    controller.abort()
+    starting?.then((late) => late[Symbol.asyncDispose]()).catch(() => {})
+    throw error
+  }
+
+  return {
+    first: episode.first,
+    step: async (action) => checkResult(name, await call("step()", async () => await episode.step(action))),
+    // What cannot be cleaned up in time, or at all, is the environment's own affair; the episode is over either way.
+    async [Symbol.asyncDispose]() {
+      unlink()
+      controller.abort()
+      const limit = signal?.aborted ? Math.min(lastCall, environmentTimeout) : environmentTimeout
+      const running = signal?.aborted ? undefined : signal
+      await withTimeLimit("dispose", limit, running, async () => await episode[Symbol.asyncDispose]()).catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,256 @@
+import { existsSync } from "node:fs"
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { built, type GigpoOptions, gigpo, type Outcome, tiny } from "./gigpo.ts"
+
+const root = join(import.meta.dirname, "../..")
+
+describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
+  let folder: string
+  const run = async (words: readonly string[], options: Partial<GigpoOptions> = {}) =>
+    await gigpo(words, { cwd: folder, ...options })
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-cli-"))
+    expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0, stderr: "" })
+  })
+  afterAll(async () => await rm(folder, { recursive: true, force: true }))
+
+  function refused({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
+    expect({ code, stdout }).toEqual({ code: expected, stdout: "" })
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  }
+
+  describe("on its own", () => {
+    it("tells its version and explains itself and each command", async () => {
+      const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"))
+      expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" })
+      const { code, stdout } = await run(["--help"])
+      expect(code).toBe(0)
+      for (const command of ["init", "clone", "train", "evaluate", "play", "config", "doctor"]) {
+        expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"))
+        const help = await run([command, "--help"])
+        expect(help).toMatchObject({ code: 0, stderr: "" })
+        expect(help.stdout).toContain(`Usage: gigpo ${command}`)
+      }
+    })
+
+    it.each([
+      [[], /Usage: gigpo/],
+      [["trian"], /unknown command 'trian'\n.*Did you mean train\?/],
+      [["train"], /missing required argument 'config'/],
+      [["train", "c.yaml", "--resum"], /unknown option '--resum'/],
+      [["train", "c.yaml", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
+      [["clone", "c.yaml"], /required option '-o, --out <directory>' not specified/],
+      [["play", "c.yaml", "--task", "-1"], /'-1' is invalid.*whole number from 0/],
+      [
+        ["train", "nowhere.yaml"],
+        /^gigpo: Could not read nowhere.yaml: it does not exist; check the path. \[BAD_CONFIG\]/,
+      ],
+    ] as [string[], RegExp][])("refuses %j with exit code 2", async (words, message) => {
+      refused(await run(words), 2, message)
+    })
+  })
+
+  describe("doctor", () => {
+    it("finds the engine fit, in words and as JSON", async () => {
+      const { code, stdout } = await run(["doctor"])
+      expect(code).toBe(0)
+      for (const name of ["gigpo", "Node.js", "memory", "CPU", "GPU", "self-test"])
+        expect(stdout).toMatch(new RegExp(`${name} `))
+      const report = JSON.parse((await run(["doctor", "--json"])).stdout)
+      expect(report).toMatchObject({
+        ok: true,
+        findings: expect.arrayContaining([expect.objectContaining({ name: "self-test", state: "ok" })]),
+      })
+    })
+
+    it.skipIf(existsSync(join(root, "prebuilds")))(
+      "ends with 3 and the remedy where the addon is missing",
+      async () => {
+        const env = { PREBUILDS_ONLY: "1" } // node-gyp-build then does not look at what was built here
+        const { code, stdout } = await run(["doctor"], { env })
+        expect(code).toBe(3)
+        expect(stdout).toMatch(/MISSING +native addon.*cmake-js/)
+        refused(
+          await run(["evaluate", "small/config.yaml"], { env }),
+          3,
+          /No native build of gigpo loads.*\[NATIVE_MISSING\]/,
+        )
+      },
+    )
+  })
+
+  describe("init", () => {
+    it("writes a configuration with what was set, and a model that fits it", async () => {
+      expect((await readdir(join(folder, "small"))).sort()).toEqual(["config.yaml", "model"])
+      const { stdout } = await run(["config", "small/config.yaml"])
+      expect(stdout).toMatch(/^ {2}hiddenSize: 32$/m)
+      expect(stdout).toMatch(/^model: small\/model$/m)
+      const shape = JSON.parse(await readFile(join(folder, "small/model/config.json"), "utf8"))
+      expect(shape).toMatchObject({ hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2 })
+    })
+
+    it("refuses what is there, an unknown environment, and a wrong setting, and writes nothing", async () => {
+      const before = await readFile(join(folder, "small/config.yaml"), "utf8")
+      refused(await run(["init", "sokoban", "small"]), 2, /small is already there and not empty/)
+      expect(await readFile(join(folder, "small/config.yaml"), "utf8")).toBe(before)
+      refused(await run(["init", "sokobann", "other"]), 2, /sokobann is no environment/)
+      refused(
+        await run(["init", "sokoban", "other", "-s", "initialize.layer=1"]),
+        2,
+        /did you mean initialize.layers\?/,
+      )
+      refused(await run(["init", "sokoban", "other", "-s", "environment.boxes=99"]), 2, /sokoban: boxes must be/)
+      expect(await readdir(folder)).toEqual(["small"])
+    })
+  })
+
+  describe("config", () => {
+    it("lists all keys without a file, and what a file comes to with one", async () => {
+      expect((await run(["config"])).stdout).toMatch(/^ {2}# Episodes of each task. Default 8.\n {2}groupSize: 8$/m)
+      const { stdout } = await run(["config", "small/config.yaml", "-s", "training.groups=7"])
+      expect(stdout).toMatch(/^ {2}groups: 7$/m)
+    })
+
+    it("refuses a file with mistakes and tells their lines", async () => {
+      await writeFile(
+        join(folder, "wrong.yaml"),
+        "model: m\nenvironment: { name: sokoban }\ntraining:\n  itterations: 3\n",
+      )
+      refused(
+        await run(["config", "wrong.yaml"]),
+        2,
+        /^gigpo: wrong.yaml, line 4: training.itterations: did you mean training.iterations\? \[BAD_CONFIG\]\n$/,
+      )
+      refused(await run(["config", "small/config.yaml", "-s", "environment.name=chess"]), 2, /no environment "chess"/)
+    })
+  })
+
+  describe("clone, train, evaluate and play", () => {
+    it("refuse a model that is not there", async () => {
+      const model = ["small/config.yaml", "--set", "model=nowhere"]
+      for (const words of [["train"], ["evaluate"], ["play"], ["clone", "--out", "x"]])
+        refused(await run([words[0]!, ...model, ...words.slice(1)]), 2, /nowhere.*\[BAD_(TOKENIZER|MODEL)\]/)
+      expect(await readdir(folder)).not.toContain("runs")
+    })
+
+    it("show a stack only where --debug or DEBUG asks for it", async () => {
+      const words = ["evaluate", "small/config.yaml", "--set", "model=nowhere"]
+      expect((await run([...words, "--debug"])).stderr).toMatch(/^ +at /m)
+      expect((await run(words, { env: { DEBUG: "1" } })).stderr).toMatch(/^ +at /m)
+    })
+
+    it("work one after the other, without a single escape code in a pipe", async () => {
+      const cloned = await run(["clone", "small/config.yaml", "--out", "cloned"])
+      expect(cloned).toMatchObject({ code: 0, stderr: "" })
+      expect(cloned.stdout).toMatch(
+        /^epoch 1\/2 {2}loss [\d.]+ {2}\d+ rows {2}[\d.]+ s\nepoch 2\/2 .*\nThe model is in cloned.\n$/,
+      )
+
+      const trained = await run(["train", "small/config.yaml", "--set", "model=cloned"])
+      expect(trained).toMatchObject({ code: 0, stderr: "" })
+      const lines = trained.stdout.trim().split("\n")
+      expect(lines.filter((line) => line.startsWith("iteration "))).toHaveLength(6)
+      expect(lines[1]).toMatch(
+        /^iteration 1\/6 {2}success \S+ {2}return \S+ {2}steps .* loss \S+ {2}KL \S+ {2}entropy .* tokens\/s .* left$/,
+      )
+      expect(lines.filter((line) => line.startsWith("evaluation after "))).toHaveLength(3)
+      expect(lines.at(-1)).toBe(
+        "The trained model is in small/run/model. To evaluate it: " +
+          "gigpo evaluate small/run/config.json --model small/run/model",
+      )
+      expect((await readdir(join(folder, "small/run"))).sort()).toEqual([
+        "checkpoints",
+        "config.json",
+        "metrics.jsonl",
+        "model",
+      ])
+
+      const evaluated = await run(["evaluate", "small/run/config.json", "--model", "small/run/model"])
+      expect(evaluated).toMatchObject({ code: 0, stderr: "" })
+      expect(evaluated.stdout).toMatch(
+        /4 held-out tasks.*\n +success +[\d.]+ % {2}\(95 % interval [\d.]+ % to [\d.]+ %\)/,
+      )
+      const json = await run(["evaluate", "small/run/config.json", "--model", "small/run/model", "--json"])
+      const report = JSON.parse(json.stdout)
+      expect(report).toMatchObject({ model: "small/run/model", environment: "sokoban", episodes: 4, failed: 0 })
+      const metrics = (await readFile(join(folder, "small/run/metrics.jsonl"), "utf8")).trim().split("\n")
+      expect(JSON.parse(metrics.at(-1)!).evaluation).toEqual(
+        expect.objectContaining({ success: report.success, meanReturn: report.meanReturn }),
+      )
+
+      const played = await run(["play", "small/run/config.json", "--model", "small/run/model", "--task", "1"])
+      expect(played).toMatchObject({ code: 0, stderr: "" })
+      expect(played.stdout).toMatch(/--- step 1\n(.*\n)+reply .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /)
+      for (const { stdout } of [cloned, trained, evaluated, json, played]) expect(stdout).not.toContain("\x1b")
+    })
+
+    it("leave a run that is there alone unless told what to do with it", async () => {
+      const before = await readFile(join(folder, "small/run/metrics.jsonl"), "utf8")
+      refused(await run(["train", "small/run/config.json"]), 2, /--resume.*--overwrite.*\[RUN_EXISTS\]/)
+      refused(
+        await run(["train", "small/run/config.json", "--resume", "-s", "training.groups=9"]),
+        2,
+        /training.groups was 2 and is now 9/,
+      )
+      expect(await readFile(join(folder, "small/run/metrics.jsonl"), "utf8")).toBe(before)
+    })
+
+    it("go on with a finished run for more iterations, and replace it when told to", async () => {
+      const more = await run(["train", "small/run/config.json", "--resume", "-s", "training.iterations=7", "--json"])
+      expect(more.code).toBe(0)
+      expect(JSON.parse(more.stdout)).toMatchObject({ iteration: 7, metrics: { "episode/count": 6 } })
+      expect(more.stderr).toMatch(/^Resuming after iteration 6 of 7.\n/)
+      const anew = await run(["train", "small/run/config.json", "--overwrite", "-s", "training.iterations=1", "--json"])
+      expect(anew.code).toBe(0)
+      expect(
+        anew.stdout
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line).iteration),
+      ).toEqual([0, 1])
+    })
+
+    it("do not overwrite a run whose model they start from", async () => {
+      const words = ["train", "small/config.yaml", "--overwrite", "--set", "model=small/run/model"]
+      refused(await run(words), 2, /The model small\/run\/model lies in the run folder small\/run/)
+      expect(await readdir(join(folder, "small/run/model"))).toContain("model.safetensors")
+    })
+
+    it("clone into the model's own folder, or over another model when told to, but over nothing else", async () => {
+      const clone = ["clone", "small/config.yaml", "-s", "clone.tasks=2", "-s", "clone.epochs=1", "--out"]
+      await cp(join(folder, "small/model"), join(folder, "copy"), { recursive: true })
+      refused(await run([...clone, "copy"]), 2, /There is a model in copy; add --overwrite/)
+      refused(await run([...clone, "small", "--overwrite"]), 2, /small is there and is no model folder/)
+      refused(await run([...clone, "small/config.yaml", "--overwrite"]), 2, /small\/config.yaml is not a folder/)
+      const before = await readFile(join(folder, "copy/model.safetensors"))
+      expect(await run([...clone, "copy", "--overwrite"])).toMatchObject({ code: 0 })
+      expect(await run([...clone, "copy", "-s", "model=copy"])).toMatchObject({ code: 0 })
+      expect((await readFile(join(folder, "copy/model.safetensors"))).equals(before)).toBe(false)
+      expect(await readdir(join(folder, "copy"))).toContain("tokenizer.json")
+    })
+  })
+
+  describe("play without a model", () => {
+    it("lets the expert solve a task", async () => {
+      const { code, stdout } = await run(["play", "small/config.yaml", "--expert", "--split", "train"])
+      expect(code).toBe(0)
+      expect(stdout).toMatch(
+        /reply +<action>.*\n(.*\n)+--- the end\n(.*\n)+The episode reached its end: \d+ steps, return [\d.]+, success 1/,
+      )
+    })
+
+    it("takes actions from standard input, asks again for unknown ones, and shows escape codes instead of sending them", async () => {
+      const input = "up\n\nfl\x1b[2Jy\nstill\n"
+      const { code, stdout } = await run(["play", "small/config.yaml", "--by-hand"], { input })
+      expect(code).toBe(0)
+      expect(stdout).toContain("action (up, down, left, right)?")
+      expect(stdout).toContain('Sokoban has no action "fl\\x1b[2Jy"; use up')
+      expect(stdout).toMatch(/Stopped: 2 steps, return -0.2.\n$/)
+      expect(stdout).not.toContain("\x1b")
+    })
+  })
+})

@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
+
+/** Whether `npm run build:ts` has been run. */
+export const built: boolean = existsSync(main)
+
+export interface Outcome {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface GigpoOptions {
+  readonly cwd: string
+  readonly input?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Told all that was printed so far whenever there is more; may send signals. */
+  readonly onOutput?: (stdout: string, kill: (signal: NodeJS.Signals) => void) => void
+}
+
+/** Runs the command line as a user does, with pipes for a terminal. */
+export async function gigpo(words: readonly string[], options: GigpoOptions): Promise<Outcome> {
+  const { DEBUG: _, ...inherited } = process.env
+  const child = spawn(process.execPath, [main, ...words], {
+    cwd: options.cwd,
+    env: { ...inherited, ...options.env },
+    stdio: "pipe",
+  })
+  let [stdout, stderr] = ["", ""]
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text
+    options.onOutput?.(stdout, (signal) => child.kill(signal))
+  })
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text
+  })
+  child.stdin.on("error", () => {}).end(options.input ?? "")
+  const [code] = (await once(child, "close")) as [number | null]
+  return { code, stdout, stderr }
+}
+
+/** Settings of a model and a run so small that they take a second. */
+export const tiny: readonly string[] = [
+  "initialize.hiddenSize=32",
+  "initialize.layers=1",
+  "initialize.heads=2",
+  "initialize.vocabularySize=280",
+  "clone.tasks=10",
+  "clone.epochs=2",
+  "training.iterations=6",
+  "training.groups=2",
+  "training.groupSize=3",
+  "training.rollout.maxReplyTokens=8",
+  "training.evaluation.every=3",
+  "training.evaluation.tasks=4",
+  "training.checkpointEvery=2",
+].flatMap((set) => ["--set", set])

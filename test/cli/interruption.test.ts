@@ -1,0 +1,136 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { built, gigpo, type Outcome, tiny } from "./gigpo.ts"
+
+describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:ts)", () => {
+  let folder: string
+  let whole: { metrics: unknown[]; model: Buffer }
+  const train = async (name: string, flags: string[] = [], signal?: { after: RegExp; names: NodeJS.Signals[] }) => {
+    let sent = false
+    const send = (stdout: string, kill: (signal: NodeJS.Signals) => void) => {
+      if (sent || !signal?.after.test(stdout)) return
+      sent = true
+      for (const one of signal.names) kill(one)
+    }
+    const words = ["train", "small/config.yaml", "--set", `run=${name}`, ...flags]
+    return await gigpo(words, { cwd: folder, onOutput: send })
+  }
+
+  /** metrics.jsonl without times and evaluations (one that was stopped is not made up for), and the trained weights. */
+  async function read(name: string): Promise<{ metrics: unknown[]; model: Buffer }> {
+    const lines = (await readFile(join(folder, name, "metrics.jsonl"), "utf8")).trim().split("\n")
+    const metrics = lines.map((line) => {
+      const report = JSON.parse(line)
+      return [report.iteration, Object.entries(report.metrics).filter(([metric]) => !metric.startsWith("time/"))]
+    })
+    return { metrics, model: await readFile(join(folder, name, "model", "model.safetensors")) }
+  }
+
+  async function expectSame(name: string, uninterrupted: { metrics: unknown[]; model: Buffer }): Promise<void> {
+    const { metrics, model } = await read(name)
+    expect(metrics).toEqual(uninterrupted.metrics)
+    expect(model.equals(uninterrupted.model)).toBe(true)
+  }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-stop-"))
+    expect(await gigpo(["init", "sokoban", "small", ...tiny], { cwd: folder })).toMatchObject({ code: 0 })
+    expect(await gigpo(["clone", "small/config.yaml", "--out", "small/model"], { cwd: folder })).toMatchObject({
+      code: 0,
+    })
+    expect(await train("whole")).toMatchObject({ code: 0 })
+    whole = await read("whole")
+    expect(whole.metrics).toHaveLength(7)
+  })
+  afterAll(async () => await rm(folder, { recursive: true, force: true }))
+
+  const resumed = async (name: string, stopped: Outcome) => {
+    const iteration = Number(/The state after iteration (\d+) is saved/.exec(stopped.stdout)?.[1])
+    const going = await train(name, ["--resume"])
+    expect(going).toMatchObject({ code: 0, stderr: "" })
+    expect(going.stdout).toContain(`Resuming after iteration ${iteration} of 6.`)
+    return iteration
+  }
+
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "by %s within an iteration saves, says how to go on, and comes to what it would have come to",
+    async (name) => {
+      const stopped = await train(name, [], { after: /^iteration 3\/6/m, names: [name] })
+      expect(stopped.code).toBe(130)
+      expect(stopped.stderr).toBe("gigpo: Stopped by Ctrl-C. [ABORTED]\n")
+      expect(stopped.stdout).toMatch(/Stopping; the state is being saved/)
+      expect(stopped.stdout).toMatch(new RegExp(`To go on: gigpo train ${name}/config.json --resume`))
+      expect(await resumed(name, stopped)).toBeGreaterThanOrEqual(3)
+      await expectSame(name, whole)
+    },
+  )
+
+  it("with a KL term still compares with the model that the run began with", async () => {
+    const kl = ["--set", "training.loss.klWeight=0.5"]
+    expect(await train("kl-whole", kl)).toMatchObject({ code: 0 })
+    const stopped = await train("kl", kl, { after: /^iteration 3\/6/m, names: ["SIGINT"] })
+    expect(stopped.code).toBe(130)
+    expect(await train("kl", [...kl, "--resume"])).toMatchObject({ code: 0 })
+    const uninterrupted = await read("kl-whole")
+    expect(uninterrupted.model.equals(whole.model)).toBe(false)
+    await expectSame("kl", uninterrupted)
+  })
+
+  it("again and again, after every iteration, comes to the same", async () => {
+    let stopped = await train("often", [], { after: /^iteration 1\/6/m, names: ["SIGINT"] })
+    for (let iteration = 2; iteration < 5; iteration++) {
+      expect(stopped.code).toBe(130)
+      stopped = await train("often", ["--resume"], { after: /^iteration \d\/6/m, names: ["SIGINT"] })
+    }
+    await resumed("often", stopped)
+    await expectSame("often", whole)
+  })
+
+  it("before the first iteration is done has nothing to go on from, and says so", async () => {
+    const stopped = await train("early", [], { after: /^evaluation after 0/m, names: ["SIGINT"] })
+    expect(stopped.code).toBe(130)
+    expect(stopped.stdout).toContain("Nothing was saved yet. To start again: gigpo train early/config.json --overwrite")
+    expect(await train("early", ["--resume"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("no whole checkpoint"),
+    })
+    expect(await train("early", ["--overwrite"])).toMatchObject({ code: 0 })
+    await expectSame("early", whole)
+  })
+
+  it("by a second Ctrl-C at once ends at once and can still go on", async () => {
+    const stopped = await train("twice", [], { after: /^iteration 3\/6/m, names: ["SIGINT", "SIGTERM"] })
+    expect(stopped.code).toBe(130)
+    expect(await train("twice", ["--resume"])).toMatchObject({ code: 0 })
+    await expectSame("twice", whole)
+  })
+
+  it("by kill -9 goes on from its last checkpoint and comes to the same", async () => {
+    const stopped = await train("killed", [], { after: /^iteration 3\/6/m, names: ["SIGKILL"] })
+    expect(stopped.code).toBeNull()
+    expect(await train("killed", [])).toMatchObject({ code: 2, stderr: expect.stringContaining("RUN_EXISTS") })
+    expect(await train("killed", ["--resume"])).toMatchObject({ code: 0 })
+    await expectSame("killed", whole)
+  })
+
+  it("while another works in its folder is refused", async () => {
+    let second: Promise<Outcome> | undefined
+    const words = ["train", "small/config.yaml", "--set", "run=locked"]
+    const first = await gigpo(words, {
+      cwd: folder,
+      onOutput: (stdout, kill) => {
+        if (second || !/^iteration 2\/6/m.test(stdout)) return
+        kill("SIGSTOP") // holds the run open for as long as it takes
+        second = gigpo([...words, "--overwrite"], { cwd: folder }).finally(() => kill("SIGCONT"))
+      },
+    })
+    expect(await second).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Process \d+ .* works in this run folder/),
+    })
+    expect(first.code).toBe(0)
+    await expectSame("locked", whole)
+  })
+})

@@ -1,0 +1,174 @@
+import { describe, expect, it } from "vitest"
+import { formatBar, formatDuration, formatNumber, formatShare } from "../../src/cli/terminal/format.ts"
+import { type Output, Screen } from "../../src/cli/terminal/screen.ts"
+import { TrainingView } from "../../src/cli/terminal/training-view.ts"
+import { visible } from "../../src/cli/terminal/visible.ts"
+
+const esc = "\x1b"
+
+const control = new RegExp(`${esc}\\[(\\d+)A|${esc}\\[J|\n|[^\n${esc}]+`, "g")
+
+/** What a terminal shows after all that was written: knows line feeds, "up n rows" and "clear to the end". */
+function shown(written: string): string[] {
+  const rows = [""]
+  let row = 0
+  for (const [part] of written.matchAll(control)) {
+    if (part === "\n") {
+      row++
+      rows[row] ??= ""
+    } else if (part === `${esc}[J`) rows.splice(row, Number.POSITIVE_INFINITY, "")
+    else if (part.startsWith(esc)) row -= Number(/\d+/.exec(part)![0])
+    else rows[row] += part
+  }
+  return rows.slice(0, -1)
+}
+
+/** Keeps what is written to it. */
+class FakeOutput implements Output {
+  written = ""
+  readonly isTTY: boolean
+  readonly columns: number
+
+  constructor(columns = 80, isTTY = true) {
+    this.columns = columns
+    this.isTTY = isTTY
+  }
+
+  write(text: string): void {
+    this.written += text
+  }
+}
+
+describe("visible", () => {
+  it.each([
+    ["plain text, ünïcode 漢字 √ and\nline feeds", "plain text, ünïcode 漢字 √ and\nline feeds"],
+    ["\x1b[31mred\x1b[0m \x1b]0;title\x07", "\\x1b[31mred\\x1b[0m \\x1b]0;title\\x07"],
+    ["\x9b31m\x00\x7f\x08", "\\x9b31m\\x00\\x7f\\x08"],
+    ["over\rwritten\tby", "over\\rwritten\\tby"],
+    ["\u202eevil\u2066\u200b\ufeff", "\\u{202e}evil\\u{2066}\\u{200b}\\u{feff}"],
+    ["\u2028\u2029\ue000", "\\u{2028}\\u{2029}\\u{e000}"],
+    ["\ud800 alone", "\\u{d800} alone"],
+    ["\u{e0041}", "\\u{e0041}"],
+  ])("shows %j as %j", (text, expected) => {
+    expect(visible(text)).toBe(expected)
+  })
+
+  it("leaves no control character but line feeds, whatever comes", () => {
+    const all = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).join("")
+    expect(visible(all).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
+  })
+})
+
+describe("numbers for people", () => {
+  it("have three digits", () => {
+    const texts = [0, 0.0123456, -0.5, 1, 12.345, 123.4, 12_345.6, 1e-6, 3.2e12, 0.99999].map(formatNumber)
+    expect(texts).toEqual(["0", "0.0123", "-0.5", "1", "12.3", "123", "12,346", "1.0e-6", "3.2e+12", "1"])
+  })
+
+  it("say how long in units of use", () => {
+    const texts = [0.04, 8.54, 9.96, 45, 99.6, 720, 7_800, 172_740, 273_600].map(formatDuration)
+    expect(texts).toEqual(["0.0 s", "8.5 s", "10 s", "45 s", "2 min", "12 min", "2 h 10 min", "47 h 59 min", "3 d 4 h"])
+  })
+
+  it("show shares and progress", () => {
+    expect([0, 0.4302, 1].map(formatShare)).toEqual(["0.0 %", "43.0 %", "100.0 %"])
+    expect(
+      [
+        [0, 4],
+        [1, 4],
+        [4, 4],
+        [9, 4],
+        [0, 0],
+      ].map(([done, total]) => formatBar(done!, total!, 4)),
+    ).toEqual(["░░░░", "█░░░", "████", "████", "░░░░"])
+  })
+})
+
+describe("a screen", () => {
+  it("draws its block again in its place and keeps lines above it", () => {
+    const output = new FakeOutput()
+    const screen = new Screen(output)
+    screen.show(["one", "two"], true)
+    screen.print("kept")
+    screen.show(["three"], true)
+    expect(shown(output.written)).toEqual(["kept", "three"])
+    screen.print("kept too\nin two rows")
+    expect(shown(output.written)).toEqual(["kept", "kept too", "in two rows", "three"])
+    screen.keep()
+    screen.show(["next"], true)
+    screen.clear()
+    expect(shown(output.written)).toEqual(["kept", "kept too", "in two rows", "three"])
+  })
+
+  it("cuts lines that would wrap, by characters", () => {
+    const output = new FakeOutput(6)
+    new Screen(output).show(["123456789", "████████"], true)
+    expect(shown(output.written)).toEqual(["12345", "█████"])
+  })
+
+  it("does not let what it shows move the cursor", () => {
+    const output = new FakeOutput()
+    const screen = new Screen(output)
+    screen.show([`a${esc}[5A`], true)
+    screen.print(`b${esc}[2J\r`)
+    expect(shown(output.written)).toEqual(["b\\x1b[2J\\r", "a\\x1b[5A"])
+  })
+
+  it("shows no blocks and writes no escape codes where there is no terminal", () => {
+    const output = new FakeOutput(80, false)
+    const screen = new Screen(output)
+    screen.show(["block"], true)
+    screen.print("line")
+    screen.clear()
+    expect(output.written).toBe("line\n")
+  })
+})
+
+describe("the view of a training", () => {
+  const metrics = {
+    "episode/success": 0.43,
+    "episode/return": 1.92,
+    "loss/policy": 0.0123,
+    "policy/kl": 0.001,
+    "policy/entropy": 0.83,
+  }
+  const evaluation = {
+    episodes: 4,
+    failed: 1,
+    success: 0.5,
+    successInterval: [0.15, 0.85],
+    meanReturn: 2,
+    meanSteps: 9,
+    metrics: {},
+  } as const
+
+  it("is one block on a terminal", () => {
+    const output = new FakeOutput(120)
+    const view = new TrainingView(new Screen(output), 10, 0)
+    view.progress({ stage: "rollout", done: 4, total: 4 })
+    view.report({ iteration: 1, metrics, evaluation })
+    view.progress({ stage: "update", done: 1, total: 1 })
+    expect(shown(output.written)).toEqual([
+      "iteration 2/10  ████████████████████  update 1/1",
+      "success 0.43   return 1.92",
+      "loss 0.0123   KL 0.001   entropy 0.83",
+      expect.stringMatching(/^\d.* gone {3}about .* left$/),
+      "evaluation after 1: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 1 of 4 failed",
+    ])
+  })
+
+  it("is a line an iteration elsewhere", () => {
+    const output = new FakeOutput(80, false)
+    const view = new TrainingView(new Screen(output), 10, 0)
+    view.report({ iteration: 0, metrics: {}, evaluation })
+    view.progress({ stage: "rollout", done: 4, total: 4 })
+    view.report({ iteration: 1, metrics })
+    expect(output.written.split("\n")).toEqual([
+      "evaluation after 0: success 50.0 % (95 %: 15.0 % to 85.0 %), return 2, steps 9, 1 of 4 failed",
+      expect.stringMatching(
+        /^iteration 1\/10 {2}success 0.43 {2}return 1.92 {2}loss 0.0123 {2}KL 0.001 {2}entropy 0.83 {2}.* gone {2}about .* left$/,
+      ),
+      "",
+    ])
+  })
+})

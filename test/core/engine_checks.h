@@ -1,0 +1,311 @@
+// The engine on any device, on tiny random models: gradients against differences, training that lowers its loss, and
+// completions that depend on their own request alone. test/core/engine_test.cpp runs it on the CPU; a program for another
+// device passes that one's factory.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/error.h"
+#include "core/generator.h"
+#include "core/initialize.h"
+#include "core/trainer.h"
+#include "test/core/check.h"
+
+namespace gigpo::test {
+
+using DeviceFactory = std::function<std::unique_ptr<Device>()>;
+
+// What the device's number format allows.
+struct Bounds {
+  double slope;     // relative error of a directional derivative; 0: too coarse to be measured by differences
+  double log_prob;  // absolute difference between sampling and scoring
+};
+
+inline ModelConfig tiny_model(bool biases_and_tied) {
+  ModelConfig c{};
+  c.vocabulary_size = 53, c.hidden_size = 24, c.intermediate_size = 40, c.layers = 2;
+  c.heads = 4, c.key_value_heads = 2, c.head_size = 8, c.max_positions = 2048;
+  c.rms_norm_epsilon = 1e-5, c.rope_theta = 1000;
+  c.tie_embeddings = c.query_key_value_bias = biases_and_tied;
+  c.query_key_norm = !biases_and_tied;
+  return c;
+}
+
+// One model with its weights on a device.
+struct Subject {
+  Subject(const DeviceFactory& make_device, const ModelConfig& config, int64_t micro_batch_tokens = 64,
+          int64_t cache_bytes = 1 << 20)
+      : device(make_device()),
+        transformer(*device, config),
+        trainer(*device, transformer, micro_batch_tokens),
+        generator(*device, transformer, {cache_bytes}),
+        host(transformer.layout().size),
+        weights(static_cast<float*>(device->allocate(host.size() * sizeof(float)))) {
+    initialize(config, transformer.layout(), 0.3, {3, 4}, host.data());
+    for (const Parameter& parameter : transformer.layout().parameters) {  // norms and biases that show
+      if (parameter.shape.size() > 1) continue;
+      for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 0.2f * uniform(parameter.offset + i);
+    }
+    set_weights(host);
+  }
+  ~Subject() { device->release(weights); }
+
+  static float uniform(int64_t i) { return 2 * open_uniform(philox({8, 8}, uint32_t(i), 0, 0, 0).word[0]) - 1; }
+
+  void set_weights(const std::vector<float>& values) {
+    device->upload(weights, values.data(), values.size() * sizeof(float));
+    device->weights_changed();
+    generator.weights_changed();
+  }
+
+  std::vector<float> gradients() {
+    std::vector<float> result(host.size());
+    device->download(result.data(), trainer.gradients(), result.size() * sizeof(float));
+    return result;
+  }
+
+  std::unique_ptr<Device> device;
+  Transformer transformer;
+  Trainer trainer;
+  Generator generator;
+  std::vector<float> host;
+  float* weights;
+  std::atomic<bool> cancelled = false;
+};
+
+inline std::vector<int32_t> random_tokens(int64_t count, uint32_t stream, int64_t vocabulary) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < count; i++) {
+    tokens.push_back(int32_t(philox({1, 2}, uint32_t(i), stream, 0, 0).word[0] % uint32_t(vocabulary)));
+  }
+  return tokens;
+}
+
+// Rows of several lengths, two of them with one prompt, whose ratios keep their distance from every bound of the clip.
+inline std::vector<TrainingRow> training_rows(Subject& subject) {
+  std::vector<TrainingRow> rows;
+  for (const auto& [prompt, reply] : {std::pair{1, 1}, {5, 9}, {30, 20}, {5, 3}, {70, 40}}) {
+    TrainingRow row;
+    row.tokens = random_tokens(prompt, uint32_t(prompt), subject.transformer.config().vocabulary_size);
+    for (const int32_t token : random_tokens(reply, uint32_t(100 + reply), subject.transformer.config().vocabulary_size)) {
+      row.tokens.push_back(token);
+    }
+    row.reply = reply;
+    row.advantage = 1.5f - float(rows.size());
+    rows.push_back(std::move(row));
+  }
+  const auto log_probs = subject.trainer.log_probs(subject.weights, rows, 0.8f, subject.cancelled);
+  constexpr float log_ratios[] = {-0.9f, -0.4f, -0.1f, 0.f, 0.1f, 0.4f, 0.9f, 1.4f};
+  for (size_t r = 0; r < rows.size(); r++) {
+    for (int64_t i = 0; i < rows[r].reply; i++) {
+      rows[r].old_log_probs.push_back(log_probs[r][i] - log_ratios[size_t(3 * r + i) % 8]);
+      rows[r].reference_log_probs.push_back(log_probs[r][i] + 0.5f * Subject::uniform(i));
+    }
+  }
+  return rows;
+}
+
+inline PolicyHeadOptions policy_loss() {
+  PolicyHeadOptions options;
+  options.temperature = 0.8;
+  options.entropy_weight = 0.05;
+  options.has_reference = true;
+  options.loss.kl_weight = 0.1;
+  return options;
+}
+
+inline double train(Subject& subject, const std::vector<TrainingRow>& rows, const PolicyHeadOptions& options) {
+  subject.trainer.clear_gradients();
+  return subject.trainer
+      .forward_backward(subject.weights, rows, options, Aggregation::sequence_mean_token_mean, false, subject.cancelled)
+      .loss;
+}
+
+// Every weight tensor moved along its gradient, a little askew.
+inline void check_gradient(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  Subject subject(make_device, config);
+  const std::vector<TrainingRow> rows = training_rows(subject);
+  train(subject, rows, policy_loss());
+  const std::vector<float> gradients = subject.gradients();
+  for (const Parameter& parameter : subject.transformer.layout().parameters) {
+    const float* gradient = &gradients[parameter.offset];
+    double norm = 0, slope = 0, sides[2];
+    for (int64_t i = 0; i < parameter.size(); i++) norm += double(gradient[i]) * gradient[i];
+    norm = std::sqrt(norm);
+    CHECK(norm > 1e-4, "%s has no gradient", parameter.name.c_str());
+    std::vector<float> direction(parameter.size());
+    const double noise = 1 / std::sqrt(double(parameter.size()));
+    for (int64_t i = 0; i < parameter.size(); i++) {
+      direction[i] = float(gradient[i] / norm + noise * Subject::uniform(i));
+      slope += double(direction[i]) * gradient[i];
+    }
+    constexpr double step = 1e-3;
+    for (const int side : {0, 1}) {
+      std::vector<float> moved = subject.host;
+      for (int64_t i = 0; i < parameter.size(); i++) {
+        moved[parameter.offset + i] += float(side == 0 ? step : -step) * direction[i];
+      }
+      subject.set_weights(moved);
+      sides[side] = train(subject, rows, policy_loss());
+    }
+    const double measured = (sides[0] - sides[1]) / (2 * step);
+    CHECK(std::abs(measured / slope - 1) < bounds.slope, "%s: slope %g, measured %g", parameter.name.c_str(), slope,
+          measured);
+  }
+}
+
+inline void check_micro_batches(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  Subject one(make_device, config, 1), all(make_device, config, 1 << 20);
+  const std::vector<TrainingRow> rows = training_rows(all);
+  const double loss = train(all, rows, policy_loss());
+  CHECK(std::abs(train(one, rows, policy_loss()) - loss) < bounds.log_prob);
+  const std::vector<float> found = one.gradients(), wanted = all.gradients();
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < wanted.size(); i++) {
+    difference += std::pow(double(found[i]) - wanted[i], 2), norm += double(wanted[i]) * wanted[i];
+  }
+  CHECK(std::sqrt(difference / norm) < bounds.log_prob, "%g", std::sqrt(difference / norm));
+}
+
+inline void check_training(const DeviceFactory& make_device, const ModelConfig& config) {
+  Subject subject(make_device, config);
+  const std::vector<TrainingRow> rows = training_rows(subject);
+  PolicyHeadOptions clone;
+  clone.mode = HeadMode::clone;
+  const double before = train(subject, rows, clone);
+  const OptimizerOptions options{3e-3, 0.9, 0.95, 1e-8, 0.01, 1};
+  for (int i = 0; i < 20; i++) {
+    const StepReport report = subject.trainer.optimizer_step(subject.weights, options);
+    CHECK(!report.skipped && report.gradient_norm > 0);
+    subject.device->weights_changed();
+    train(subject, rows, clone);
+  }
+  CHECK(train(subject, rows, clone) < 0.7 * before, "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(subject.trainer.steps == 20);
+
+  subject.cancelled = true;
+  CHECK_THROWS(train(subject, rows, clone), "ABORTED");
+  const std::vector<float> gradients = subject.gradients();
+  CHECK(std::all_of(gradients.begin(), gradients.end(), [](float g) { return g == 0; }));
+
+  std::vector<float> broken = subject.host;
+  broken[subject.transformer.layout().final_norm] = NAN;
+  subject.set_weights(broken);
+  subject.cancelled = false;
+  train(subject, rows, clone);
+  CHECK(subject.trainer.optimizer_step(subject.weights, options).skipped);
+  CHECK(subject.trainer.steps == 20);
+}
+
+// Groups with one prompt, and one prompt that takes several steps to read.
+inline std::vector<SampleRequest> sample_requests(int64_t vocabulary) {
+  std::vector<SampleRequest> requests;
+  for (const int64_t length : {1, 15, 16, 40, 100, 1500}) {
+    for (uint32_t member = 0; member < (length == 1500 ? 1 : 4); member++) {
+      SampleRequest request;
+      request.id = requests.size();
+      request.prompt = random_tokens(length, uint32_t(length), vocabulary);
+      request.max_tokens = 5 + 9 * member;
+      request.temperature = member == 3 ? 0 : 0.5f + float(member);
+      request.stop_tokens = {int32_t(member)};
+      request.key = {uint32_t(length), member};
+      requests.push_back(std::move(request));
+    }
+  }
+  return requests;
+}
+
+inline void run_until_idle(Subject& subject, std::vector<Completion>& done) {
+  while (!subject.generator.idle()) subject.generator.step(subject.weights, done);
+}
+
+inline bool same(const Completion& a, const Completion& b) {
+  return a.id == b.id && a.tokens == b.tokens && a.log_probs == b.log_probs && a.stopped == b.stopped;
+}
+
+inline void expect_same(std::vector<Completion> found, const std::vector<Completion>& wanted, const char* what) {
+  std::sort(found.begin(), found.end(), [](const Completion& a, const Completion& b) { return a.id < b.id; });
+  CHECK(found.size() == wanted.size(), "%s: %d completions", what, int(found.size()));
+  for (size_t i = 0; i < std::min(found.size(), wanted.size()); i++) {
+    CHECK(same(found[i], wanted[i]), "%s: completion %d differs", what, int(wanted[i].id));
+  }
+}
+
+inline void check_generation(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  Subject subject(make_device, config);
+  const std::vector<SampleRequest> requests = sample_requests(config.vocabulary_size);
+  std::vector<Completion> alone;
+  for (const SampleRequest& request : requests) {
+    subject.generator.weights_changed();  // nothing is shared
+    subject.generator.submit(request);
+    run_until_idle(subject, alone);
+  }
+  CHECK(subject.generator.counts()->reused == 0);
+
+  std::vector<TrainingRow> rows;
+  for (size_t i = 0; i < requests.size(); i++) {
+    TrainingRow row;
+    row.tokens = requests[i].prompt;
+    row.tokens.insert(row.tokens.end(), alone[i].tokens.begin(), alone[i].tokens.end());
+    row.reply = int64_t(alone[i].tokens.size());
+    const float temperature = requests[i].temperature == 0 ? 1 : requests[i].temperature;
+    const auto log_probs = subject.trainer.log_probs(subject.weights, {row}, temperature, subject.cancelled);
+    for (int64_t t = 0; t < row.reply; t++) {
+      CHECK(std::abs(log_probs[0][t] - alone[i].log_probs[t]) < bounds.log_prob, "completion %d, token %d: %g, not %g",
+            int(i), int(t), alone[i].log_probs[t], log_probs[0][t]);
+    }
+  }
+
+  const auto run_all = [&](Subject& with, const char* what) {
+    std::vector<Completion> done;
+    for (const SampleRequest& request : requests) with.generator.submit(request);
+    run_until_idle(with, done);
+    expect_same(std::move(done), alone, what);
+  };
+  subject.generator.weights_changed();
+  run_all(subject, "together");
+  CHECK(subject.generator.counts()->reused > 0);
+  run_all(subject, "again, from the cache");
+
+  // Room for the longest and no more: the others take turns.
+  const int64_t page_bytes = 2 * config.layers * config.key_value_columns() * PagedCache::page_size *
+                             bytes_of(subject.device->activation_type());
+  Subject small(make_device, config, 64, 96 * page_bytes);
+  run_all(small, "with a small cache");
+  CHECK(small.generator.counts()->preempted > 0);
+
+  // Cancelling, and abandoning a step, free what was taken and leave nothing wrong behind.
+  std::vector<Completion> done;
+  for (const SampleRequest& request : requests) small.generator.submit(request);
+  for (int i = 0; i < 3; i++) small.generator.step(small.weights, done);
+  for (const SampleRequest& request : requests) small.generator.cancel(request.id);
+  CHECK(small.generator.idle());
+  run_all(small, "after cancelling");
+  for (const SampleRequest& request : requests) small.generator.submit(request);
+  for (int i = 0; i < 3; i++) small.generator.step(small.weights, done);
+  small.generator.abandon();
+  CHECK(small.generator.idle());
+  run_all(small, "after abandoning");
+
+  SampleRequest bad = requests[0];
+  bad.prompt.clear();
+  CHECK_THROWS(subject.generator.submit(bad), "BAD_ARGUMENT");
+  bad.prompt.assign(2048, 1);
+  CHECK_THROWS(subject.generator.submit(bad), "BAD_ARGUMENT");
+}
+
+inline void check_engine(const DeviceFactory& make_device, const Bounds& bounds) {
+  for (const bool biases_and_tied : {false, true}) {
+    const ModelConfig config = tiny_model(biases_and_tied);
+    if (bounds.slope > 0) check_gradient(make_device, config, bounds);
+    check_micro_batches(make_device, config, bounds);
+    check_training(make_device, config);
+    check_generation(make_device, config, bounds);
+  }
+}
+
+}  // namespace gigpo::test

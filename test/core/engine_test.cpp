@@ -1,0 +1,32 @@
+// The engine on the CPU: every instruction set, one thread and several.
+#include "core/cpu/isa.h"
+#include "test/core/engine_checks.h"
+
+using namespace gigpo;
+
+// The known answers of the Random123 library; test/random.test.ts asks the same of TypeScript's.
+static void philox_gives_the_published_words() {
+  const auto check = [](Key key, Philox counter, Philox words) {
+    const Philox found = philox(key, counter.word[0], counter.word[1], counter.word[2], counter.word[3]);
+    CHECK(std::equal(found.word, found.word + 4, words.word));
+  };
+  check({0, 0}, {{0, 0, 0, 0}}, {{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}});
+  check({~0u, ~0u}, {{~0u, ~0u, ~0u, ~0u}}, {{0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}});
+  check({0xA4093822, 0x299F31D0}, {{0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344}},
+        {{0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}});
+}
+
+int main() {
+  philox_gives_the_published_words();
+  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2, cpu::Isa::avx512}) {
+    if (!cpu::isa_supported(isa)) {
+      std::printf("skipped: %s, which this machine lacks\n", cpu::isa_name(isa));
+      continue;
+    }
+    cpu::set_isa(isa);
+    for (const int threads : {1, 3}) {
+      test::check_engine([=] { return make_cpu_device(threads); }, {5e-3, 2e-5});
+    }
+  }
+  return test::report();
+}

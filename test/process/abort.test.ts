@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { NativePolicy } from "../../src/policy/native-policy.ts"
+import { aWhile, createPolicy, request, row, sampleLong, scoreLong, trainLong } from "./long-work.ts"
+
+// Each kind of work here would take minutes: a test that ends at all shows that it was stopped.
+
+let policy: NativePolicy
+beforeEach(async () => {
+  policy = await createPolicy()
+})
+afterEach(() => policy.dispose())
+
+const norm = "model.layers.0.input_layernorm.weight"
+
+/** What the policy does with a small piece of each kind of work. */
+async function behaviour(of: NativePolicy) {
+  const completion = await of.sample(request)
+  const [logProbs] = await of.logProbs([row], "current")
+  await of.clearGradients()
+  const report = await of.forwardBackward([row, row], { kind: "clone" })
+  return { completion, logProbs, report, gradient: await of.tensor(norm, "gradients") }
+}
+
+describe.each([
+  ["sample", sampleLong],
+  ["logProbs", scoreLong],
+  ["forwardBackward", trainLong],
+])("aborting %s", (_, work) => {
+  it("rejects with the signal's reason, and the policy works on as before", async () => {
+    const before = await behaviour(policy)
+    const controller = new AbortController()
+    const working = work(policy, { signal: controller.signal })
+    await aWhile()
+    const reason = new Error("enough")
+    controller.abort(reason)
+    await expect(working).rejects.toBe(reason)
+    expect(await behaviour(policy)).toEqual(before)
+  })
+
+  it("rejects at once what has not started, in whatever order it is aborted", async () => {
+    const [running, waiting] = [new AbortController(), new AbortController()]
+    const first = work(policy, { signal: running.signal })
+    const second = work(policy, { signal: waiting.signal })
+    await aWhile()
+    waiting.abort(new Error("second"))
+    await expect(second).rejects.toThrow("second")
+    running.abort(new Error("first"))
+    await expect(first).rejects.toThrow("first")
+  })
+
+  it("does nothing where the signal was aborted before", async () => {
+    const signal = AbortSignal.abort(new Error("too late"))
+    await expect(work(policy, { signal })).rejects.toThrow("too late")
+  })
+
+  it("has no effect after the end", async () => {
+    const controller = new AbortController()
+    await policy.sample({ ...request, signal: controller.signal })
+    await policy.logProbs([row], "current", { signal: controller.signal })
+    await policy.forwardBackward([row], { kind: "clone" }, { signal: controller.signal })
+    controller.abort()
+    expect((await policy.sample(request)).tokens.length).toBe(8)
+  })
+})
+
+describe("an aborted forwardBackward", () => {
+  it("leaves no gradients, not even those of calls before it", async () => {
+    await policy.forwardBackward([row], { kind: "clone" })
+    expect((await policy.tensor(norm, "gradients")).some((value) => value !== 0)).toBe(true)
+    const controller = new AbortController()
+    const working = trainLong(policy, { signal: controller.signal })
+    await aWhile()
+    controller.abort()
+    await expect(working).rejects.toMatchObject({ name: "AbortError" })
+    expect((await policy.tensor(norm, "gradients")).every((value) => value === 0)).toBe(true)
+  })
+
+  it("of a custom loss may be stopped while log-probabilities are computed", async () => {
+    const controller = new AbortController()
+    const loss = () => {
+      throw new Error("should not come so far")
+    }
+    const rows = new Array(20_000).fill(row)
+    const working = policy.forwardBackward(rows, { kind: "custom", loss }, { signal: controller.signal })
+    await aWhile()
+    controller.abort(new Error("enough"))
+    await expect(working).rejects.toThrow("enough")
+  })
+})
+
+describe("dispose()", () => {
+  it.each([
+    ["sample", sampleLong],
+    ["logProbs", scoreLong],
+    ["forwardBackward", trainLong],
+  ])("rejects what runs and what waits behind a running %s", async (_, work) => {
+    const results = Promise.allSettled([work(policy), policy.logits(request.prompt), policy.sample(request)])
+    await aWhile()
+    await policy.dispose()
+    for (const result of await results) {
+      expect(result).toMatchObject({ status: "rejected" })
+      expect((result as PromiseRejectedResult).reason.code).toMatch(/^DISPOSED$/)
+    }
+  })
+})

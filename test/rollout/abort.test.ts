@@ -1,0 +1,108 @@
+import { getEventListeners } from "node:events"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { rollout } from "../../src/rollout/rollout.ts"
+import { doorsEnvironment } from "./doors.ts"
+import { rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
+
+const tokenizer = useTokenizer()
+const reason = new Error("Ctrl-C")
+
+let warnings: Error[]
+const note = (warning: Error) => warnings.push(warning)
+beforeEach(() => {
+  warnings = []
+  process.on("warning", note)
+})
+afterEach(async () => {
+  await sleep(1)
+  process.off("warning", note)
+  expect(warnings).toEqual([])
+})
+
+const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length
+
+/** 128 episodes at once that would go on for ever, with the episodes that run counted. */
+function endless(dispose: () => Promise<void> = async () => {}) {
+  const count = { started: 0, disposed: 0, told: 0 }
+  const sound = doorsEnvironment({
+    step: async (_action, episode) => {
+      await sleep(1)
+      return { ...(await episode.step("wait")), terminated: false }
+    },
+    dispose: async () => {
+      count.disposed++
+      await dispose()
+    },
+  })
+  const environment: typeof sound = {
+    ...sound,
+    start(task, context) {
+      count.started++
+      context.signal.addEventListener("abort", () => count.told++)
+      return sound.start(task, context)
+    },
+  }
+  const controller = new AbortController()
+  const setup = rolloutSetup(tokenizer.get(), {
+    environment,
+    tasks: takeDoors(64),
+    concurrency: 128,
+    maxSteps: 1_000_000,
+    signal: controller.signal,
+  })
+  return { setup, controller, count }
+}
+
+describe("a rollout that is aborted", () => {
+  it("rejects with the signal's reason, after all its episodes were told and disposed of", async () => {
+    const { setup, controller, count } = endless()
+    const running = rollout(setup)
+    await sleep(50)
+    expect(count).toEqual({ started: 128, disposed: 0, told: 0 })
+    expect(listeners(controller.signal)).toBeLessThan(10)
+    controller.abort(reason)
+    await expect(running).rejects.toBe(reason)
+    expect(count).toEqual({ started: 128, disposed: 128, told: 128 })
+    expect(setup.policy.running).toBe(0)
+    expect(listeners(controller.signal)).toBe(0)
+    expect(await rollout({ ...rolloutSetup(tokenizer.get()), policy: setup.policy })).toHaveLength(4)
+  })
+
+  it("waits a second for environments to clean up, not their whole time", async () => {
+    const { setup, controller } = endless(() => new Promise(() => {}))
+    const running = rollout({ ...setup, environmentTimeout: 1e6 })
+    await sleep(20)
+    controller.abort(reason)
+    await expect(running).rejects.toBe(reason)
+  })
+
+  it("does not wait for environments that hang, in whichever call", async () => {
+    const hang = () => new Promise<never>(() => {})
+    for (const changes of [{ start: hang }, { step: hang }, { dispose: hang }]) {
+      const controller = new AbortController()
+      const environment = doorsEnvironment(changes)
+      const setup = rolloutSetup(tokenizer.get(), { environment, signal: controller.signal, environmentTimeout: 1e6 })
+      const running = rollout(setup)
+      await sleep(20)
+      controller.abort(reason)
+      await expect(running).rejects.toBe(reason)
+      expect(listeners(controller.signal)).toBe(0)
+    }
+  })
+
+  it("before it began starts nothing", async () => {
+    const { setup, count } = endless()
+    await expect(rollout({ ...setup, signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    expect(count.started).toBe(0)
+  })
+})
+
+describe("a rollout that ends by itself", () => {
+  it("leaves no listener on the signal, nor aborts what it is for", async () => {
+    const { signal } = new AbortController()
+    await rollout(rolloutSetup(tokenizer.get(), { tasks: takeDoors(32), concurrency: 128, signal }))
+    expect(listeners(signal)).toBe(0)
+    expect(signal.aborted).toBe(false)
+  })
+})

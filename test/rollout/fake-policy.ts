@@ -1,0 +1,40 @@
+import { setImmediate } from "node:timers/promises"
+import type { Completion, Policy, SampleRequest } from "../../src/policy/policy.ts"
+import { Random } from "../../src/random.ts"
+import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
+
+/** A policy without a model: says a, b or c and stops, some turns of the event loop after it was asked. */
+export class FakePolicy implements Policy {
+  /** Completions under way now, and the most there have been. */
+  running: number = 0
+  most: number = 0
+  sampled: number = 0
+  /** Thrown at the sample of this number, counted from 1. */
+  failure: { readonly at: number; readonly error: unknown } | undefined
+  readonly #replies: Int32Array[]
+
+  constructor(tokenizer: Tokenizer) {
+    this.#replies = ["a", "b", "c"].map((text) => Int32Array.from([...tokenizer.encode(text), tokenizer.eosTokens[0]!]))
+  }
+
+  async sample({ key, signal }: SampleRequest): Promise<Completion> {
+    signal?.throwIfAborted()
+    if (++this.sampled === this.failure?.at) throw this.failure.error
+    this.most = Math.max(this.most, ++this.running)
+    const random = new Random(key)
+    const tokens = this.#replies[random.below(this.#replies.length)]!
+    for (let wait = random.below(5); wait >= 0; wait--) await setImmediate()
+    this.running--
+    signal?.throwIfAborted()
+    return { tokens, logProbs: new Float32Array(tokens.length).fill(-1), finishReason: "stop" }
+  }
+
+  logProbs = unused
+  forwardBackward = unused
+  optimizerStep = unused
+  save = unused
+}
+
+async function unused(): Promise<never> {
+  throw new Error("A rollout only samples.")
+}

@@ -1,0 +1,246 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { Environment, Observation, StepResult } from "../../src/environment/environment.ts"
+import { GigpoError } from "../../src/errors.ts"
+import type { Episode } from "../../src/rollout/episode.ts"
+import { rollout } from "../../src/rollout/rollout.ts"
+import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
+import { rolloutSetup, useTokenizer } from "./setup.ts"
+
+// What an environment of somebody else's may do. Whatever it is, it costs its own episode and no other.
+
+const tokenizer = useTokenizer()
+
+let unhandled: unknown[]
+const note = (reason: unknown) => unhandled.push(reason)
+beforeEach(() => {
+  unhandled = []
+  process.on("unhandledRejection", note)
+})
+afterEach(async () => {
+  await sleep(1)
+  process.off("unhandledRejection", note)
+  expect(unhandled).toEqual([])
+})
+
+/** Plays four tasks, of which the one at index 1 meets the changed environment, and returns its episodes. */
+async function playWith(changes: Changes, options: { environmentTimeout?: number } = {}): Promise<Episode[]> {
+  const [sound, odd] = [doorsEnvironment(), doorsEnvironment(changes)]
+  const of = (task: DoorsTask) => (task.index === 1 ? odd : sound)
+  const shown = new WeakMap<Observation, Environment<DoorsTask>>() // parse() is not told the task
+  const environment: Environment<DoorsTask> = {
+    ...sound,
+    start: (task, context) => of(task).start(task, context),
+    prompt(task, history, now) {
+      shown.set(now, of(task))
+      return of(task).prompt(task, history, now)
+    },
+    parse: (reply, now) => shown.get(now)!.parse(reply, now),
+  }
+  const healthy = await rollout(rolloutSetup(tokenizer.get()))
+  const groups = await rollout(rolloutSetup(tokenizer.get(), { environment, ...options }))
+  expect(groups.toSpliced(1, 1)).toEqual(healthy.toSpliced(1, 1))
+  return groups[1]!
+}
+
+const boom = () => {
+  throw new Error("boom")
+}
+
+const broken = (change: object): Changes => ({
+  step: async (action, episode) => ({ ...(await episode.step(action)), ...change }) as StepResult,
+})
+
+describe("an environment that throws", () => {
+  it.each<[string, Changes]>([
+    ["start", { start: boom }],
+    ["start, later", { start: async () => await sleep(1).then(boom) }],
+    ["prompt", { prompt: boom }],
+    ["parse", { parse: boom }],
+    ["step", { step: boom }],
+    ["step, later", { step: async () => await sleep(1).then(boom) }],
+  ])("in %s fails its episode and is named", async (_, changes) => {
+    for (const episode of await playWith(changes)) {
+      expect(episode).toMatchObject({
+        outcome: "failed",
+        steps: [],
+        error: { code: "ENVIRONMENT_FAILED", message: "doors: boom", cause: new Error("boom") },
+      })
+    }
+  })
+
+  it("in dispose has played its episode all the same", async () => {
+    for (const dispose of [boom, async () => await sleep(1).then(boom)])
+      for (const episode of await playWith({ dispose })) expect(episode.outcome).toBe("terminated")
+  })
+
+  it("is disposed of", async () => {
+    let disposed = 0
+    const dispose = async () => {
+      disposed++
+    }
+    for (const changes of [{ step: boom }, { prompt: boom }, { parse: boom }]) await playWith({ ...changes, dispose })
+    expect(disposed).toBe(12)
+  })
+
+  it("late keeps the steps before, for inspection", async () => {
+    let calls = 0
+    const episodes = await playWith({
+      step: async () => {
+        if (++calls > 8) boom()
+        const observation = { text: "red 0", anchor: "red 0" }
+        return { observation, reward: 0.5, terminated: false, truncated: false, metrics: { success: 0 } }
+      },
+    })
+    expect(episodes.map(({ steps }) => steps.length).reduce((sum, count) => sum + count)).toBe(8)
+    for (const { outcome, steps, return: sum } of episodes) {
+      expect(outcome).toBe("failed")
+      expect(sum).toBe(steps.length / 2)
+    }
+  })
+
+  it.each([
+    ["a text", "no error at all", "doors: 'no error at all'"],
+    ["nothing", undefined, "doors: undefined"],
+    ["an object without a prototype", Object.create(null), "doors: [Object: null prototype] {}"],
+  ])("%s is an error too", async (_, thrown, message) => {
+    const [episode] = await playWith({
+      step: async () => {
+        throw thrown
+      },
+    })
+    expect(episode).toMatchObject({ outcome: "failed", error: { code: "ENVIRONMENT_FAILED", message } })
+  })
+
+  it("an error of this package is kept as it is", async () => {
+    const error = new GigpoError("BAD_CONFIG", "no such level")
+    const [episode] = await playWith({ start: () => Promise.reject(error) })
+    expect(episode!.error).toBe(error)
+  })
+})
+
+describe("an environment that hangs", () => {
+  const never = () => new Promise<never>(() => {})
+  const soon = { environmentTimeout: 0.05 }
+
+  it.each<[string, Changes]>([
+    ["start()", { start: never }],
+    ["step()", { step: never }],
+  ])("in %s fails its episode after the time limit", async (call, changes) => {
+    for (const episode of await playWith(changes, soon)) {
+      expect(episode).toMatchObject({ outcome: "failed", error: { code: "ENVIRONMENT_TIMEOUT" } })
+      expect(episode.error!.message).toBe(`doors: ${call} took longer than 0.05 s (rollout.environmentTimeout).`)
+    }
+  })
+
+  it("in dispose holds nothing up for longer than that", async () => {
+    for (const episode of await playWith({ dispose: never }, soon)) expect(episode.outcome).toBe("terminated")
+  })
+
+  it("is told so by its signal, and disposed of even where its episode comes too late", async () => {
+    let [aborted, disposed] = [0, 0]
+    const sound = doorsEnvironment()
+    await playWith(
+      {
+        start: async (task, context) => {
+          context.signal.addEventListener("abort", () => aborted++)
+          await sleep(100)
+          return sound.start(task, { ...context, signal: new AbortController().signal }).then((episode) => ({
+            ...episode,
+            [Symbol.asyncDispose]: async () => {
+              disposed++
+            },
+          }))
+        },
+      },
+      soon,
+    )
+    expect(aborted).toBe(4)
+    await expect.poll(() => disposed).toBe(4)
+  })
+
+  it("may answer or throw later; nobody listens any more", async () => {
+    const sound = await playWith({})
+    const answered: number[] = []
+    const [late] = await playWith(
+      {
+        step: async (action, episode, task) => {
+          await sleep(80)
+          answered.push(task.index)
+          if (answered.length % 2 === 0) boom()
+          return await episode.step(action)
+        },
+      },
+      soon,
+    )
+    await expect.poll(() => answered).toHaveLength(4)
+    expect(late).toMatchObject({ outcome: "failed", steps: [] })
+    expect(await playWith({})).toEqual(sound)
+  })
+
+  it.each([Number.POSITIVE_INFINITY, 1e9])("may take its time where the limit is %d s", async (environmentTimeout) => {
+    for (const episode of await playWith({}, { environmentTimeout })) expect(episode.outcome).toBe("terminated")
+  })
+})
+
+describe("an environment that breaks its contract", () => {
+  const observation = { text: "red 0", anchor: "red 0" }
+  it.each<[string, Changes, string, RegExp]>([
+    ["a reward of NaN", broken({ reward: Number.NaN }), "NON_FINITE", /step\(\) gave the reward NaN/],
+    ["an infinite reward", broken({ reward: -1 / 0 }), "NON_FINITE", /the reward -Infinity/],
+    ["a reward beyond all statistics", broken({ reward: 1e101 }), "NON_FINITE", /at most 1e\+100/],
+    ["no reward", broken({ reward: undefined }), "NON_FINITE", /the reward undefined/],
+    ["a reward that is a text", broken({ reward: "1" }), "NON_FINITE", /the reward '1'/],
+    ["a metric of NaN", broken({ metrics: { success: Number.NaN } }), "NON_FINITE", /metric success as NaN/],
+    ["no result", { step: async () => undefined }, "BAD_ENVIRONMENT", /step\(\) gave no observation/],
+    ["no observation", broken({ observation: undefined }), "BAD_ENVIRONMENT", /step\(\) gave no observation/],
+    ["no anchor", broken({ observation: { text: "red" } }), "BAD_ENVIRONMENT", /the strings text and anchor/],
+    ["no word on whether it goes on", broken({ terminated: undefined }), "BAD_ENVIRONMENT", /terminated and truncated/],
+    ["no episode", { start: async () => undefined as never }, "BAD_ENVIRONMENT", /start\(\) gave no observation/],
+    [
+      "a first observation without an anchor",
+      { start: async () => ({ first: { text: "red" } }) as never },
+      "BAD_ENVIRONMENT",
+      /start\(\) gave no observation with the strings text and anchor/,
+    ],
+    [
+      "an episode without step()",
+      { start: async () => ({ first: observation }) as never },
+      "ENVIRONMENT_FAILED",
+      /step/,
+    ],
+    ["no messages", { prompt: () => [] }, "BAD_ENVIRONMENT", /at least one message/],
+    ["a message without content", { prompt: () => [{ role: "user" }] as never }, "BAD_ENVIRONMENT", /role and content/],
+    ["nothing parsed", { parse: () => undefined as never }, "BAD_ENVIRONMENT", /the string action/],
+    ["no word on whether a reply is valid", { parse: () => ({ action: "a" }) as never }, "BAD_ENVIRONMENT", /valid/],
+  ])("with %s fails its episode", async (_, changes, code, message) => {
+    for (const episode of await playWith(changes)) {
+      expect(episode).toMatchObject({ outcome: "failed", error: { code } })
+      expect(episode.error!.message).toMatch(message)
+      expect(episode.error!.message).toMatch(/^doors: /)
+    }
+  })
+})
+
+describe("an environment with odd texts", () => {
+  it("may show and anchor lone surrogates, controls and special tokens", async () => {
+    const text = "\ud800 \udc00 \0 \u202e <|im_end|> \ufeff"
+    const odd = { text, anchor: "\ud800" }
+    const start = doorsEnvironment().start
+    const episodes = await playWith({
+      start: async (task, context) => ({ ...(await start(task, context)), first: odd }),
+      ...broken({ observation: odd, terminated: false, truncated: true }),
+    })
+    for (const { steps, outcome } of episodes) {
+      expect(outcome).not.toBe("failed")
+      expect(steps[0]!.observation.anchor).toBe("\ud800")
+    }
+  })
+
+  it("too long for the model, or for the chat template, loses its own episode", async () => {
+    const long = await playWith({ prompt: () => [{ role: "user", content: "red ".repeat(50_000) }] })
+    for (const { outcome } of long) expect(outcome).toBe("overflow")
+    const longer = await playWith({ prompt: () => [{ role: "user", content: "r".repeat(2_000_000) }] })
+    for (const { outcome, error } of longer) expect([outcome, error?.code]).toEqual(["failed", "BAD_TOKENIZER"])
+  })
+})

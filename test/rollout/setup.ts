@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll } from "vitest"
+import { Random } from "../../src/random.ts"
+import type { RolloutSetup } from "../../src/rollout/rollout.ts"
+import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
+import { trainByteLevelTokenizer } from "../../src/tokenizer/train.ts"
+import { writeTokenizer } from "../../src/tokenizer/write.ts"
+import { type DoorsTask, doorsEnvironment } from "./doors.ts"
+import { FakePolicy } from "./fake-policy.ts"
+
+/** A byte tokenizer for all tests of the file that calls this. */
+export function useTokenizer(): { readonly get: () => Tokenizer } {
+  let [folder, tokenizer]: [string | undefined, Tokenizer | undefined] = [undefined, undefined]
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-rollout-"))
+    await writeTokenizer(folder, trainByteLevelTokenizer([], { vocabularySize: 259 }))
+    tokenizer = await Tokenizer.open(folder)
+  })
+  afterAll(async () => {
+    await tokenizer?.dispose()
+    if (folder) await rm(folder, { recursive: true })
+  })
+  return { get: () => tokenizer! }
+}
+
+export function takeDoors(count: number): DoorsTask[] {
+  return [...doorsEnvironment({ count }).tasks("train", new Random(1))]
+}
+
+export function rolloutSetup(
+  tokenizer: Tokenizer,
+  changes: Partial<RolloutSetup<DoorsTask>> = {},
+): RolloutSetup<DoorsTask> & { policy: FakePolicy } {
+  return {
+    tokenizer,
+    environment: doorsEnvironment(),
+    tasks: takeDoors(4),
+    groupSize: 4,
+    random: new Random(7),
+    concurrency: 16,
+    maxPositions: 200,
+    maxReplyTokens: 4,
+    maxSteps: 50,
+    temperature: 1,
+    environmentTimeout: 30,
+    ...changes,
+    policy: (changes.policy as FakePolicy | undefined) ?? new FakePolicy(tokenizer),
+  }
+}

@@ -1,0 +1,119 @@
+import { getEventListeners } from "node:events"
+import { setTimeout as sleep } from "node:timers/promises"
+import { describe, expect, it } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
+import { NativePolicy } from "../../src/policy/native-policy.ts"
+import { clone } from "../../src/training/clone.ts"
+import type { CloneOptions } from "../../src/training/options.ts"
+import { type Changes, doorsEnvironment } from "../rollout/doors.ts"
+import { all, TinyModel } from "./tiny.ts"
+
+const doors = (changes?: Changes) => doorsEnvironment(changes) as Environment
+const tiny = new TinyModel(doors())
+const small: CloneOptions = { tasks: 8, epochs: 3, batchRows: 8, optimizer: { learningRate: 3e-3 } }
+
+async function run(options: CloneOptions = {}, environment = doors()) {
+  const model = await tiny.open()
+  const reports = await all(clone({ ...model, environment, options: { ...small, ...options } }))
+  return { ...model, reports: reports.map(({ seconds: _, ...report }) => report) }
+}
+
+describe("cloning", () => {
+  it("goes over every step of the expert in each epoch, and its loss falls", async () => {
+    const { reports, policy } = await run()
+    expect(reports).toMatchObject([1, 2, 3].map((epoch) => ({ epoch, epochs: 3, rows: 24 })))
+    expect(policy.steps).toBe(9)
+    // Before it has learned anything a token costs about the logarithm of the vocabulary.
+    expect(reports[0]!.loss).toBeGreaterThan(2)
+    expect(reports[1]!.loss).toBeLessThan(reports[0]!.loss)
+    expect(reports[2]!.loss).toBeLessThan(reports[1]!.loss)
+  })
+
+  it("teaches the end of the reply too", async () => {
+    const { policy, tokenizer } = await run({ epochs: 30 })
+    const prompt = await tokenizer.encodeChat([{ role: "user", content: "red 0" }])
+    const stopTokens = tokenizer.eosTokens
+    const { tokens } = await policy.sample({ prompt, maxTokens: 5, temperature: 0, stopTokens, key: [0, 0] })
+    expect(tokenizer.decode(tokens)).toBe("a<|im_end|>")
+  })
+
+  it("gives the same for the same seed, another for another", async () => {
+    const one = await run({ seed: 5 })
+    const same = await run({ seed: 5 })
+    expect(same.reports).toEqual(one.reports)
+    expect(await tiny.weights(same.policy)).toBe(await tiny.weights(one.policy))
+    expect((await run({ seed: 6 })).reports).not.toEqual(one.reports)
+  })
+
+  it("tells how far it is", async () => {
+    const told: number[] = []
+    const model = await tiny.open()
+    const onProgress = ({ done, total }: { done: number; total: number }) => told.push(done / total)
+    await all(clone({ ...model, environment: doors(), options: small, onProgress }))
+    expect(told).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((step) => step / 9))
+  })
+})
+
+describe("cloning that is aborted", () => {
+  const reason = new Error("Ctrl-C")
+
+  it("in an epoch stops there and leaves the policy usable", async () => {
+    const model = await tiny.open()
+    const controller = new AbortController()
+    const { signal } = controller
+    const onProgress = ({ done }: { done: number }) => done === 4 && controller.abort(reason)
+    const cloning = clone({ ...model, environment: doors(), options: small, signal, onProgress })
+    expect((await cloning.next()).value).toMatchObject({ epoch: 1 })
+    await expect(cloning.next()).rejects.toBe(reason)
+    expect(model.policy.steps).toBe(4)
+    expect(getEventListeners(signal, "abort")).toEqual([])
+    expect(await all(clone({ ...model, environment: doors(), options: small }))).toHaveLength(3)
+  })
+
+  it("while the expert's environment hangs does not wait for it", async () => {
+    const model = await tiny.open()
+    const controller = new AbortController()
+    const environment = doors({ step: () => new Promise(() => {}) })
+    const first = clone({ ...model, environment, options: small, signal: controller.signal }).next()
+    await sleep(20)
+    controller.abort(reason)
+    await expect(first).rejects.toBe(reason)
+    expect(getEventListeners(controller.signal, "abort")).toEqual([])
+  })
+})
+
+describe("cloning is refused", () => {
+  it.each<[string, CloneOptions, RegExp]>([
+    ["no tasks", { tasks: 0 }, /tasks is 0/],
+    ["no epochs", { epochs: 0 }, /epochs is 0/],
+    ["no batch", { batchRows: 0 }, /batchRows is 0/],
+    ["a negative learning rate", { optimizer: { learningRate: -1 } }, /learningRate is -1/],
+  ])("for %s", async (_, options, message) => {
+    await expect(run(options)).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
+  })
+
+  it("where there is no expert, it is silent, or its environment fails", async () => {
+    const { expert: _, ...without } = doors()
+    await expect(run({}, without)).rejects.toMatchObject({
+      code: "BAD_ENVIRONMENT",
+      message: expect.stringMatching(/has no expert/),
+    })
+    const silent = doors({ expert: () => ({ reply: () => undefined }) })
+    await expect(run({}, silent)).rejects.toMatchObject({
+      code: "BAD_ENVIRONMENT",
+      message: "The expert of doors gave no reply in 8 tasks.",
+    })
+    const failing = doors({ start: () => Promise.reject(new Error("no server")) })
+    await expect(run({}, failing)).rejects.toMatchObject({ code: "ENVIRONMENT_FAILED", message: "doors: no server" })
+  })
+
+  it("where a step does not fit the model, before anything is trained", async () => {
+    const { tokenizer } = await tiny.open()
+    await using policy = await NativePolicy.open(tiny.directory, { threads: 2, maxPositions: 8 })
+    await expect(clone({ policy, tokenizer, environment: doors(), options: small }).next()).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: expect.stringMatching(/A step of the expert has \d+ tokens, but the model takes 8: raise maxPositions/),
+    })
+    expect(policy.steps).toBe(0)
+  })
+})

@@ -1,0 +1,177 @@
+import { getEventListeners } from "node:events"
+import { describe, expect, it } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
+import { Random } from "../../src/random.ts"
+import { type EvaluateSetup, evaluate, mean, takeTasks, wilsonInterval } from "../../src/training/evaluate.ts"
+import { doorsEnvironment } from "../rollout/doors.ts"
+import { openDoors, TinyModel } from "./tiny.ts"
+
+const tiny = new TinyModel(doorsEnvironment() as Environment)
+
+async function run(changes: Partial<EvaluateSetup> = {}) {
+  const options = { tasks: 12, ...changes.options }
+  const rollout = { maxReplyTokens: 4, ...changes.rollout }
+  return await evaluate({ ...(await tiny.open()), environment: openDoors(), ...changes, options, rollout })
+}
+
+describe("an evaluation", () => {
+  it("plays each test task once", async () => {
+    const splits: string[] = []
+    const base = openDoors()
+    const environment: Environment = {
+      ...base,
+      tasks(split, random) {
+        splits.push(split)
+        return base.tasks(split, random)
+      },
+    }
+    const told: string[] = []
+    const report = await run({
+      environment,
+      onProgress: ({ stage, done, total }) => told.push(`${stage} ${done}/${total}`),
+    })
+    expect(splits).toEqual(["test"])
+    expect(told).toEqual(Array.from({ length: 12 }, (_, index) => `evaluation ${index + 1}/12`))
+    expect(report).toMatchObject({ episodes: 12, failed: 0 })
+    expect(report.metrics.success).toBe(report.success)
+    expect(report.metrics.rooms).toBe(report.meanReturn)
+    expect(report.meanSteps).toBeGreaterThan(1)
+    expect(report.successInterval).toEqual(wilsonInterval(report.success * 12, 12))
+  })
+
+  it("gives the same for the same seed, with however many in flight, and another for another", async () => {
+    const one = await run({ seed: 5, options: { temperature: 1 } })
+    for (const concurrency of [1, 5])
+      expect(await run({ seed: 5, options: { temperature: 1 }, rollout: { concurrency } })).toEqual(one)
+    expect(await run({ seed: 6, options: { temperature: 1 } })).not.toEqual(one)
+  })
+
+  it("at temperature 0 hangs on the tasks alone", async () => {
+    const rooms = [
+      { index: 0, rooms: ["red", "blue", "green"] },
+      { index: 1, rooms: ["blue", "green", "green"] },
+    ]
+    const environment: Environment = { ...openDoors(), tasks: () => rooms }
+    const results = []
+    for (const seed of [1, 2, 3]) results.push(await run({ seed, environment, options: { temperature: 0 } }))
+    expect(results[1]).toEqual(results[0])
+    expect(results[2]).toEqual(results[0])
+    expect(results[0]!.episodes).toBe(2)
+  })
+
+  it("counts failed episodes as unsolved and leaves them out of the means", async () => {
+    const environment = openDoors({
+      parse: () => ({ action: "right", valid: true }),
+      step: async (_, episode, task) => {
+        if (task.index % 3 === 0) throw new Error("no server")
+        const observation = episode.first
+        return { observation, reward: 2, terminated: true, truncated: false, metrics: { success: 1, clicks: 7 } }
+      },
+    })
+    expect(await run({ environment })).toEqual({
+      episodes: 12,
+      failed: 4,
+      success: 8 / 12,
+      successInterval: wilsonInterval(8, 12),
+      meanReturn: 2,
+      meanSteps: 1,
+      metrics: { success: 1, clicks: 7 },
+    })
+  })
+
+  it("of an environment that always fails, or that counts no success, is a report too", async () => {
+    const failing = openDoors({ start: () => Promise.reject(new Error("no server")) })
+    expect(await run({ environment: failing })).toMatchObject({ episodes: 12, failed: 12, success: 0, meanReturn: 0 })
+    const uncounted = openDoors({
+      step: async (action, episode) => ({ ...(await episode.step(action)), metrics: undefined }),
+    })
+    expect(await run({ environment: uncounted })).toMatchObject({ episodes: 12, failed: 0, success: 0, metrics: {} })
+  })
+
+  it("that is aborted rejects with the reason and leaves the policy usable", async () => {
+    const model = await tiny.open()
+    const controller = new AbortController()
+    const reason = new Error("Ctrl-C")
+    const { signal } = controller
+    const onProgress = ({ done }: { done: number }) => done === 3 && controller.abort(reason)
+    await expect(run({ ...model, signal, onProgress, rollout: { concurrency: 2 } })).rejects.toBe(reason)
+    expect(getEventListeners(signal, "abort")).toEqual([])
+    expect(await run(model)).toMatchObject({ episodes: 12 })
+  })
+
+  it("refuses a tokenizer that the model's vocabulary is too small for", async () => {
+    const { policy, tokenizer } = await tiny.open()
+    const small = new Proxy(policy, {
+      get: (target, name) =>
+        name === "config" ? { ...target.config, vocabularySize: 100 } : Reflect.get(target, name, target),
+    })
+    await expect(run({ policy: small, tokenizer })).rejects.toMatchObject({ code: "BAD_TOKENIZER" })
+  })
+})
+
+describe("tasks", () => {
+  const take = (count: number, available?: number) =>
+    takeTasks(doorsEnvironment(available === undefined ? {} : { count: available }), "train", new Random(1), count)
+
+  it("are the first of an endless supply, or all there are", () => {
+    expect(take(5).map(({ index }) => index)).toEqual([0, 1, 2, 3, 4])
+    expect(take(5, 3)).toEqual(take(3))
+  })
+
+  it("are drawn one by one, no more than asked for, and the supply is closed", () => {
+    let [drawn, closed] = [0, false]
+    const environment: Environment = {
+      ...openDoors(),
+      *tasks() {
+        try {
+          for (;;) yield drawn++
+        } finally {
+          closed = true
+        }
+      },
+    }
+    expect(takeTasks(environment, "test", new Random(1), 3)).toEqual([0, 1, 2])
+    expect([drawn, closed]).toEqual([3, true])
+  })
+
+  it("must be some", () => {
+    expect(() => take(2, 0)).toThrow(/doors offers no train tasks/)
+    for (const count of [0, -1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(/the number of tasks is/)
+  })
+})
+
+describe("Wilson's interval", () => {
+  // (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n) with z = 1.959964, worked out with 30 digits.
+  it.each([
+    [8, 10, 0.490162, 0.943318],
+    [0, 10, 0, 0.277533],
+    [10, 10, 0.722467, 1],
+    [50, 100, 0.403832, 0.596168],
+    [1, 1, 0.206549, 1],
+    [253, 256, 0.966118, 0.996007],
+  ])("of %i out of %i is [%d, %d]", (successes, count, low, high) => {
+    const [from, to] = wilsonInterval(successes, count)
+    expect(from).toBeCloseTo(low, 6)
+    expect(to).toBeCloseTo(high, 6)
+  })
+
+  it("of nothing is everything", () => {
+    expect(wilsonInterval(0, 0)).toEqual([0, 1])
+  })
+
+  it("stays within [0, 1] and holds the share", () => {
+    for (let count = 1; count <= 40; count++) {
+      for (let successes = 0; successes <= count; successes++) {
+        const [low, high] = wilsonInterval(successes, count)
+        expect(low).toBeGreaterThanOrEqual(0)
+        expect(low).toBeLessThanOrEqual(successes / count)
+        expect(high).toBeGreaterThanOrEqual(successes / count)
+        expect(high).toBeLessThanOrEqual(1)
+      }
+    }
+  })
+})
+
+it("the mean of nothing is 0", () => {
+  expect([mean([]), mean([1, 2, 6])]).toEqual([0, 3])
+})

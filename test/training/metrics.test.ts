@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest"
+import { gigpoAdvantages } from "../../src/advantage/gigpo.ts"
+import { grpoAdvantages } from "../../src/advantage/grpo.ts"
+import type { LossReport } from "../../src/policy/policy.ts"
+import { rolloutMetrics, Stopwatch, updateMetrics } from "../../src/training/metrics.ts"
+import { collectSteps } from "../../src/training/rows.ts"
+import { episode, step } from "./episodes.ts"
+
+const groups = [
+  [
+    episode([step("a", 0), step("b", 1)], { metrics: { success: 1, score: 4 } }),
+    episode([step("a", 2, 1, { valid: false, finishReason: "length" })], {
+      outcome: "truncated",
+      metrics: { success: 0 },
+    }),
+  ],
+  [
+    episode([step("x", 100)], { outcome: "failed", metrics: { success: 1, score: 1000 } }),
+    episode([], { outcome: "overflow" }),
+  ],
+]
+
+describe("the metrics of a rollout", () => {
+  const { diagnostics } = gigpoAdvantages(collectSteps(groups))
+  const metrics = rolloutMetrics(groups, diagnostics)
+
+  it("count every episode, but average over those that did not fail", () => {
+    expect(metrics).toMatchObject({
+      "episode/count": 4,
+      "episode/failed": 1 / 4,
+      "episode/truncated": 1 / 4,
+      "episode/overflow": 1 / 4,
+      "episode/return": 3 / 3,
+      "episode/steps": 3 / 3,
+    })
+  })
+
+  it("average replies and prompts over steps", () => {
+    expect(metrics).toMatchObject({ "reply/valid": 2 / 3, "reply/tokens": 2, "reply/cut": 1 / 3, "prompt/tokens": 3 })
+  })
+
+  it("average the environment's own, an episode without counting as 0", () => {
+    expect(metrics).toMatchObject({ "episode/success": 1 / 3, "episode/score": 4 / 3 })
+  })
+
+  it("are not hidden by metrics of the environment with their names", () => {
+    const rude = [[episode([step("a", 1)], { metrics: { count: 99, return: 99, failed: 99, steps: 99 } })]]
+    expect(rolloutMetrics(rude, gigpoAdvantages(collectSteps(rude)).diagnostics)).toMatchObject({
+      "episode/count": 1,
+      "episode/return": 1,
+      "episode/failed": 0,
+      "episode/steps": 1,
+    })
+  })
+
+  it("tell how credit is spread", () => {
+    // Steps a, b and a of one task: a group of two and one alone. Returns 1 and 2: the episodes differ.
+    expect(metrics).toMatchObject({
+      "step-group/count": 2,
+      "step-group/size": 1.5,
+      "step-group/singletons": 1 / 3,
+      "group/constant": 0,
+    })
+    expect(metrics["advantage/std"]).toBeGreaterThan(0)
+    const grpo = rolloutMetrics(groups, grpoAdvantages(collectSteps(groups)).diagnostics)
+    expect(Object.keys(grpo).filter((name) => name.startsWith("step-group/"))).toEqual([])
+  })
+})
+
+describe("the metrics of updates", () => {
+  const loss = (value: number): LossReport => ({
+    loss: value,
+    tokens: 10,
+    entropy: 2 * value,
+    clipFraction: 0.25,
+    kl: 0.5,
+    policyKl: 0.125,
+    ratio: 1,
+  })
+
+  it("average losses over batches and gradients over steps that were taken", () => {
+    const steps = [
+      { gradientNorm: 1, skipped: false },
+      { gradientNorm: Number.POSITIVE_INFINITY, skipped: true },
+      { gradientNorm: 3, skipped: false },
+    ]
+    expect(updateMetrics({ losses: [loss(1), loss(2), loss(6)], steps, learningRate: 0.01 })).toEqual({
+      "loss/policy": 3,
+      "loss/kl": 0.5,
+      "policy/entropy": 6,
+      "policy/clip-fraction": 0.25,
+      "policy/kl": 0.125,
+      "policy/ratio": 1,
+      "optimizer/steps": 2,
+      "optimizer/skipped": 1,
+      "optimizer/gradient-norm": 2,
+      "optimizer/learning-rate": 0.01,
+    })
+  })
+})
+
+describe("the stopwatch", () => {
+  it("splits an iteration into its parts", () => {
+    const clock = new Stopwatch()
+    clock.lap("rollout")
+    clock.lap("update")
+    const metrics = clock.metrics(collectSteps(groups))
+    expect(Object.keys(metrics)).toEqual(["time/rollout", "time/update", "time/iteration", "time/tokens-per-second"])
+    expect(metrics["time/rollout"]! + metrics["time/update"]!).toBeLessThanOrEqual(metrics["time/iteration"]!)
+    // Three steps of five tokens.
+    expect(metrics["time/tokens-per-second"]! * metrics["time/iteration"]!).toBeCloseTo(15, 6)
+  })
+})

@@ -1,0 +1,84 @@
+import { cp, mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, afterEach, beforeAll } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
+import { NativePolicy } from "../../src/policy/native-policy.ts"
+import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
+import { type InitializeOptions, initialize } from "../../src/training/initialize.ts"
+import type { IterationReport } from "../../src/training/options.ts"
+import { type Changes, doorsEnvironment } from "../rollout/doors.ts"
+
+export interface Model {
+  readonly policy: NativePolicy
+  readonly tokenizer: Tokenizer
+}
+
+const tinyShape: InitializeOptions = { seed: 1, hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 }
+
+/** A tiny model for the environment, made once for the file that calls this; every `open()` starts from the same weights. */
+export class TinyModel {
+  /** Goes away after the file's last test. */
+  folder: string = ""
+  readonly #opened: Model[] = []
+
+  constructor(environment: Environment, shape: InitializeOptions = {}) {
+    beforeAll(async () => {
+      this.folder = await mkdtemp(join(tmpdir(), "gigpo-tiny-"))
+      await initialize({ directory: this.directory, environment, options: { ...tinyShape, ...shape } })
+    })
+    afterEach(async () => {
+      for (const { policy, tokenizer } of this.#opened.splice(0)) {
+        await policy.dispose()
+        await tokenizer.dispose()
+      }
+    })
+    afterAll(async () => await rm(this.folder, { recursive: true }))
+  }
+
+  get directory(): string {
+    return join(this.folder, "model")
+  }
+
+  /** Closed after the test. */
+  async open(directory: string = this.directory): Promise<Model> {
+    const policy = await NativePolicy.open(directory, { threads: 2 })
+    const model = { policy, tokenizer: await Tokenizer.open(directory) }
+    this.#opened.push(model)
+    return model
+  }
+
+  /** A copy of the model to change. */
+  async copy(name: string): Promise<string> {
+    const directory = join(this.folder, name)
+    await cp(this.directory, directory, { recursive: true })
+    return directory
+  }
+
+  /** Every bit of the weights. */
+  async weights(policy: NativePolicy): Promise<string> {
+    const directory = await mkdtemp(join(this.folder, "weights-"))
+    await policy.save(directory)
+    return await readFile(join(directory, "model.safetensors"), "base64")
+  }
+}
+
+/** Doors that even a model of random weights finds: every reply reads as one of them. */
+export function openDoors(changes: Changes = {}): Environment {
+  const parse: Environment["parse"] = (reply) => ({ action: "abc"[reply.length % 3]!, valid: reply.length % 2 === 0 })
+  return doorsEnvironment({ parse, ...changes }) as Environment
+}
+
+/** What must be the same in two runs: all but seconds. */
+export function timeless({ metrics, ...report }: IterationReport): IterationReport {
+  return {
+    ...report,
+    metrics: Object.fromEntries(Object.entries(metrics).filter(([name]) => !name.startsWith("time/"))),
+  }
+}
+
+export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
+}

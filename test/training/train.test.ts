@@ -1,0 +1,274 @@
+import { mkdtemp } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
+import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
+import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
+import { train } from "../../src/training/train.ts"
+import { doorsEnvironment } from "../rollout/doors.ts"
+import { all, openDoors, TinyModel, timeless } from "./tiny.ts"
+
+const doors = new TinyModel(doorsEnvironment() as Environment)
+
+const small: TrainOptions = {
+  iterations: 2,
+  groups: 4,
+  groupSize: 4,
+  batchRows: 16,
+  rollout: { maxReplyTokens: 4 },
+  optimizer: { learningRate: 1e-2 },
+}
+
+async function run(options: TrainOptions = {}, environment: Environment = openDoors()) {
+  const model = await doors.open()
+  const reports = await all(train({ ...model, environment, options: { ...small, ...options } }))
+  return { ...model, reports, weights: await doors.weights(model.policy) }
+}
+
+const metric = (reports: readonly IterationReport[], name: string) => reports.map(({ metrics }) => metrics[name])
+
+describe("training", () => {
+  it("reports each iteration with finite metrics and moves the weights", async () => {
+    const { reports, weights, policy } = await run()
+    expect(reports.map(({ iteration }) => iteration)).toEqual([1, 2])
+    for (const { metrics, evaluation } of reports) {
+      expect(evaluation).toBeUndefined()
+      expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
+      expect(metrics).toMatchObject({ "episode/count": 16, "episode/failed": 0, "optimizer/skipped": 0 })
+      expect(metrics["reply/tokens"]).toBeLessThanOrEqual(4)
+      expect(metrics["group/constant"]).toBeLessThan(1)
+      for (const part of ["rollout", "advantage", "update", "iteration"])
+        expect(metrics[`time/${part}`]).toBeGreaterThanOrEqual(0)
+    }
+    expect(policy.steps).toBe(metric(reports, "optimizer/steps").reduce((sum, steps) => sum! + steps!, 0))
+    expect(weights).not.toBe(await doors.weights((await doors.open()).policy))
+  })
+
+  it("gives the same for the same seed, another for another", async () => {
+    const one = await run({ seed: 5 })
+    const same = await run({ seed: 5 })
+    expect(same.reports.map(timeless)).toEqual(one.reports.map(timeless))
+    expect(same.weights).toBe(one.weights)
+    const other = await run({ seed: 6 })
+    expect(other.reports.map(timeless)).not.toEqual(one.reports.map(timeless))
+  })
+
+  it("follows the schedule of the learning rate", async () => {
+    const optimizer = { learningRate: 0.01, warmup: 1, schedule: "linear" as const }
+    const { reports } = await run({ iterations: 4, groups: 1, optimizer })
+    const rates = [0.01, 0.01, 0.02 / 3, 0.01 / 3]
+    for (const [index, rate] of metric(reports, "optimizer/learning-rate").entries())
+      expect(rate).toBeCloseTo(rates[index]!, 10)
+  })
+
+  it("goes through the rows as often as there are epochs, in batches", async () => {
+    const { reports, policy } = await run({ iterations: 1, epochs: 2, batchRows: 5 })
+    const [report] = reports
+    const rows = report!.metrics["episode/steps"]! * 16
+    expect(policy.steps).toBe(2 * Math.ceil(rows / 5))
+    expect(report!.metrics["optimizer/steps"]).toBe(policy.steps)
+    expect(report!.metrics["policy/ratio"]).not.toBe(1)
+  })
+
+  it("starts from where the rows were sampled", async () => {
+    const { reports } = await run({ iterations: 1, batchRows: 1000 })
+    expect(reports[0]!.metrics["policy/ratio"]).toBeCloseTo(1, 4)
+    expect(reports[0]!.metrics["policy/kl"]).toBeCloseTo(0, 4)
+    expect(reports[0]!.metrics["policy/clip-fraction"]).toBe(0)
+  })
+
+  it("with GRPO has no step level", async () => {
+    const { reports } = await run({ estimator: { name: "grpo", gamma: 0.5 } })
+    const names = Object.keys(reports[0]!.metrics)
+    expect(names).toContain("group/constant")
+    expect(names.filter((name) => name.startsWith("step-group/"))).toEqual([])
+    const gigpo = await run()
+    expect(Object.keys(gigpo.reports[0]!.metrics)).toContain("step-group/count")
+    // The same episodes, other credit.
+    expect(reports[0]!.metrics["episode/return"]).toBe(gigpo.reports[0]!.metrics["episode/return"])
+    expect(reports[0]!.metrics["advantage/std"]).not.toBe(gigpo.reports[0]!.metrics["advantage/std"])
+  })
+
+  it("with a KL weight stays nearer to the policy it began with", async () => {
+    const options = { iterations: 10, batchRows: 1000, optimizer: { learningRate: 3e-3 } }
+    const held = metric((await run({ ...options, loss: { klWeight: 5 } })).reports, "loss/kl")
+    // A weight this small only measures.
+    const free = metric((await run({ ...options, loss: { klWeight: 1e-9 } })).reports, "loss/kl")
+    expect(held[0]).toBeCloseTo(0, 5)
+    expect(held[1]).toBeGreaterThan(1e-3)
+    const late = (kl: typeof held) => kl.slice(5).reduce((sum, value) => sum! + value!)!
+    expect(late(held)).toBeLessThan(late(free) / 2)
+  })
+
+  it("with an entropy bonus becomes more random, where there is nothing else to learn", async () => {
+    const environment = openDoors({
+      step: async (_action, episode) => ({ ...(await episode.step("wait")), reward: 0.25, terminated: true }),
+    })
+    const optimizer = { learningRate: 3e-3, weightDecay: 0 }
+    const { reports } = await run({ iterations: 3, loss: { entropyWeight: 0.1 }, optimizer }, environment)
+    const [first, , last] = metric(reports, "policy/entropy")
+    expect(last).toBeGreaterThan(first! + 0.05)
+    expect(metric(reports, "group/constant")).toEqual([1, 1, 1])
+    // Without it there is no gradient at all.
+    const still = await run({ optimizer }, environment)
+    expect(metric(still.reports, "optimizer/gradient-norm")).toEqual([0, 0])
+    expect(still.weights).toBe(await doors.weights((await doors.open()).policy))
+    for (const { metrics } of still.reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
+  })
+
+  it("skips steps whose gradient is not finite, and counts them", async () => {
+    const { reports, weights, policy } = await run({ loss: { entropyWeight: 3e38 } })
+    for (const { metrics } of reports) {
+      expect(metrics).toMatchObject({ "optimizer/steps": 0, "optimizer/gradient-norm": 0 })
+      expect(metrics["optimizer/skipped"]).toBeGreaterThan(0)
+    }
+    expect(policy.steps).toBe(0)
+    expect(weights).toBe(await doors.weights((await doors.open()).policy))
+  })
+
+  it("evaluates before the first, after every so many and after the last iteration", async () => {
+    const { reports } = await run({ iterations: 5, groups: 2, evaluation: { every: 2, tasks: 3 } })
+    expect(reports.map(({ iteration, evaluation }) => [iteration, evaluation?.episodes])).toEqual([
+      [0, 3],
+      [1, undefined],
+      [2, 3],
+      [3, undefined],
+      [4, 3],
+      [5, 3],
+    ])
+    expect(reports[0]!.metrics).toEqual({})
+    const without = await run({ iterations: 5, groups: 2 })
+    expect(reports.slice(1).map((report) => timeless(report).metrics)).toEqual(
+      without.reports.map((report) => timeless(report).metrics),
+    )
+  })
+
+  it("tells how far it is", async () => {
+    const model = await doors.open()
+    const told: string[] = []
+    const options = { ...small, iterations: 1, evaluation: { every: 1, tasks: 2 } }
+    for await (const _ of train({
+      ...model,
+      environment: openDoors(),
+      options,
+      onProgress: ({ stage, done, total }) => done === total && told.push(`${stage} ${total}`),
+    }));
+    expect(told).toEqual(["evaluation 2", "rollout 16", expect.stringMatching(/^update \d$/), "evaluation 2"])
+  })
+
+  it("takes the tasks there are where they are fewer than groups", async () => {
+    const { reports } = await run({ groups: 8 }, openDoors({ count: 3 }))
+    expect(metric(reports, "episode/count")).toEqual([12, 12])
+  })
+})
+
+describe("training on Sokoban", () => {
+  const environment = sokoban({ rules: false, history: 0, thinking: "off", maxSteps: 4 }) as Environment
+  const rooms = new TinyModel(environment, { layers: 2 })
+
+  it("gives the same metrics and weights with 1 and 64 episodes in flight", async () => {
+    const results = []
+    for (const concurrency of [1, 64]) {
+      const model = await rooms.open()
+      const rollout = { ...small.rollout, concurrency }
+      const reports = await all(train({ ...model, environment, options: { ...small, rollout } }))
+      results.push({ reports: reports.map(timeless), weights: await rooms.weights(model.policy) })
+    }
+    expect(results[1]).toEqual(results[0])
+    expect(results[0]!.reports[0]!.metrics["step-group/size"]).toBeGreaterThan(1)
+  })
+})
+
+describe("training in an environment that fails", () => {
+  /** Fails a share of the episodes, the same ones whenever they run. */
+  const failing = (share: number) =>
+    openDoors({
+      start: async (task, context) => {
+        if (context.random.fork("fault").uniform() < share) throw new Error("no server")
+        return await doorsEnvironment().start(task, context)
+      },
+    })
+
+  it("counts failed episodes and leaves them out", async () => {
+    const { reports } = await run({}, failing(0.5))
+    for (const { metrics } of reports) {
+      expect(metrics["episode/failed"]).toBeGreaterThan(0.1)
+      expect(metrics["episode/failed"]).toBeLessThan(0.9)
+      expect(metrics["episode/count"]).toBe(16)
+      expect(metrics["episode/steps"]).toBeGreaterThanOrEqual(1)
+    }
+  })
+
+  it("learns from what is left, be it one episode of a group", async () => {
+    const { reports } = await run({ groupSize: 2, groups: 8 }, failing(0.5))
+    for (const { metrics } of reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
+    const alone = await run({ groupSize: 1 })
+    expect(metric(alone.reports, "episode/count")).toEqual([4, 4])
+    for (const { metrics } of alone.reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
+  })
+
+  it("ends with the first error where no episode is left", async () => {
+    await expect(run({}, failing(1))).rejects.toMatchObject({
+      code: "ENVIRONMENT_FAILED",
+      message: "No episode of the iteration can be learned from. The first error: doors: no server",
+    })
+  })
+
+  it("says what to change where no prompt fits the model", async () => {
+    await expect(run({ rollout: { maxReplyTokens: 100_000 } })).rejects.toMatchObject({
+      code: "BAD_ENVIRONMENT",
+      message: expect.stringMatching(/Raise maxPositions, lower rollout.maxReplyTokens or shorten the prompt/),
+    })
+  })
+
+  it("says so where there are no tasks", async () => {
+    await expect(run({}, openDoors({ count: 0 }))).rejects.toMatchObject({
+      code: "BAD_ENVIRONMENT",
+      message: "doors offers no train tasks.",
+    })
+  })
+})
+
+describe("bad options", () => {
+  it.each<[TrainOptions, RegExp]>([
+    [{ iterations: 0 }, /iterations is 0/],
+    [{ groups: 0 }, /groups is 0/],
+    [{ groupSize: 1.5 }, /groupSize is 1.5/],
+    [{ batchRows: Number.NaN }, /batchRows is NaN/],
+    [{ epochs: -1 }, /epochs is -1/],
+    [{ checkpointEvery: 0 }, /checkpointEvery is 0/],
+    [{ keepCheckpoints: 0 }, /keepCheckpoints is 0/],
+    [{ rollout: { concurrency: 0 } }, /concurrency is 0/],
+    [{ rollout: { maxSteps: 0 } }, /maxSteps is 0/],
+    [{ rollout: { environmentTimeout: 0 } }, /environmentTimeout is 0/],
+    [{ rollout: { maxReplyTokens: 0 } }, /maxTokens is 0/],
+    [{ rollout: { temperature: 0 } }, /temperature is 0/],
+    [{ estimator: { gamma: 2 } }, /gamma is 2/],
+    [{ estimator: { name: "ppo" as "grpo" } }, /estimator.name is "ppo"/],
+    [{ loss: { clipDual: 0.5 } }, /clipDual is 0.5/],
+    [{ optimizer: { learningRate: -1 } }, /learningRate is -1/],
+    [{ optimizer: { warmup: 0.5 } }, /warmup is 0.5/],
+    [{ optimizer: { schedule: "step" as "linear" } }, /optimizer.schedule is "step"/],
+  ])("are refused before the first episode ends: %j", async (wrong, message) => {
+    const model = await doors.open()
+    const onProgress = () => expect.unreachable()
+    const options = { ...small, ...wrong, rollout: { ...small.rollout, ...wrong.rollout } }
+    const training = train({ ...model, environment: openDoors(), options, onProgress })
+    await expect(training.next()).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it("a model whose vocabulary is too small for the tokenizer is refused", async () => {
+    const { policy } = await doors.open()
+    const directory = await mkdtemp(join(doors.folder, "large-"))
+    const { initialize } = await import("../../src/training/initialize.ts")
+    const environment = sokoban() as Environment
+    await initialize({ directory, environment, options: { hiddenSize: 32, layers: 1, vocabularySize: 400 } })
+    const { tokenizer } = await doors.open(directory)
+    await expect(train({ policy, tokenizer, environment, options: small }).next()).rejects.toMatchObject({
+      code: "BAD_TOKENIZER",
+    })
+  })
+})

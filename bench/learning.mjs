@@ -109,7 +109,7 @@ async function writeResults() {
     ...results.map(({ name, runs }) => row(`${name}, mean over the curve`, whole(runs))),
   ]
   const table = [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
-  const about = await describeMachine()
+  const about = describeMachine()
   const text = `# GiGPO beside GRPO on Sokoban (6 × 6, one box)
 
 Success on 256 held-out levels, in percent, from the same warm start with the same tasks and number of episodes.

@@ -23,6 +23,7 @@ constexpr int lanes = 4;  // SSE2, NEON: every 64-bit CPU
 
 typedef float Vec __attribute__((vector_size(4 * lanes)));
 typedef int32_t IntVec __attribute__((vector_size(4 * lanes)));  // also the result of a comparison: 0 or -1
+typedef uint32_t UintVec __attribute__((vector_size(4 * lanes)));
 typedef float UnalignedVec __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 
 GIGPO_INLINE Vec load(const float* p) { return *(const UnalignedVec*)p; }
@@ -136,8 +137,9 @@ GIGPO_INLINE Vec exp(Vec x) {
   e = fma(e, r, broadcast(1.0f / 6));
   e = fma(e, r, broadcast(0.5f));
   e = fma(e * r, r, r) + broadcast(1.0f);
-  // 2^n as a product of two powers, since 2^128 is no float.
-  const IntVec power = bits(shifted) - bits(rounder), half = power >> 1;
+  // 2^n as a product of two powers, since 2^128 is no float. Unsigned, because n wraps for an x so far out that its result is
+  // replaced below.
+  const IntVec power = (IntVec)((UintVec)shifted - (UintVec)rounder), half = power >> 1;
   e = e * from_bits((half + broadcast(127)) << 23) * from_bits((power - half + broadcast(127)) << 23);
   e = x < broadcast(-87.0f) ? Vec{} : e;
   return x > broadcast(88.7228394f) ? broadcast(__builtin_inff()) : e;

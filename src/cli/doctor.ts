@@ -1,6 +1,6 @@
 import { availableParallelism, freemem, totalmem } from "node:os"
+import { type DeviceReport, deviceReport } from "../device.ts"
 import { tokenLogProbs } from "../kernels.ts"
-import { type NativeDeviceReport, native } from "../native.ts"
 import type { ModelConfig } from "../policy/model-config.ts"
 import { NativePolicy } from "../policy/native-policy.ts"
 import { Random } from "../random.ts"
@@ -32,16 +32,16 @@ export async function checkMachine(): Promise<Finding[]> {
       value: `${formatBytes(freemem())} free of ${formatBytes(totalmem())}`,
     },
   ]
-  let report: NativeDeviceReport
+  let report: DeviceReport
   try {
-    report = native().deviceReport()
+    report = deviceReport()
   } catch (error) {
     return [...findings, { name: "native addon", state: "missing", value: describeFailure(error) }]
   }
   return [...findings, ...describeDevices(report), await selfTest()]
 }
 
-function describeDevices({ cpu, devices, unavailable }: NativeDeviceReport): Finding[] {
+function describeDevices({ cpu, devices, unavailable }: DeviceReport): Finding[] {
   const threads = `${cpu.threads} threads${cpu.threads === availableParallelism() ? "" : ` of ${availableParallelism()}`}`
   const gpus = devices.map(({ name, computeCapability, memoryBytes }): Finding => {
     return { name: "GPU", state: "ok", value: `${name}, ${formatBytes(memoryBytes)}, compute ${computeCapability}` }

@@ -162,7 +162,10 @@ export class NativePolicy implements Policy {
     await settle(() => this.#engine.freezeReference())
   }
 
-  /** As in `Policy`. A call that is aborted or fails drops the gradients, those of earlier calls too. */
+  /**
+   * As in `Policy`. A call that is aborted or fails drops the gradients, those of earlier calls too. A custom loss, or a policy
+   * loss with `ratio: "sequence"`, is two pieces of native work: wait for it before the call that comes next.
+   */
   async forwardBackward(
     rows: readonly Row[],
     loss: LossSpec,

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { runEpisode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { doorsEnvironment } from "./doors.ts"
 import { rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
@@ -95,6 +96,32 @@ describe("a rollout that is aborted", () => {
     const { setup, count } = endless()
     await expect(rollout({ ...setup, signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     expect(count.started).toBe(0)
+  })
+})
+
+describe("an episode on its own", () => {
+  const alone = (setup: ReturnType<typeof rolloutSetup>) => ({ ...setup, task: takeDoors(1)[0]! })
+
+  it("that is aborted rejects with the signal's reason and leaves no listener on the signal", async () => {
+    const hanging = doorsEnvironment({ step: () => new Promise(() => {}) })
+    for (const environment of [endless().setup.environment, hanging]) {
+      const controller = new AbortController()
+      const { signal } = controller
+      const running = runEpisode(alone(rolloutSetup(tokenizer.get(), { environment, signal, maxSteps: 1_000_000 })))
+      await sleep(20)
+      controller.abort(reason)
+      await expect(running).rejects.toBe(reason)
+      expect(listeners(signal)).toBe(0)
+    }
+  })
+
+  it("that ends leaves no listener on the signal", async () => {
+    const { signal } = new AbortController()
+    const failing = doorsEnvironment({ start: () => Promise.reject(new Error("no server")) })
+    for (const environment of [doorsEnvironment(), failing]) {
+      await runEpisode(alone(rolloutSetup(tokenizer.get(), { environment, signal })))
+      expect(listeners(signal)).toBe(0)
+    }
   })
 })
 

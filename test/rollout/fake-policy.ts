@@ -9,6 +9,8 @@ export class FakePolicy implements Policy {
   running: number = 0
   most: number = 0
   sampled: number = 0
+  /** The keys that it was asked with. */
+  readonly keys: Set<string> = new Set()
   /** Thrown at the sample of this number, counted from 1. */
   failure: { readonly at: number; readonly error: unknown } | undefined
   readonly #replies: Int32Array[]
@@ -20,6 +22,7 @@ export class FakePolicy implements Policy {
   async sample({ key, signal }: SampleRequest): Promise<Completion> {
     signal?.throwIfAborted()
     if (++this.sampled === this.failure?.at) throw this.failure.error
+    this.keys.add(key.join())
     this.most = Math.max(this.most, ++this.running)
     const random = new Random(key)
     const tokens = this.#replies[random.below(this.#replies.length)]!

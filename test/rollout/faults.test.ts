@@ -156,7 +156,7 @@ describe("an environment that hangs", () => {
       soon,
     )
     expect(aborted).toBe(4)
-    await expect.poll(() => disposed).toBe(4)
+    await expect.poll(() => disposed, { timeout: 10_000 }).toBe(4)
   })
 
   it("may answer or throw later; nobody listens any more", async () => {
@@ -173,13 +173,14 @@ describe("an environment that hangs", () => {
       },
       soon,
     )
-    await expect.poll(() => answered).toHaveLength(4)
+    await expect.poll(() => answered, { timeout: 10_000 }).toHaveLength(4)
     expect(late).toMatchObject({ outcome: "failed", steps: [] })
     expect(await playWith({})).toEqual(sound)
   })
 
   it.each([Number.POSITIVE_INFINITY, 1e9])("may take its time where the limit is %d s", async (environmentTimeout) => {
-    for (const episode of await playWith({}, { environmentTimeout })) expect(episode.outcome).toBe("terminated")
+    const step: Changes["step"] = async (action, episode) => await sleep(10).then(() => episode.step(action))
+    for (const { outcome } of await playWith({ step }, { environmentTimeout })) expect(outcome).toBe("terminated")
   })
 })
 

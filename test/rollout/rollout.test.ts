@@ -35,6 +35,13 @@ describe("a rollout", () => {
     expect(new Set(all).size).toBeGreaterThan(3)
   })
 
+  it("draws every reply with a key of its own", async () => {
+    const setup = rolloutSetup(tokenizer.get())
+    await rollout(setup)
+    expect(setup.policy.sampled).toBeGreaterThan(16)
+    expect(setup.policy.keys.size).toBe(setup.policy.sampled)
+  })
+
   it("tells of every episode that ends", async () => {
     const told: [number, number][] = []
     await rollout(rolloutSetup(tokenizer.get(), { onEpisode: (...progress) => told.push(progress) }))

@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm } from "node:fs/promises"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll } from "vitest"
@@ -46,13 +46,6 @@ export class TinyModel {
     const model = { policy, tokenizer: await Tokenizer.open(directory) }
     this.#opened.push(model)
     return model
-  }
-
-  /** A copy of the model to change. */
-  async copy(name: string): Promise<string> {
-    const directory = join(this.folder, name)
-    await cp(this.directory, directory, { recursive: true })
-    return directory
   }
 
   /** Every bit of the weights. */

@@ -3,6 +3,11 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
+import { Random } from "../../src/random.ts"
+import { rollout } from "../../src/rollout/rollout.ts"
+import { rolloutDefaults } from "../../src/training/defaults.ts"
+import { takeTasks } from "../../src/training/evaluate.ts"
+import { initialize } from "../../src/training/initialize.ts"
 import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
@@ -51,6 +56,21 @@ describe("training", () => {
     expect(same.weights).toBe(one.weights)
     const other = await run({ seed: 6 })
     expect(other.reports.map(timeless)).not.toEqual(one.reports.map(timeless))
+  })
+
+  it("draws new tasks for each iteration, the same for all members of a group", async () => {
+    const drawn: string[] = []
+    const environment = openDoors({
+      start: async (task, context) => {
+        drawn.push(task.rooms.join())
+        return await doorsEnvironment().start(task, context)
+      },
+    })
+    await run({ groups: 8, groupSize: 2, rollout: { maxReplyTokens: 4, concurrency: 1 } }, environment)
+    expect(drawn).toHaveLength(32)
+    const pairs = drawn.filter((_, index) => index % 2 === 0)
+    expect(drawn.filter((_, index) => index % 2 === 1)).toEqual(pairs)
+    expect(pairs.slice(8)).not.toEqual(pairs.slice(0, 8))
   })
 
   it("follows the schedule of the learning rate", async () => {
@@ -166,6 +186,22 @@ describe("training on Sokoban", () => {
   const environment = sokoban({ rules: false, history: 0, thinking: "off", maxSteps: 4 }) as Environment
   const rooms = new TinyModel(environment, { layers: 2 })
 
+  it("samples the same tokens with 1, 7 and 64 episodes in flight", async () => {
+    const results = []
+    for (const concurrency of [1, 7, 64]) {
+      const { policy, tokenizer } = await rooms.open()
+      const setup = { ...rolloutDefaults, policy, tokenizer, environment, maxPositions: policy.maxPositions }
+      const random = new Random(4)
+      const tasks = takeTasks(environment, "train", random, 8)
+      results.push(await rollout({ ...setup, tasks, groupSize: 4, random, concurrency, maxReplyTokens: 6 }))
+    }
+    expect(results[1]).toEqual(results[0])
+    expect(results[2]).toEqual(results[0])
+    const replies = results[0]!.flat().flatMap(({ steps }) => steps.map(({ reply }) => reply.join()))
+    expect(replies).toHaveLength(8 * 4 * 4)
+    expect(new Set(replies).size).toBeGreaterThan(100)
+  })
+
   it("gives the same metrics and weights with 1 and 64 episodes in flight", async () => {
     const results = []
     for (const concurrency of [1, 64]) {
@@ -263,7 +299,6 @@ describe("bad options", () => {
   it("a model whose vocabulary is too small for the tokenizer is refused", async () => {
     const { policy } = await doors.open()
     const directory = await mkdtemp(join(doors.folder, "large-"))
-    const { initialize } = await import("../../src/training/initialize.ts")
     const environment = sokoban() as Environment
     await initialize({ directory, environment, options: { hiddenSize: 32, layers: 1, vocabularySize: 400 } })
     const { tokenizer } = await doors.open(directory)

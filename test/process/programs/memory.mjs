@@ -1,11 +1,13 @@
 // Prints how much resident memory grows, in MB, between some of a kind of work and much more of it.
 import { createPolicy, request } from "./model.mjs"
 
+async function collect() {
+  globalThis.gc()
+  await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
 async function resident() {
-  for (let turn = 0; turn < 5; turn++) {
-    globalThis.gc()
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  for (let turn = 0; turn < 5; turn++) await collect()
   return process.memoryUsage.rss() / 2 ** 20
 }
 
@@ -41,8 +43,6 @@ const kinds = {
   async aborts() {
     const policy = await createPolicy()
     return await measure(500, 3000, async () => {
-      const row = { prompt: new Int32Array(30).fill(5), reply: new Int32Array(30).fill(6) }
-
       const controller = new AbortController()
       const { signal } = controller
       const calls = [policy.sample({ ...request, signal }), policy.logProbs([row], "current", { signal })]
@@ -62,7 +62,7 @@ const kinds = {
     return await measure(10, 40, async () => {
       const policy = await createPolicy()
       await policy.sample(request)
-      await resident()
+      await collect()
     })
   },
 }

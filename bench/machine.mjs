@@ -1,0 +1,32 @@
+// Where and when a figure was measured; without these it says nothing.
+import { execFileSync } from "node:child_process"
+import { mkdir, writeFile } from "node:fs/promises"
+import { cpus, loadavg } from "node:os"
+import { deviceReport } from "gigpo"
+
+export const stamp = new Date().toISOString().slice(0, 10)
+
+export function describeMachine() {
+  const git = (...args) => execFileSync("git", args, { encoding: "utf8" }).trim()
+  const commit = `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "--", "core", "binding", "src") ? "+" : ""}`
+  const { instructionSet, threads } = deviceReport().cpu
+  const cpu = `${cpus()[0].model.trim()}, ${threads} cores, ${instructionSet}`
+  return `${stamp}, ${cpu}, Node ${process.version}, commit ${commit}, load ${loadavg()[0].toFixed(1)}`
+}
+
+/** A table as Markdown; the first row is the header. */
+export function markdownTable([header, ...rows]) {
+  return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
+}
+
+/** Writes bench/results/<date>-<name>.md and prints it. */
+export async function writeResult(name, text) {
+  await mkdir("bench/results", { recursive: true })
+  await writeFile(`bench/results/${stamp}-${name}.md`, `${text}\n`)
+  console.log(`${text}\n`)
+}
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)]
+}

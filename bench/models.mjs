@@ -1,0 +1,63 @@
+// The two models of the benchmarks, with random weights, and how PyTorch's side is told of them.
+import { NativePolicy, Random } from "gigpo"
+
+const common = {
+  architecture: "Qwen2",
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 1e6,
+  tieEmbeddings: true,
+  queryKeyValueBias: true,
+  queryKeyNorm: false,
+  maxPositions: 512,
+}
+
+export const models = {
+  "1M": {
+    config: {
+      ...common,
+      hiddenSize: 128,
+      layers: 5,
+      heads: 4,
+      keyValueHeads: 2,
+      headSize: 32,
+      intermediateSize: 352,
+      vocabularySize: 512,
+    },
+    rows: 16,
+  },
+  "25M": {
+    config: {
+      ...common,
+      hiddenSize: 512,
+      layers: 8,
+      heads: 8,
+      keyValueHeads: 4,
+      headSize: 64,
+      intermediateSize: 1408,
+      vocabularySize: 2048,
+    },
+    rows: 8,
+  },
+}
+
+export async function openModel(name) {
+  return await NativePolicy.create(models[name].config, new Random(0))
+}
+
+export function peerFlags(name) {
+  const { hiddenSize, layers, heads, keyValueHeads, intermediateSize, vocabularySize } = models[name].config
+  const flags = {
+    hidden: hiddenSize,
+    layers,
+    heads,
+    "kv-heads": keyValueHeads,
+    intermediate: intermediateSize,
+    vocabulary: vocabularySize,
+  }
+  return Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])
+}
+
+/** Random tokens, no two sequences alike. */
+export function randomTokens(random, count, vocabulary) {
+  return Int32Array.from({ length: count }, () => random.below(vocabulary))
+}

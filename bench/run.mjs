@@ -1,0 +1,11 @@
+// npm run bench [-- name …]: all benchmarks, or those named. Results go to bench/results/.
+const all = ["matmul", "train", "generate", "anchors", "advantages"]
+const wanted = process.argv.slice(2)
+const unknown = wanted.find((name) => !all.includes(name))
+if (unknown) {
+  console.error(
+    `There is no benchmark "${unknown}"; there are: ${all.join(", ")}. bench:learning is a program of its own.`,
+  )
+  process.exit(2)
+}
+for (const name of wanted.length > 0 ? wanted : all) await import(`./${name}.mjs`)

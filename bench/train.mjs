@@ -1,0 +1,64 @@
+// One training step (forward, clipped surrogate on the reply's tokens, backward, AdamW) beside PyTorch, by turns in one run.
+import { Random } from "gigpo"
+import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
+import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
+
+const [length, reply, turns, steps] = [128, 32, 3, 9]
+
+const table = [["model", "who", "tokens/s", "ours is", "GFLOP/s"]]
+for (const [name, { config, rows }] of Object.entries(models)) {
+  const policy = await openModel(name)
+  const random = new Random(1)
+  const batch = Array.from({ length: rows }, () => ({
+    prompt: randomTokens(random, length - reply, config.vocabularySize),
+    reply: randomTokens(random, reply, config.vocabularySize),
+    advantage: random.uniform() - 0.5,
+    logProbs: new Float32Array(reply).fill(-Math.log(config.vocabularySize)),
+  }))
+  const step = async () => {
+    await policy.forwardBackward(batch, { kind: "policy" })
+    await policy.optimizerStep({ learningRate: 1e-4 })
+  }
+  for (let i = 0; i < 3; i++) await step()
+
+  const ours = []
+  const theirs = torchModes.map(() => [])
+  for (let turn = 0; turn < turns; turn++) {
+    for (let i = 0; i < steps; i++) {
+      const started = performance.now()
+      await step()
+      ours.push((rows * length) / ((performance.now() - started) / 1000))
+    }
+    if (!python) continue
+    for (const [index, [, env]] of torchModes.entries()) {
+      const [found] = runPeer("train.py", [...peerFlags(name), "--rows", String(rows)], env)
+      theirs[index].push(found.tokensPerSecond)
+    }
+  }
+  const speed = median(ours)
+  // Work as usually counted: 6 operations a weight and token in the body; the head sees only the replies.
+  const head = config.vocabularySize * config.hiddenSize
+  const flops = 6 * (policy.parameters - head) + (6 * head * reply) / length
+  const label = `${name} (${policy.parameters.toLocaleString("en")})`
+  table.push([label, "gigpo", speed.toFixed(0), "", ((speed * flops) / 1e9).toFixed(0)])
+  for (const [index, [who]] of torchModes.entries()) {
+    if (theirs[index].length === 0) continue
+    const other = median(theirs[index])
+    table.push([label, who, other.toFixed(0), `${(speed / other).toFixed(2)}×`, ((other * flops) / 1e9).toFixed(0)])
+  }
+  await policy.dispose()
+}
+
+const peak = process.resourceUsage().maxRSS / 1024
+await writeResult(
+  "train",
+  `# One training step
+
+Rows of ${length} tokens, ${reply} of them the reply; forward, clipped surrogate, backward, gradient clipping, AdamW; fp32; medians.
+${describeMachine()}${python ? "" : `; ${noPeers}`}
+
+${markdownTable(table)}
+
+Peak memory of this process, which trained both: ${peak.toFixed(0)} MiB.`,
+)

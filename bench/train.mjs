@@ -4,7 +4,7 @@ import { describeMachine, markdownTable, median, writeResult } from "./machine.m
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
-const [length, reply, turns, steps] = [128, 32, 3, 9]
+const [length, reply, turns, steps] = [128, 32, 2, 9]
 
 const table = [["model", "who", "tokens/s", "ours is", "GFLOP/s"]]
 for (const [name, { config, rows }] of Object.entries(models)) {

@@ -74,7 +74,7 @@ export {
   playEpisode,
   runEpisode,
 } from "./rollout/episode.ts"
-export { type ExpertStep, playExpert } from "./rollout/expert.ts"
+export { type ExpertSetup, type ExpertStep, playExpert } from "./rollout/expert.ts"
 export { type RolloutSetup, rollout } from "./rollout/rollout.ts"
 // Text to tokens.
 export { type RenderChatOptions, Tokenizer } from "./tokenizer/tokenizer.ts"

@@ -1,4 +1,4 @@
-import { denseIds, groupByAnchor } from "./advantage/anchors.ts"
+import { denseIds } from "./advantage/anchors.ts"
 import { GigpoError } from "./errors.ts"
 import { native } from "./native.ts"
 import { resolveLossOptions, trainingAggregations } from "./policy/loss-options.ts"
@@ -88,9 +88,9 @@ export interface AnchorBytes {
 }
 
 /**
- * Steps of one task that stood in the same state get the same group: dense ids in order of first occurrence. Bytes are hashed
- * natively (and compared: a collision never merges two states). Strings are grouped by a JavaScript `Map`, which is faster
- * than copying them out of the JavaScript heap; see the benchmark `anchors`.
+ * Steps of one task that stood in the same state get the same group: dense ids in order of first occurrence. States are hashed
+ * natively, and compared: a collision never merges two. Strings are copied to bytes first: for strings that were not used as
+ * keys before, as an environment's texts are, that is faster than a JavaScript `Map` (see the benchmark `anchors`).
  *
  * @param tasks - [states], any keys.
  */
@@ -98,12 +98,7 @@ export function groupAnchors(
   tasks: ArrayLike<number | string>,
   anchors: readonly string[] | AnchorBytes,
 ): { groups: Int32Array; count: number } {
-  if (!("bytes" in anchors)) {
-    if (tasks.length !== anchors.length) throw bad(`${anchors.length} anchors need as many tasks, not ${tasks.length}`)
-    const groups = groupByAnchor(tasks, anchors)
-    return { groups, count: groups.reduce((most, group) => Math.max(most, group + 1), 0) }
-  }
-  const { bytes, offsets } = anchors
+  const { bytes, offsets } = "bytes" in anchors ? anchors : toBytes(anchors)
   if (offsets.length !== tasks.length + 1)
     throw bad(`${tasks.length} states need ${tasks.length + 1} offsets, not ${offsets.length}`)
   for (let i = 0; i < offsets.length; i++) {
@@ -113,6 +108,15 @@ export function groupAnchors(
   }
   const ids = tasks instanceof Int32Array ? tasks : denseIds(tasks)
   return native().groupAnchors(ids, bytes, offsets)
+}
+
+/** UTF-16, in which every string is itself: UTF-8 would make one character of all lone surrogates. */
+function toBytes(anchors: readonly string[]): AnchorBytes {
+  const bytes = Buffer.allocUnsafeSlow(anchors.reduce((sum, anchor) => sum + 2 * anchor.length, 0))
+  const offsets = new Float64Array(anchors.length + 1)
+  for (let i = 0; i < anchors.length; i++)
+    offsets[i + 1] = offsets[i]! + bytes.write(anchors[i]!, offsets[i]!, "utf16le")
+  return { bytes, offsets }
 }
 
 function bad(what: string): GigpoError {

@@ -16,6 +16,7 @@ struct Visible {
   int32_t prefix, branch, end;
 
   [[gnu::always_inline]] Vec keep(Vec v, int64_t column, float otherwise) const {
+    if (column + lanes <= (end < prefix ? end : prefix)) return v;  // most of a prompt
     const IntVec at = lane_index() + broadcast(int32_t(column));
     return (at < broadcast(end)) & ((at < broadcast(prefix)) | (at >= broadcast(branch))) ? v : broadcast(otherwise);
   }
@@ -60,11 +61,15 @@ static void scores_backward(int64_t rows, int64_t columns, int64_t head_size, co
                             int64_t stride, const float* d_out, int64_t d_out_stride, const float* out,
                             int64_t out_stride, float scale) {
   for (int64_t r = 0; r < rows; r++) {
-    float delta = 0;
-    for (int64_t j = 0; j < head_size; j++) delta += d_out[r * d_out_stride + j] * out[r * out_stride + j];
+    Vec products{};
+    for (int64_t j = 0; j < head_size; j += lanes) {
+      const int64_t valid = head_size - j < lanes ? head_size - j : lanes;
+      products = fma(load(d_out + r * d_out_stride + j, valid), load(out + r * out_stride + j, valid), products);
+    }
+    const Vec delta = broadcast(sum(products));
     for (int64_t i = 0; i < columns; i += lanes) {
       float* d = d_p + r * stride + i;
-      store(d, load(p + r * stride + i) * (load(d) - broadcast(delta)) * broadcast(scale));
+      store(d, load(p + r * stride + i) * (load(d) - delta) * broadcast(scale));
     }
   }
 }

@@ -47,7 +47,7 @@ clone:
 
 # gigpo train
 training:
-  iterations: 40
+  iterations: 60
   groups: 48
   groupSize: 8
   batchRows: 1024
@@ -58,7 +58,7 @@ training:
     normalization: none
     invalidActionPenalty: 0.1
   optimizer:
-    learningRate: 2e-4
+    learningRate: 1e-4
     warmup: 5
   evaluation:
     every: 20

@@ -1,3 +1,4 @@
+import { editDistance } from "../edit-distance.ts"
 import { GigpoError } from "../errors.ts"
 import type { Environment } from "./environment.ts"
 import { type SokobanOptions, sokoban } from "./sokoban/sokoban.ts"
@@ -25,18 +26,4 @@ export function openEnvironment(name: string, options?: object): Environment {
 function nearest(word: string, candidates: readonly string[]): string {
   const distances = candidates.map((candidate) => editDistance(word.toLowerCase(), candidate))
   return candidates[distances.indexOf(Math.min(...distances))]!
-}
-
-/** Levenshtein distance, one row of the table at a time. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

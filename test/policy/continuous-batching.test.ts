@@ -169,6 +169,29 @@ describe("the cache", () => {
     for (const [index, value] of logProbs.entries()) expect(value).toBeCloseTo(wanted![index]!, 4)
   })
 
+  it("may have any history: small, full, and of prompts whose pages are equal but not their beginnings", async () => {
+    const page = () => randomTokens(16, random)
+    const [a, b, c, tail] = [page(), page(), page(), page().slice(0, 5)]
+    const beginnings = [[a], [b], [c]].flatMap((one) => [one, ...[a, b, c].map((two) => [...one, two])])
+    const all = beginnings.flatMap((two) => [two, ...[a, b, c].map((three) => [...two, three])])
+    const prompts = all.map((pages) => Int32Array.from([...pages, tail].flatMap((part) => [...part])))
+    const fresh = await openPolicy("qwen3")
+    const wanted: Completion[] = []
+    for (const [index, prompt] of prompts.entries()) {
+      await fresh.load(modelPath("qwen3"))
+      wanted.push(await fresh.sample(request(prompt, index, 3)))
+    }
+    const pageBytes = 8192
+    for (const pages of [6, 9, 14]) {
+      const policy = await openPolicy("qwen3", { cacheBytes: pages * pageBytes })
+      for (let i = 0; i < 400; i++) {
+        const index = random.below(prompts.length)
+        expect(await policy.sample(request(prompts[index]!, index, 3))).toEqual(wanted[index])
+      }
+      expect(policy.statistics.reusedTokens).toBeGreaterThan(1000)
+    }
+  })
+
   it("tells two prompts apart that differ in one token of an early page", async () => {
     const policy = await openPolicy("qwen3")
     const prompt = randomTokens(60, random)

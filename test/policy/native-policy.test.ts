@@ -94,15 +94,16 @@ describe.each(architectures)("the model %s", (name) => {
       const report = await policy.forwardBackward(rows, { kind: "clone" })
       const { gradientNorm, skipped } = await policy.optimizerStep(step)
       expect(skipped).toBe(false)
-      expect(Math.abs(report.loss / loss - 1), `loss ${index}`).toBeLessThan(1e-4)
+      expect(report.loss, `loss ${index}`).toBeCloseTo(loss, 4)
       expect(Math.abs(gradientNorm / gradientNorms[index]! - 1), `norm ${index}`).toBeLessThan(3e-4)
     }
     expect(policy.steps).toBe(10)
     for (const weight of weights) {
-      // By norm: AdamW divides by the gradient's size, so an element whose gradient is almost 0 may go anywhere.
+      // By norm: AdamW divides by the gradient's size, so an element whose gradient is almost 0 may go anywhere. The float32
+      // of transformers itself is 6e-5 away.
       const [found, wanted] = [await policy.tensor(weight), expected.tensors.get(`adamw.${weight}`)!]
       const difference = Math.hypot(...found.map((value, index) => value - wanted[index]!))
-      expect(difference / Math.hypot(...wanted), weight).toBeLessThan(1e-4)
+      expect(difference / Math.hypot(...wanted), weight).toBeLessThan(2e-4)
     }
   })
 })

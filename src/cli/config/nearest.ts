@@ -1,3 +1,5 @@
+import { editDistance } from "../../edit-distance.ts"
+
 /**
  * The key that was probably meant by `path`: the one whose last name is the fewest edits away, with one more for standing in
  * another group. undefined where nothing comes near.
@@ -14,18 +16,4 @@ export function nearestKey(
     if (!best || distance < best.distance) best = { key, distance }
   }
   return best && best.distance <= Math.max(1, Math.ceil(last.length / 3)) ? best.key : undefined
-}
-
-/** Levenshtein distance, one row of the table at a time. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

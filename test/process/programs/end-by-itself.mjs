@@ -2,7 +2,8 @@
 import { createPolicy, request } from "./model.mjs"
 
 const policy = await createPolicy()
-await createPolicy() // one that is never used
+// One that is never used. Both are kept, so that it is not the garbage collector that lets the process end.
+globalThis.kept = [policy, await createPolicy()]
 const { tokens } = await policy.sample(request)
 const row = { prompt: request.prompt, reply: tokens }
 await policy.forwardBackward([row], { kind: "clone" })

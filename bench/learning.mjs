@@ -43,26 +43,21 @@ const say = (text) => console.log(`${((performance.now() - started) / 60_000).to
 await rm(folder, { recursive: true, force: true })
 const results = Object.keys(estimators).map((name) => ({ name, runs: [] }))
 for (const seed of seeds) {
-  const warm = `${folder}/warm-${seed}`
-  await warmStart(warm, seed)
-  for (const { name, runs } of results) runs.push(await learn(warm, name, seed))
+  for (const { name, runs } of results) runs.push(await learn(name, seed))
 }
 await rm(folder, { recursive: true, force: true })
 await writeResults()
 
-/** A small model that has seen the solver play a few levels. */
-async function warmStart(directory, seed) {
-  await initialize({ directory: `${directory}-fresh`, environment, options: { seed } })
-  const { policy, tokenizer, close } = await open(`${directory}-fresh`)
+/**
+ * Success on the held-out levels before training and after every so many iterations: [iteration, share] pairs. The warm start
+ * is made anew, to the last bit the same for both estimators, AdamW's moments included.
+ */
+async function learn(name, seed) {
+  await initialize({ directory: folder, environment, options: { seed }, overwrite: true })
+  const policy = await NativePolicy.open(folder)
+  const tokenizer = await Tokenizer.open(folder)
   for await (const _ of clone({ policy, tokenizer, environment, options: { ...cloning, seed } }));
-  await mkdir(directory)
-  await policy.save(directory, { files: tokenizer.files })
-  await close()
-}
 
-/** Success on the held-out levels before training and after every so many iterations: [iteration, share] pairs. */
-async function learn(warm, name, seed) {
-  const { policy, tokenizer, close } = await open(warm)
   const curve = []
   const measure = async (iteration) => {
     const { success } = await evaluate({ policy, tokenizer, environment, rollout, options: evaluation, seed })
@@ -70,26 +65,13 @@ async function learn(warm, name, seed) {
     say(`seed ${seed}, ${name}, iteration ${iteration}: ${(100 * success).toFixed(1)} %`)
   }
   await measure(0)
-  for await (const { iteration } of train({
-    policy,
-    tokenizer,
-    environment,
-    options: { ...options, estimator: estimators[name], seed },
-  })) {
+  const setup = { ...options, estimator: estimators[name], seed }
+  for await (const { iteration } of train({ policy, tokenizer, environment, options: setup })) {
     if (iteration % every === 0) await measure(iteration)
   }
-  await close()
+  await policy.dispose()
+  await tokenizer.dispose()
   return curve
-}
-
-async function open(directory) {
-  const policy = await NativePolicy.open(directory)
-  const tokenizer = await Tokenizer.open(directory)
-  const close = async () => {
-    await policy.dispose()
-    await tokenizer.dispose()
-  }
-  return { policy, tokenizer, close }
 }
 
 async function writeResults() {

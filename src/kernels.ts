@@ -98,6 +98,8 @@ export function groupAnchors(
   tasks: ArrayLike<number | string>,
   anchors: readonly string[] | AnchorBytes,
 ): { groups: Int32Array; count: number } {
+  if (!("bytes" in anchors) && tasks.length !== anchors.length)
+    throw bad(`${anchors.length} anchors need as many tasks, not ${tasks.length}`)
   const { bytes, offsets } = "bytes" in anchors ? anchors : toBytes(anchors)
   if (offsets.length !== tasks.length + 1)
     throw bad(`${tasks.length} states need ${tasks.length + 1} offsets, not ${offsets.length}`)

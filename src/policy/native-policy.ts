@@ -1,4 +1,4 @@
-import { copyFile } from "node:fs/promises"
+import { copyFile, mkdir } from "node:fs/promises"
 import { availableParallelism, totalmem } from "node:os"
 import { basename, join } from "node:path"
 import { GigpoError } from "../errors.ts"
@@ -12,6 +12,7 @@ import {
   checkTokens,
   checkWhole,
 } from "./check-arguments.ts"
+import { io } from "./io-error.ts"
 import { forwardBackward } from "./losses.ts"
 import { type ModelConfig, readConfigJson, readModelConfig, writeModelConfig } from "./model-config.ts"
 import { checkTensors, countParameters } from "./model-tensors.ts"
@@ -191,7 +192,9 @@ export class NativePolicy implements Policy {
     return await readTensor(this.#engine, buffer, name)
   }
 
+  /** The folder is made where it is missing; a model that is already there is not replaced (see `writeDirectory`). */
   async save(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
+    await io("create", directory, mkdir(directory, { recursive: true }))
     await writeModelConfig(directory, this.config, {
       dtype: "F32",
       ...(this.#original && { original: this.#original }),

@@ -74,9 +74,16 @@ describe("saving", () => {
     expect(config).toMatchObject({ eos_token_id: 2, architectures: ["Qwen3ForCausalLM"], torch_dtype: "float32" })
   })
 
-  it("fails with IO where the folder is not there", async () => {
+  it("makes the folder where it is missing", async () => {
     const policy = await opened(NativePolicy.open(modelPath("qwen3")))
-    await expect(policy.save(join(folder, "nowhere"))).rejects.toMatchObject({ code: "IO" })
+    await policy.save(join(folder, "new", "model"))
+    expect(await readdir(join(folder, "new", "model"))).toContain("model.safetensors")
+  })
+
+  it("fails with IO where a file stands in the folder's place", async () => {
+    const policy = await opened(NativePolicy.open(modelPath("qwen3")))
+    await writeFile(join(folder, "taken"), "")
+    await expect(policy.save(join(folder, "taken"))).rejects.toMatchObject({ code: "IO" })
   })
 })
 

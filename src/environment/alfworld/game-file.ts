@@ -1,0 +1,53 @@
+import { GigpoError } from "../../errors.ts"
+
+/** The texts of one `game.tw-pddl` file: the rules, how they are told, and one household with one goal. */
+export interface GameFile {
+  /** PDDL domain. */
+  readonly domain: string
+  /** TextWorld grammar: commands and feedback. */
+  readonly grammar: string
+  /** PDDL problem. */
+  readonly problem: string
+  /** Commands that win, where the file knows them. */
+  readonly walkthrough?: readonly string[]
+}
+
+/** Larger files are refused unread; real ones have 60 to 160 kB. */
+const maxLength = 16_000_000
+
+/**
+ * Reads the JSON of a `game.tw-pddl` file, of ALFWorld 0.2 or 0.4. `solvable` is `undefined` where the file does not say.
+ * Throws `BAD_DATA` naming the source where it is no such file.
+ */
+export function readGameFile(json: string, source: string): GameFile & { solvable: boolean | null | undefined } {
+  const fail = (reason: string, cause?: unknown): never => {
+    throw new GigpoError("BAD_DATA", `${source}: ${reason}; fetch or generate the game again.`, { cause })
+  }
+  if (json.length > maxLength) fail(`a game file has at most ${maxLength} characters, this one ${json.length}`)
+  let value: Record<string, unknown> | null
+  try {
+    value = JSON.parse(json)
+  } catch (error) {
+    return fail(`the game file is not JSON (${(error as Error).message})`, error)
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return fail("the game file must hold one JSON object")
+  }
+  const text = (key: string): string => {
+    const field = value[key]
+    return typeof field === "string" ? field : fail(`the game file lacks the text "${key}"`)
+  }
+  const { walkthrough, solvable } = value
+  if (solvable !== undefined && solvable !== null && typeof solvable !== "boolean") {
+    fail('"solvable" must be true, false or null')
+  }
+  const isPlan = Array.isArray(walkthrough) && walkthrough.every((command) => typeof command === "string")
+  if (walkthrough !== undefined && walkthrough !== null && !isPlan) fail('"walkthrough" must be a list of commands')
+  return {
+    domain: text("pddl_domain"),
+    grammar: text("grammar"),
+    problem: text("pddl_problem"),
+    ...(isPlan ? { walkthrough } : {}),
+    solvable: solvable as boolean | null | undefined,
+  }
+}

@@ -5,6 +5,7 @@ export type GigpoErrorCode =
   | "BAD_MODEL" // model files are missing, corrupt or of an unknown architecture
   | "BAD_TOKENIZER" // tokenizer files are missing, corrupt, or do not fit the model
   | "BAD_ENVIRONMENT" // an environment broke its contract
+  | "BAD_DATA" // data of an environment (games, a catalogue, a corpus) is missing or corrupt
   | "ENVIRONMENT_FAILED" // an environment threw
   | "ENVIRONMENT_TIMEOUT" // an environment did not answer in time
   | "TEMPLATE_TIMEOUT" // a chat template did not finish in time

@@ -22,6 +22,7 @@ export type {
 // The three kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
 // Environments.
+export { type AgentOptions, readAction, rememberTurns } from "./environment/agent.ts"
 export { type CheckOptions, checkEnvironment } from "./environment/check.ts"
 export type {
   Environment,

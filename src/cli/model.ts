@@ -27,6 +27,6 @@ export async function openModel(config: Config, directory: string = config.model
   }
 }
 
-export function openConfiguredEnvironment({ environment: { name, ...options } }: Config): Environment {
+export function openConfiguredEnvironment({ environment: { name, ...options } }: Config): Promise<Environment> {
   return openEnvironment(name, options)
 }

@@ -4,15 +4,18 @@ import type { Environment } from "./environment.ts"
 import { type SokobanOptions, sokoban } from "./sokoban/sokoban.ts"
 
 // One line an environment. Every factory checks its own options, so what a configuration file says may go in unread.
-const factories: Readonly<Record<string, (options?: object) => Environment>> = {
+const factories: Readonly<Record<string, (options?: object) => Environment | Promise<Environment>>> = {
   sokoban: (options) => sokoban(options as SokobanOptions),
 }
 
 /** The names that `openEnvironment` knows. */
 export const environmentNames: readonly string[] = Object.keys(factories)
 
-/** Makes a built-in environment. Throws `BAD_CONFIG` for an unknown name or bad options. */
-export function openEnvironment(name: string, options?: object): Environment {
+/**
+ * Makes a built-in environment; some read files or build an index first. Rejects with `BAD_CONFIG` for an unknown name or bad
+ * options, `BAD_DATA` or `IO` where files are at fault.
+ */
+export async function openEnvironment(name: string, options?: object): Promise<Environment> {
   if (!Object.hasOwn(factories, name)) {
     throw new GigpoError(
       "BAD_CONFIG",

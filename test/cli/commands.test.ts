@@ -235,6 +235,15 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   })
 
   describe("play without a model", () => {
+    it("needs no configuration file where an environment is named", async () => {
+      const { code, stdout } = await run(["play", "sokoban", "--expert", "--set", "environment.size=[7,7]"])
+      expect(code).toBe(0)
+      expect(stdout).toMatch(/^# # # # # # #$/m)
+      expect(stdout).toContain("success 1")
+      refused(await run(["play", "sokoban"]), 2, /Say who plays sokoban: --expert, --by-hand or --model/)
+      refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be a whole/)
+    })
+
     it("lets the expert solve a task", async () => {
       const { code, stdout } = await run(["play", "small/config.yaml", "--expert", "--split", "train"])
       expect(code).toBe(0)

@@ -4,22 +4,22 @@ import type { SokobanTask } from "../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../src/random.ts"
 
 describe("openEnvironment", () => {
-  it("opens every environment that it names, under that name", () => {
-    for (const name of environmentNames) expect(openEnvironment(name).name).toBe(name)
+  it("opens every environment that it names, under that name", async () => {
+    for (const name of environmentNames) expect((await openEnvironment(name)).name).toBe(name)
     expect(environmentNames).toContain("sokoban")
   })
 
-  it("hands the options on", () => {
-    const environment = openEnvironment("sokoban", { size: [8, 7] })
+  it("hands the options on", async () => {
+    const environment = await openEnvironment("sokoban", { size: [8, 7] })
     const [task] = environment.tasks("test", new Random(1))
     expect((task as SokobanTask).room.split("\n")).toHaveLength(8)
-    expect(() => openEnvironment("sokoban", { boxes: 0 })).toThrow(
+    await expect(openEnvironment("sokoban", { boxes: 0 })).rejects.toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining("boxes") }),
     )
   })
 
-  it.each(["sokobn", "Sokoban2", "", "constructor", "__proto__"])("suggests the nearest name for %j", (name) => {
-    expect(() => openEnvironment(name)).toThrow(
+  it.each(["sokobn", "Sokoban2", "", "constructor", "__proto__"])("suggests the nearest name for %j", async (name) => {
+    await expect(openEnvironment(name)).rejects.toThrow(
       expect.objectContaining({
         code: "BAD_CONFIG",
         message: expect.stringContaining(`"${name}"; did you mean "sokoban"?`),

@@ -29,7 +29,7 @@ export function cloneCommand(): Command {
 
 async function runClone(file: string, options: CloneArguments): Promise<void> {
   const config = await loadConfig(file, options.set)
-  const environment = openConfiguredEnvironment(config)
+  const environment = await openConfiguredEnvironment(config)
   const inPlace = resolve(options.out) === resolve(config.model)
   if (!inPlace) await checkOut(options.out, options.overwrite ?? false)
   await using model = await openModel(config)

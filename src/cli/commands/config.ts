@@ -22,6 +22,6 @@ async function runConfig(file: string | undefined, options: ConfigArguments): Pr
     return
   }
   const config = await loadConfig(file, options.set)
-  openConfiguredEnvironment(config)
+  await openConfiguredEnvironment(config)
   process.stdout.write(renderConfig(config))
 }

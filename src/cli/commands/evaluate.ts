@@ -26,7 +26,7 @@ export function evaluateCommand(): Command {
 
 async function runEvaluate(file: string, options: EvaluateArguments): Promise<void> {
   const config = await loadConfig(file, options.set)
-  const environment = openConfiguredEnvironment(config)
+  const environment = await openConfiguredEnvironment(config)
   const directory = options.model ?? config.model
   await using model = await openModel(config, directory)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})

@@ -31,7 +31,7 @@ async function runInit(environmentName: string, directory: string, { set }: Conf
   const config = resolveDocument(parsed)
   if (config.model !== model)
     throw new GigpoError("BAD_CONFIG", `gigpo init makes the model in ${model}; do not set another place for it.`)
-  const environment = openConfiguredEnvironment(config)
+  const environment = await openConfiguredEnvironment(config)
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} is already there and not empty; choose another folder.`)
   let parameters = 0

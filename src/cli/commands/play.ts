@@ -1,13 +1,14 @@
-import { type Command, InvalidArgumentError, Option } from "commander"
+import { Command, InvalidArgumentError, Option } from "commander"
 import type { Environment } from "../../environment/environment.ts"
+import { environmentNames } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
 import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
 import { rolloutDefaults } from "../../training/defaults.ts"
 import { takeTasks } from "../../training/evaluate.ts"
-import { type ConfigArguments, configCommand } from "../arguments.ts"
+import { type ConfigArguments, setOption } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
-import { loadConfig } from "../config/resolve.ts"
+import { loadConfig, resolveConfig } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openModel } from "../model.ts"
 import { askForActions, expertActions, playActions } from "../play.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -23,11 +24,15 @@ interface PlayArguments extends ConfigArguments {
 }
 
 export function playCommand(): Command {
-  return configCommand("play", "watch one episode, step by step")
+  return new Command("play")
+    .summary("watch one episode, step by step")
     .description(
       "Shows one episode: what is observed, what the model replies, the action that was read from it and its reward. A model " +
-        "plays a held-out task as `gigpo evaluate` has it play.",
+        "plays a held-out task as `gigpo evaluate` has it play. An environment's name plays it as it is, without a " +
+        "configuration file; --set environment.<option>=<value> sets its options.",
     )
+    .argument("<config>", `configuration file, or an environment: ${environmentNames.join(", ")}`)
+    .addOption(setOption())
     .option("-m, --model <directory>", "model folder to use instead of the configured one, e.g. a run's model")
     .addOption(new Option("--expert", "let the environment's expert play").conflicts("byHand"))
     .option("--by-hand", "play yourself: one action a line, from the keyboard or a pipe")
@@ -36,9 +41,9 @@ export function playCommand(): Command {
     .action(runPlay)
 }
 
-async function runPlay(file: string, options: PlayArguments): Promise<void> {
-  const config = await loadConfig(file, options.set)
-  const environment = openConfiguredEnvironment(config)
+async function runPlay(source: string, options: PlayArguments): Promise<void> {
+  const config = environmentNames.includes(source) ? bareConfig(source, options) : await loadConfig(source, options.set)
+  const environment = await openConfiguredEnvironment(config)
   const random = new Random(config.seed).fork("evaluation")
   const tasks = takeTasks(environment, options.split, random, options.task + 1)
   const task = tasks[options.task]
@@ -53,6 +58,13 @@ async function runPlay(file: string, options: PlayArguments): Promise<void> {
       await playActions({ ...episode, signal, view, choose: expertActions(environment, task) })
     } else await playModel(config, options.model, { ...episode, signal }, view)
   })
+}
+
+/** The configuration that an environment's name alone stands for. */
+function bareConfig(name: string, { set, model, expert, byHand }: PlayArguments): Config {
+  if (model === undefined && !expert && !byHand)
+    throw new GigpoError("BAD_ARGUMENT", `Say who plays ${name}: --expert, --by-hand or --model <directory>.`)
+  return resolveConfig(`{ model: ${JSON.stringify(model ?? "none")}, environment: { name: ${name} } }`, set, name)
 }
 
 interface ModelEpisode {

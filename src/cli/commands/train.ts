@@ -36,7 +36,7 @@ const mayChange = [
 
 async function runTrain(file: string, options: TrainArguments): Promise<void> {
   const config = await loadConfig(file, options.set)
-  const environment = openConfiguredEnvironment(config)
+  const environment = await openConfiguredEnvironment(config)
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
   if (options.overwrite) checkModelOutside(config)

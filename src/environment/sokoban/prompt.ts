@@ -1,7 +1,10 @@
+import { replyFormat } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
+import { recentTurns } from "../memory.ts"
+import type { Resolved } from "../options.ts"
 import type { SokobanOptions } from "./options.ts"
 
-type PromptOptions = Required<Pick<SokobanOptions, "history" | "rules" | "thinking">>
+type PromptOptions = Pick<Resolved<SokobanOptions>, "history" | "rules" | "thinking" | "memory">
 
 const rules = `You are playing Sokoban. Push every box onto a target.
 
@@ -10,23 +13,21 @@ Each action moves you one cell up, down, left or right. Walls stop you. Walking 
 if the cell behind it is free; otherwise nothing moves. You cannot pull a box or push two at once. The puzzle is \
 solved when every box stands on a target.`
 
-const replyFormats = {
-  optional: "You may think first inside <think> </think>. Then give",
-  required: "First think about the next action inside <think> </think>. Then give",
-  off: "Give",
-} as const
-
 /** What the model reads: one message, with the last steps as they were seen and acted on. */
 export function promptText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
-  const skipped = Math.max(history.length - options.history, 0)
-  const recent = history.slice(skipped)
+  const { memory } = options
+  const recent = recentTurns(history, options.history)
   if (!options.rules) {
-    return [...recent.map((turn) => `${turn.observation.text}\n${turn.action}`), now.text].join("\n\n")
+    const past = memory ? [memory(history)] : recent.map((turn) => `${turn.observation.text}\n${turn.action}`)
+    return [...past, now.text].join("\n\n")
   }
+  const past = memory
+    ? [memory(history)]
+    : recent.map((turn) => `Step ${turn.step}:\n${turn.observation.text}\nYour action: ${turn.action}`)
   return [
     rules,
-    ...recent.map((turn, i) => `Step ${skipped + i + 1}:\n${turn.observation.text}\nYour action: ${turn.action}`),
+    ...past,
     `Step ${history.length + 1}, now:\n${now.text}`,
-    `${replyFormats[options.thinking]} one action (up, down, left or right) inside <action> </action>.`,
+    replyFormat(options.thinking, "one action (up, down, left or right)"),
   ].join("\n\n")
 }

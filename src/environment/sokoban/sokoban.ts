@@ -25,13 +25,16 @@ export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> 
     name: "sokoban",
     tasks: (split, random) => sokobanTasks(split, random, resolved),
     start: async (task, context) => startEpisode(parseRoom(task.room), resolved.maxSteps, context),
-    prompt: (_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }],
-    parse(reply) {
-      const { thought, answer } = readTagged(reply, "action")
-      const action = firstContained(answer ?? "", actions)
-      const thoughtMissing = resolved.thinking === "required" && thought === undefined
-      return { action: action ?? "still", valid: action !== undefined && !thoughtMissing }
-    },
+    prompt:
+      resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
+    parse:
+      resolved.parse ??
+      ((reply) => {
+        const { thought, answer } = readTagged(reply, "action")
+        const action = firstContained(answer ?? "", actions)
+        const thoughtMissing = resolved.thinking === "required" && thought === undefined
+        return { action: action ?? "still", valid: action !== undefined && !thoughtMissing }
+      }),
     expert: () => sokobanExpert(resolved.thinking === "required"),
   }
 }

@@ -1,5 +1,6 @@
 import { GigpoError } from "../../errors.ts"
 import { Random } from "../../random.ts"
+import type { Resolved } from "../options.ts"
 import { generateRoom } from "./generate.ts"
 import type { SokobanOptions } from "./options.ts"
 import { Cell, formatRoom, isTarget, type Room } from "./room.ts"
@@ -24,7 +25,7 @@ const maxMisses = 1000
 export function* sokobanTasks(
   split: "train" | "test",
   random: Random,
-  options: Required<SokobanOptions>,
+  options: Resolved<SokobanOptions>,
 ): Generator<SokobanTask, void, undefined> {
   const seeds = split === "train" ? random.fork("sokoban seeds") : undefined
   let misses = 0

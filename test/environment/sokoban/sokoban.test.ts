@@ -81,7 +81,7 @@ describe("sokoban", () => {
 
   it.each([
     [{ size: [6] }, "size must be [height, width]"],
-    [{ size: [6, 2] }, "size must be a whole number from 3 to 50, not 2"],
+    [{ size: [6, 2] }, "size must be a whole number from 3 to 50, not [6,2]"],
     [{ size: 6 }, "size must be [height, width]"],
     [{ boxes: 1.5 }, "boxes"],
     [{ searchDepth: 2 }, "searchDepth"],
@@ -155,9 +155,9 @@ describe("parse of sokoban", () => {
     ["<action>up", "still", false, false],
     ["", "still", false, false],
   ])("reads %j as %s (valid: %j; where thoughts are required: %j)", (reply, action, valid, validWithThought) => {
-    expect(sokoban().parse(reply, now)).toEqual({ action, valid })
+    expect(sokoban({ thinking: "optional" }).parse(reply, now)).toEqual({ action, valid })
     expect(sokoban({ thinking: "off" }).parse(reply, now)).toEqual({ action, valid })
-    expect(sokoban({ thinking: "required" }).parse(reply, now)).toEqual({ action, valid: validWithThought })
+    expect(sokoban().parse(reply, now)).toEqual({ action, valid: validWithThought })
   })
 })
 
@@ -189,7 +189,7 @@ describe("prompt of sokoban", () => {
       # P _ X _ O #
       # # # # # # #
 
-      You may think first inside <think> </think>. Then give one action (up, down, left or right) inside <action> </action>."
+      First think about the next action inside <think> </think>. Then give one action (up, down, left or right) inside <action> </action>."
     `)
   })
 
@@ -210,7 +210,7 @@ describe("prompt of sokoban", () => {
       # # # # # # #
       # _ _ P X O #
       # # # # # # #",
-        "You may think first inside <think> </think>. Then give one action (up, down, left or right) inside <action> </action>.",
+        "First think about the next action inside <think> </think>. Then give one action (up, down, left or right) inside <action> </action>.",
       ]
     `)
   })
@@ -243,18 +243,32 @@ describe("prompt of sokoban", () => {
     `)
     expect(content({ rules: false }, 0)).toBe(observations[0]!.text)
   })
+
+  it("tells the past, the whole prompt and the reading of replies as the user's own functions say", () => {
+    const memory = (turns: readonly Turn[]) => turns.map(({ action }) => action).join(", ")
+    expect(content({ memory }, 3)).toContain("\n\nright, right, right\n\nStep 4, now:")
+    expect(content({ memory, rules: false }, 2)).toBe(`right, right\n\n${observations[2]!.text}`)
+    const prompt: SokobanOptions["prompt"] = (task, turns) => [
+      { role: "system", content: `${task.seed}: ${turns.length}` },
+    ]
+    expect(sokoban({ prompt }).prompt(corridor, history, observations[0]!)).toEqual([
+      { role: "system", content: `${corridor.seed}: ${history.length}` },
+    ])
+    const parse: SokobanOptions["parse"] = (reply) => ({ action: reply.slice(0, 2), valid: reply.length > 2 })
+    expect(sokoban({ parse }).parse("up!", observations[0]!)).toEqual({ action: "up", valid: true })
+  })
 })
 
 describe("expert of sokoban", () => {
   it("thinks where thoughts are required, and only there", () => {
     const text = corridor.room.replaceAll(/(?<=.)(?=.)/g, " ")
     const reply = (options: SokobanOptions) => sokoban(options).expert!(corridor).reply({ text, anchor: text }, [])
-    expect(reply({})).toBe("<action>right</action>")
-    expect(reply({ thinking: "required" })).toMatch(/^<think>.+<\/think><action>right<\/action>$/)
+    expect(reply({ thinking: "optional" })).toBe("<action>right</action>")
+    expect(reply({})).toMatch(/^<think>.+<\/think><action>right<\/action>$/)
   })
 
   it("finds its way back after wrong moves and is silent where all is lost", () => {
-    const environment = sokoban()
+    const environment = sokoban({ thinking: "optional" })
     const task = { seed: 0, room: "######\n#P___#\n#__X_#\n#__O_#\n######" }
     const expert = environment.expert!(task)
     const advice = (room: string) => {

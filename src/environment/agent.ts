@@ -1,0 +1,93 @@
+import type { Environment, ParsedAction, Turn } from "./environment.ts"
+import { formatTurns, recentTurns } from "./memory.ts"
+import { callback, type Field, type Fields, flag, oneOf } from "./options.ts"
+
+/** How a text agent is spoken to: the options that the environments share. Each part can be replaced by a function. */
+export interface AgentOptions<Task = unknown> {
+  /** Past steps that the prompt shows, or "all". Default 2, unless the environment says otherwise. */
+  readonly history?: number | "all"
+  /**
+   * Whether replies think in `<think>` tags before they act: the prompt demands it (replies without are invalid, though
+   * still acted on), offers it or does not speak of it. Default "required", as in verl-agent.
+   */
+  readonly thinking?: Thinking
+  /**
+   * Whether the prompt explains role, rules and reply format. Default true. Without them it is as bare as can be: for small
+   * models trained from scratch.
+   */
+  readonly rules?: boolean
+  /** Writes the past steps in place of the default `[Observation n: '..', Action n: '..']` lines. */
+  readonly memory?: ((history: readonly Turn[]) => string) | undefined
+  /** Writes the whole prompt. */
+  readonly prompt?: Environment<Task>["prompt"] | undefined
+  /** Reads the reply. */
+  readonly parse?: Environment<Task>["parse"] | undefined
+}
+
+export type Thinking = "optional" | "required" | "off"
+
+/** The fields of `AgentOptions`, to be spread among an environment's own. */
+export function agentFields<Task>(): Fields<AgentOptions<Task>> {
+  return {
+    history: historyField(2),
+    thinking: oneOf<Thinking>("required", ["optional", "required", "off"]),
+    rules: flag(true),
+    memory: callback<(history: readonly Turn[]) => string>(),
+    prompt: callback<Environment<Task>["prompt"]>(),
+    parse: callback<Environment<Task>["parse"]>(),
+  }
+}
+
+export function historyField(fallback: number | "all"): Field<number | "all"> {
+  const fits = (value: unknown) =>
+    value === "all" || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 1000)
+  return { fallback, problem: (value) => (fits(value) ? undefined : 'must be a whole number from 0 to 1000 or "all"') }
+}
+
+/** What the prompt tells of the past: `memory`'s text, or the last `history` steps; "" where there is nothing to tell. */
+export function rememberTurns(
+  turns: readonly Turn[],
+  { history, memory }: { readonly history: number | "all"; readonly memory: AgentOptions["memory"] },
+): string {
+  return memory ? memory(turns) : formatTurns(recentTurns(turns, history))
+}
+
+/** The sentences that ask for the reply's form. `what` is what belongs into the action tags, e.g. "one of the actions". */
+export function replyFormat(thinking: Thinking, what: string): string {
+  return `${thoughts[thinking]} ${what} inside <action> </action>.`
+}
+
+const thoughts: Readonly<Record<Thinking, string>> = {
+  required: "First think about the next action inside <think> </think>. Then give",
+  optional: "You may think first inside <think> </think>. Then give",
+  off: "Give",
+}
+
+/**
+ * Reads an action as verl-agent does (agent_system/environments/env_package/alfworld/projection.py): the lower-cased text
+ * between the first `<action>` and the first `</action>`. Without such a pair the last characters of the reply are tried,
+ * and the reply is invalid; so it is where a Chinese, Japanese or Korean ideograph (U+4E00 to U+9FFF) occurs, and, where
+ * thinking is required, without both `<think>` and `</think>`. Whether the action makes sense is not asked. Never throws.
+ *
+ * @param tail how many characters of an unreadable reply are tried
+ */
+export function readAction(
+  reply: string,
+  { tail, thinking }: { readonly tail: number; readonly thinking: Thinking },
+): ParsedAction {
+  const lower = reply.toLowerCase()
+  const start = lower.indexOf("<action>")
+  const end = lower.indexOf("</action>")
+  if (start < 0 || end < 0) return { action: lastCharacters(lower, tail), valid: false }
+  const thought = thinking !== "required" || (reply.includes("<think>") && reply.includes("</think>"))
+  // An end before its start leaves nothing between them, and Python's slice says so too.
+  const action = lower.slice(start + "<action>".length, end).trim()
+  return { action, valid: thought && !/[\u4e00-\u9fff]/.test(reply) }
+}
+
+/** The last characters as Python counts them, by code points. */
+function lastCharacters(text: string, count: number): string {
+  return Array.from(text.slice(-2 * count - 1))
+    .slice(-count)
+    .join("")
+}

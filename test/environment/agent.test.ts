@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest"
+import { agentFields, readAction, rememberTurns, replyFormat } from "../../src/environment/agent.ts"
+import type { Turn } from "../../src/environment/environment.ts"
+import { readOptions } from "../../src/environment/options.ts"
+
+const turn = (text: string, action: string): Turn => ({ observation: { text, anchor: text }, reply: "", action })
+
+describe("readAction", () => {
+  const read = (reply: string, thinking: "optional" | "required" | "off" = "required") =>
+    readAction(reply, { tail: 5, thinking })
+
+  it.each([
+    ["<think>a</think><action>Go North</action>", "go north", true],
+    ["<THINK>a</THINK><ACTION> go </ACTION>", "go", false],
+    ["<action>go</action>", "go", false],
+    ["<think>a<action>go</action>", "go", false],
+    ["<action>go</action><think></think>", "go", true],
+    ["<think></think><action>one</action><action>two</action>", "one", true],
+    ["<think><action>one</action></think><action>two</action>", "one", true],
+    ["<think></think><action><action>go</action></action>", "<action>go", true],
+    ["<think></think></action><action>go", "", true],
+    ["<think></think><action>go", "on>go", false],
+    ["<think></think><action>走</action>", "走", false],
+    ["<think>走</think><action>go</action>", "go", false],
+    ["<think>カナ</think><action>go</action>", "go", true],
+    ["", "", false],
+    ["abc😀defg", "😀defg", false],
+    ["x😀😀😀😀😀", "😀😀😀😀😀", false],
+  ])("reads %j as the reference does", (reply, action, valid) => {
+    expect(read(reply)).toEqual({ action, valid })
+  })
+
+  it("asks for thoughts only where they are required", () => {
+    for (const thinking of ["optional", "off"] as const) {
+      expect(read("<action>go</action>", thinking)).toEqual({ action: "go", valid: true })
+      expect(read("<action>go", thinking).valid).toBe(false)
+    }
+  })
+})
+
+describe("rememberTurns", () => {
+  const turns = [turn("a room", "open door"), turn("a hall", "look"), turn("a yard", "dig")]
+
+  it("shows the last steps under the numbers they had", () => {
+    expect(rememberTurns(turns, { history: 2, memory: undefined })).toBe(
+      "[Observation 2: 'a hall', Action 2: 'look']\n[Observation 3: 'a yard', Action 3: 'dig']",
+    )
+    expect(rememberTurns(turns, { history: "all", memory: undefined }).split("\n")).toHaveLength(3)
+    expect(rememberTurns(turns, { history: 0, memory: undefined })).toBe("")
+    expect(rememberTurns([], { history: 2, memory: undefined })).toBe("")
+  })
+
+  it("can be replaced by a function of the whole past", () => {
+    expect(rememberTurns(turns, { history: 1, memory: (all) => all.map(({ action }) => action).join(" > ") })).toBe(
+      "open door > look > dig",
+    )
+  })
+})
+
+it("replyFormat speaks of thoughts only where they are wanted", () => {
+  expect(replyFormat("required", "one action")).toContain("First think")
+  expect(replyFormat("optional", "one action")).toContain("may think")
+  expect(replyFormat("off", "one action")).toBe("Give one action inside <action> </action>.")
+})
+
+describe("the agent's options", () => {
+  const read = (options: object) => readOptions("shop", options, agentFields())
+
+  it("have the reference's defaults", () => {
+    expect(read({})).toEqual({
+      history: 2,
+      thinking: "required",
+      rules: true,
+      memory: undefined,
+      prompt: undefined,
+      parse: undefined,
+    })
+    expect(read({ history: "all", rules: undefined })).toMatchObject({ history: "all", rules: true })
+  })
+
+  it.each([
+    [{ history: -1 }, 'shop: history must be a whole number from 0 to 1000 or "all", not -1.'],
+    [{ history: "some" }, 'not "some"'],
+    [{ thinking: "no" }, 'thinking must be "optional" or "required" or "off"'],
+    [{ rules: 1 }, "rules must be true or false, not 1"],
+    [{ memory: "mine" }, 'memory must be a function, not "mine"'],
+    [{ promt: 1 }, "promt is not an option; known: history, thinking, rules, memory, prompt, parse"],
+    [null, "options must be an object"],
+  ])("refuse %j", (options, message) => {
+    expect(() => read(options as object)).toThrow(
+      expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(message.replaceAll(/[.?]/g, ".")) }),
+    )
+  })
+})

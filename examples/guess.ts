@@ -1,0 +1,57 @@
+import { checkEnvironment, clone, type Environment, evaluate, initialize, NativePolicy, Tokenizer, train } from "gigpo"
+
+/** Guess a number from 1 to 30 in five guesses; each wrong one is answered with what the number can still be. */
+const guess: Environment<{ secret: number }> = {
+  name: "guess",
+  // Endless or finite; the same random must give the same tasks. A larger world keeps some for the split "test".
+  *tasks(_split, random) {
+    for (;;) yield { secret: 1 + random.below(30) }
+  },
+  // An episode is a pure function of the task and the actions. Equal anchors mean: the same state.
+  async start({ secret }, { signal }) {
+    signal.throwIfAborted() // Ctrl-C, or a time limit
+    let [low, high, guesses] = [1, 30, 0]
+    const observe = () => ({ text: `from ${low} to ${high}`, anchor: `${low} ${high}` })
+    return {
+      first: observe(),
+      async step(action) {
+        signal.throwIfAborted()
+        const number = Number(action)
+        if (number < secret) low = Math.max(low, number + 1)
+        if (number > secret) high = Math.min(high, number - 1)
+        const terminated = number === secret
+        const truncated = !terminated && ++guesses === 5
+        const [reward, metrics] = [terminated ? 10 : 0, { success: terminated ? 1 : 0 }]
+        return { observation: observe(), reward, terminated, truncated, metrics }
+      },
+      async [Symbol.asyncDispose]() {}, // close what the episode opened: files, connections, processes
+    }
+  },
+  prompt: (_task, _history, now) => [{ role: "user", content: `A number ${now.text}. Your guess?` }],
+  parse(reply) {
+    const number = reply.match(/\d+/)?.[0]
+    return { action: number ?? "0", valid: number !== undefined }
+  },
+  // Optional: somebody who knows how, for small models that start from nothing.
+  expert: () => ({
+    reply({ anchor }) {
+      const [low, high] = anchor.split(" ").map(Number) as [number, number]
+      return String(Math.floor((low + high) / 2))
+    },
+  }),
+}
+
+await checkEnvironment(guess) // throws at the first promise that is broken
+const [directory, environment] = ["runs/guess/model", guess as Environment]
+await initialize({ directory, environment, overwrite: true })
+const policy = await NativePolicy.open(directory)
+const tokenizer = await Tokenizer.open(directory)
+const imitation = { tasks: 30, epochs: 5, batchRows: 16, optimizer: { learningRate: 1e-3 } }
+for await (const _ of clone({ policy, tokenizer, environment, options: imitation }));
+
+const rollout = { maxReplyTokens: 4 }
+const options = { iterations: 30, groups: 48, batchRows: 1024, rollout, optimizer: { learningRate: 2e-4 } }
+for await (const { iteration, metrics } of train({ policy, tokenizer, environment, options })) {
+  console.log(iteration, metrics["episode/success"])
+}
+console.log(await evaluate({ policy, tokenizer, environment, rollout }))

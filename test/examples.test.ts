@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs"
+import { rm } from "node:fs/promises"
+import { afterAll, describe, expect, it, vi } from "vitest"
+
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
+
+describe("the environment of one's own that the README shows", () => {
+  afterAll(() => rm("runs/guess", { recursive: true, force: true }))
+
+  it("is examples/guess.ts, word for word, in at most 60 lines", () => {
+    const program = read("examples/guess.ts")
+    expect(program.trimEnd().split("\n").length).toBeLessThanOrEqual(60)
+    expect(read("README.md")).toContain(`\`\`\`ts\n${program}\`\`\``)
+  })
+
+  it("keeps its promises, trains and gets good at it", async () => {
+    const log = vi.spyOn(console, "log").mockImplementation(() => {})
+    await import("../examples/guess.ts")
+    const lines = log.mock.calls
+    log.mockRestore()
+    expect(lines.slice(0, -1).map(([iteration]) => iteration)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1))
+    const [{ episodes, failed, success }] = lines.at(-1) as [{ episodes: number; failed: number; success: number }]
+    expect({ episodes, failed }).toEqual({ episodes: 256, failed: 0 })
+    const [, before] = lines[1] as [number, number]
+    expect(success).toBeGreaterThan(before)
+  })
+})

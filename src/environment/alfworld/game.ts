@@ -1,54 +1,194 @@
+import { Action } from "./action.ts"
+import { readDomain } from "./domain.ts"
+import { digits, type Facts, factsOf, holds } from "./facts.ts"
+import { fault, guard } from "./fault.ts"
+import { branchesOf, planQuery } from "./formula.ts"
 import type { GameFile } from "./game-file.ts"
+import { readGrammar } from "./grammar.ts"
+import { displayNames } from "./names.ts"
+import { Narrator } from "./narrator.ts"
+import { readProblem } from "./problem.ts"
+import { always, type Query, Slots } from "./query.ts"
+import type { Expression } from "./s-expression.ts"
+import { Vocabulary } from "./vocabulary.ts"
 
-/** One household with its rules and goal, parsed once and shared by all who play it. Immutable. */
+/** An action with its wording. */
+interface Deed {
+  readonly action: Action
+  readonly template: string
+  readonly feedback: string
+  /** What its parameters are called in the texts. */
+  readonly placeholders: readonly number[]
+}
+
+/** A deed that can be done now, to these objects. */
+interface Choice {
+  readonly deed: Deed
+  readonly args: readonly number[]
+}
+
+/** One household with its rules and goal, read once and shared by all who play it. */
 export class Game {
+  /** The formula to fulfil. */
+  readonly goal: Expression
+  readonly #source: string
+  readonly #vocabulary: Vocabulary
+  readonly #names: ReadonlyMap<string, string>
+  readonly #narrator: Narrator
+  readonly #deeds: readonly Deed[]
+  readonly #goal: readonly Query[]
+  readonly #slots: Slots
+  readonly #start: Facts
+  #opening: { text: string; choices: ReadonlyMap<string, Choice> } | undefined
+
+  private constructor(file: GameFile, source: string) {
+    this.#source = source
+    const domain = readDomain(file.domain)
+    const grammar = readGrammar(file.grammar)
+    const problem = readProblem(file.problem)
+    const vocabulary = new Vocabulary(domain, problem)
+    this.#vocabulary = vocabulary
+
+    const facts: Set<number>[] = []
+    for (const [predicate, ...ids] of problem.init) {
+      const number = vocabulary.predicate(predicate ?? fault("a fact in :init is empty"), ids.length)
+      let fact = 0
+      for (const id of ids) fact = fact * vocabulary.ids.length + vocabulary.object(id)
+      facts[number] ??= new Set()
+      facts[number].add(fact)
+    }
+    this.#start = facts.map((set) => [...set].sort((a, b) => a - b))
+    const counts = new Map(this.#start.map((list, predicate) => [predicate, list.length]))
+
+    const named = new Set(problem.init.flatMap(([, ...ids]) => ids))
+    this.#names = displayNames(vocabulary.ids.filter((id) => named.has(id)))
+    this.#narrator = new Narrator(grammar, vocabulary, this.#names)
+    this.#deeds = domain.actions.map((schema) => ({
+      action: new Action(schema, vocabulary, counts),
+      ...(grammar.wordings.get(schema.name) ?? fault(`the grammar does not know the action ${schema.name}`)),
+      placeholders: schema.parameters.map(({ name, type }) => this.#narrator.placeholder(name.slice(1), type)),
+    }))
+    this.#slots = new Slots(vocabulary.ids.length, false)
+    this.goal = problem.goal
+    const scope = { vocabulary, slots: this.#slots, variables: new Map() }
+    this.#goal = branchesOf(problem.goal, scope).map((branch) => planQuery(branch, this.#slots, counts))
+  }
+
   /** Throws `BAD_DATA` naming the source where a text is corrupt. */
-  static parse(_file: GameFile, _source = "the game"): Game {
-    throw new Error("not yet")
+  static parse(file: GameFile, source = "the game"): Game {
+    return guard(source, () => new Game(file, source))
   }
 
+  /** Starts playing. Throws `BAD_DATA` where the rules lead nowhere. */
   start(): World {
-    throw new Error("not yet")
+    const { text, choices } = guard(this.#source, () => {
+      this.#opening ??= {
+        text: this.#narrator.tell("#intro#", this.#start),
+        choices: this.choices(this.#start),
+      }
+      return this.#opening
+    })
+    return new World(this, this.#source, text, this.#start, choices)
   }
 
-  /** Display name of an object, e.g. "drawer 1". */
-  name(_id: string): string {
-    throw new Error("not yet")
+  /** Display name of an object, e.g. "drawer 1"; the id of what no fact at the start is about. */
+  name(id: string): string {
+    return this.#names.get(id) ?? id
   }
 
   /** The facts of a predicate at the start, as tuples of ids (lower case, as PDDL reads them), sorted. */
-  facts(_predicate: string): readonly (readonly string[])[] {
-    throw new Error("not yet")
+  facts(predicate: string): readonly (readonly string[])[] {
+    return this.tuples(this.#start, predicate)
+  }
+
+  /** @internal */
+  choices(facts: Facts): ReadonlyMap<string, Choice> {
+    const choices = new Map<string, Choice>()
+    for (const deed of this.#deeds) {
+      deed.action.each(facts, (args) => {
+        const command = this.#narrator.tell(deed.template, facts, deed.placeholders, args)
+        if (!choices.has(command)) choices.set(command, { deed, args })
+      })
+    }
+    return choices
+  }
+
+  /** @internal */
+  feedback({ deed, args }: Choice, facts: Facts): string {
+    return this.#narrator.tell(deed.feedback, facts, deed.placeholders, args)
+  }
+
+  /** @internal */
+  isWon(facts: Facts): boolean {
+    return this.#goal.some((query) => query.match(facts, this.#slots.free(), always))
+  }
+
+  /** @internal */
+  holds(facts: Facts, predicate: string, ids: readonly string[]): boolean {
+    const known = this.#vocabulary.findPredicate(predicate)
+    if (known?.arity !== ids.length) return false
+    let fact = 0
+    for (const id of ids) fact = fact * this.#vocabulary.ids.length + (this.#vocabulary.find(id) ?? Number.NaN)
+    return holds(facts, known.number, fact)
+  }
+
+  /** @internal */
+  tuples(facts: Facts, predicate: string): readonly (readonly string[])[] {
+    const known = this.#vocabulary.findPredicate(predicate)
+    if (!known) return []
+    const { ids } = this.#vocabulary
+    return factsOf(facts, known.number).map((fact) =>
+      digits(fact, known.arity, ids.length).map((object) => ids[object]!),
+    )
   }
 }
 
 /** One running game. */
 export class World {
   /** What the player reads at the start. */
-  readonly text: string = ""
+  readonly text: string
+  readonly #game: Game
+  readonly #source: string
+  #facts: Facts
+  #choices: ReadonlyMap<string, Choice>
+
+  /** Made by `Game.start`. */
+  constructor(game: Game, source: string, text: string, facts: Facts, choices: ReadonlyMap<string, Choice>) {
+    this.#game = game
+    this.#source = source
+    this.text = text
+    this.#facts = facts
+    this.#choices = choices
+  }
 
   /** The commands that do something now, sorted. */
   admissible(): readonly string[] {
-    throw new Error("not yet")
+    return [...this.#choices.keys()].sort()
   }
 
   /** Carries out a command and returns what the player reads; "Nothing happens." where it is not admissible. */
-  step(_command: string): string {
-    throw new Error("not yet")
+  step(command: string): string {
+    const choice = this.#choices.get(command.trim())
+    if (!choice) return "Nothing happens."
+    return guard(this.#source, () => {
+      this.#facts = choice.deed.action.apply(this.#facts, choice.args)
+      this.#choices = this.#game.choices(this.#facts)
+      return this.#game.feedback(choice, this.#facts)
+    })
   }
 
   /** Whether the goal holds. */
   get won(): boolean {
-    throw new Error("not yet")
+    return guard(this.#source, () => this.#game.isWon(this.#facts))
   }
 
   /** Whether a fact holds now; names in lower case. */
-  holds(_predicate: string, ..._ids: string[]): boolean {
-    throw new Error("not yet")
+  holds(predicate: string, ...ids: string[]): boolean {
+    return this.#game.holds(this.#facts, predicate, ids)
   }
 
   /** The facts of a predicate now, as tuples of ids, sorted. */
-  facts(_predicate: string): readonly (readonly string[])[] {
-    throw new Error("not yet")
+  facts(predicate: string): readonly (readonly string[])[] {
+    return this.#game.tuples(this.#facts, predicate)
   }
 }

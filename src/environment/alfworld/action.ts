@@ -1,0 +1,146 @@
+import type { ActionSchema } from "./domain.ts"
+import { type Facts, put } from "./facts.ts"
+import { fault } from "./fault.ts"
+import { atomOf, type Branch, branchesOf, extend, planQuery, type Scope } from "./formula.ts"
+import { type Binding, type Condition, encode, type Query, Slots, type Term } from "./query.ts"
+import { asList, type Expression, readTyped } from "./s-expression.ts"
+import type { Vocabulary } from "./vocabulary.ts"
+
+/** One fact that an action makes or unmakes. */
+interface Effect {
+  readonly present: boolean
+  readonly predicate: number
+  /** The predicate that says in the texts that the fact was unmade. */
+  readonly opposite: number
+  readonly terms: readonly Term[]
+  /** It happens for every match of these; always where there are none. Read before the action changes anything. */
+  readonly when?: readonly Query[]
+}
+
+interface Change {
+  readonly effect: Effect
+  readonly fact: number
+}
+
+/** An action of the domain, made ready for the objects of one game. */
+export class Action {
+  readonly schema: ActionSchema
+  readonly #slots: Slots
+  readonly #effects: readonly Effect[]
+  readonly #ways: readonly { readonly query: Query; readonly mayBeIdle: boolean }[]
+
+  constructor(schema: ActionSchema, vocabulary: Vocabulary, counts: ReadonlyMap<number, number>) {
+    this.schema = schema
+    this.#slots = new Slots(vocabulary.ids.length, false)
+    const outer: Scope = { vocabulary, slots: this.#slots, variables: new Map() }
+    const { scope, added } = extend(outer, schema.parameters)
+    this.#effects = effectsOf(schema.effect, scope, counts)
+    this.#ways = branchesOf(schema.precondition, scope).map((branch) => ({
+      query: planQuery(branch, this.#slots, counts, added),
+      mayBeIdle: this.#effects.every((effect) => this.#mayBeImplied(effect, branch)),
+    }))
+  }
+
+  /** Calls `visit` with the arguments of every way in which the action can be done now; the same may come twice. */
+  each(facts: Facts, visit: (args: readonly number[]) => void): void {
+    const binding = this.#slots.free()
+    for (const { query, mayBeIdle } of this.#ways) {
+      query.match(facts, binding, () => {
+        if (!mayBeIdle || !this.#isIdle(query.conditions, binding)) {
+          visit(Array.from(binding.subarray(0, this.schema.parameters.length)))
+        }
+        return false
+      })
+    }
+  }
+
+  /** The facts after the action. */
+  apply(facts: Facts, args: readonly number[]): Facts {
+    const binding = this.#slots.free()
+    binding.set(args)
+    const changes: Change[] = []
+    for (const effect of this.#effects) {
+      const note = () => {
+        changes.push({ effect, fact: encode(effect.terms, binding, this.#slots.base) })
+        return false
+      }
+      if (!effect.when) note()
+      else for (const query of effect.when) query.match(facts, binding, note)
+    }
+    const next = facts.slice()
+    for (const { effect, fact } of changes) {
+      if (!effect.present && isMade(changes, effect.predicate, fact)) continue
+      put(next, effect.predicate, fact, effect.present)
+      put(next, effect.opposite, fact, !effect.present)
+    }
+    return next
+  }
+
+  /** Whether an effect could be nothing new, by predicate alone. */
+  #mayBeImplied(effect: Effect, { conditions }: Branch): boolean {
+    if (effect.when) return false
+    const says = effect.present ? "fact" : "no fact"
+    return (
+      conditions.some((condition) => condition.kind === says && condition.predicate === effect.predicate) ||
+      (!effect.present && this.#effects.some((other) => other.present && other.predicate === effect.predicate))
+    )
+  }
+
+  /**
+   * Whether the conditions already imply every effect. ALFWorld's planner drops such actions when it reads the game:
+   * one cannot go to where one stands.
+   */
+  #isIdle(conditions: readonly Condition[], binding: Binding): boolean {
+    const factOf = (terms: readonly Term[]) => encode(terms, binding, this.#slots.base)
+    const changes = this.#effects.map((effect) => ({ effect, fact: factOf(effect.terms) }))
+    return changes.every(({ effect, fact }) => {
+      const says = effect.present ? "fact" : "no fact"
+      return (
+        conditions.some(
+          (one) => one.kind === says && one.predicate === effect.predicate && factOf(one.terms) === fact,
+        ) ||
+        (!effect.present && isMade(changes, effect.predicate, fact))
+      )
+    })
+  }
+}
+
+/** A fact that is both made and unmade is made. */
+function isMade(changes: readonly Change[], predicate: number, fact: number): boolean {
+  return changes.some(
+    (change) => change.effect.present && change.effect.predicate === predicate && change.fact === fact,
+  )
+}
+
+function effectsOf(
+  expression: Expression,
+  scope: Scope,
+  counts: ReadonlyMap<number, number>,
+  variables: readonly number[] = [],
+  when: Expression = [],
+): Effect[] {
+  const [head, ...rest] = asList(expression, "an effect")
+  switch (head) {
+    case undefined:
+    case "increase": // costs
+      return []
+    case "and":
+      return rest.flatMap((part) => effectsOf(part, scope, counts, variables, when))
+    case "forall": {
+      const inner = extend(scope, readTyped(asList(rest[0], "the variables of forall"), "forall"))
+      return effectsOf(rest[1] ?? [], inner.scope, counts, [...variables, ...inner.added], when)
+    }
+    case "when":
+      return effectsOf(rest[1] ?? [], scope, counts, variables, ["and", when, rest[0] ?? []])
+    default: {
+      const present = head !== "not"
+      const atom = (present ? expression : rest[0]) ?? fault("(not) in an effect lacks its fact")
+      const { predicate, terms } = atomOf(atom, scope)
+      const opposite = scope.vocabulary.predicate(`not_${asList(atom, "a fact")[0]}`, terms.length)
+      const always = variables.length === 0 && asList(when, "a condition").length === 0
+      if (always) return [{ present, predicate, opposite, terms }]
+      const queries = branchesOf(when, scope).map((branch) => planQuery(branch, scope.slots, counts, variables))
+      return [{ present, predicate, opposite, terms, when: queries }]
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import { fault } from "./fault.ts"
+import { type Condition, Query, type Slots, type Term } from "./query.ts"
+import { asList, asWord, type Expression, readTyped, type Typed } from "./s-expression.ts"
+import type { Vocabulary } from "./vocabulary.ts"
+
+/** Where the variables of a formula stand. */
+export interface Scope {
+  readonly vocabulary: Vocabulary
+  readonly slots: Slots
+  readonly variables: ReadonlyMap<string, number>
+}
+
+/** One way in which a formula can hold: conditions that hold together, over variables of their own besides the scope's. */
+export interface Branch {
+  readonly conditions: readonly Condition[]
+  readonly variables: readonly number[]
+}
+
+const maxBranches = 128
+const maxConditions = 200
+
+/** The scope with these variables added, and their slots. */
+export function extend(scope: Scope, typed: readonly Typed[]): { scope: Scope; added: number[] } {
+  const variables = new Map(scope.variables)
+  const added = typed.map(({ name, type }) => {
+    const slot = scope.slots.add(scope.vocabulary.members(type))
+    variables.set(name, slot)
+    return slot
+  })
+  return { scope: { ...scope, variables }, added }
+}
+
+/**
+ * The branches of a formula (its disjunctive normal form), or of its negation. The planner that ALFWorld runs on splits
+ * actions likewise, and which of them it then drops depends on the branch.
+ */
+export function branchesOf(formula: Expression, scope: Scope, wanted = true): readonly Branch[] {
+  const [head, ...rest] = asList(formula, "a condition")
+  switch (head) {
+    case undefined:
+      return wanted ? [{ conditions: [], variables: [] }] : []
+    case "and":
+    case "or": {
+      const parts = rest.map((part) => branchesOf(part, scope, wanted))
+      return (head === "and") === wanted ? product(parts) : bounded(parts.flat())
+    }
+    case "imply":
+      return branchesOf(["or", ["not", rest[0] ?? []], rest[1] ?? []], scope, wanted)
+    case "not":
+      return branchesOf(rest[0] ?? [], scope, !wanted)
+    case "exists":
+    case "forall": {
+      const inner = extend(scope, readTyped(asList(rest[0], `the variables of ${head}`), head))
+      if ((head === "exists") === wanted) {
+        const branches = branchesOf(rest[1] ?? [], inner.scope, wanted)
+        return branches.map((branch) => ({ ...branch, variables: [...branch.variables, ...inner.added] }))
+      }
+      // All are so where none is not.
+      const counterexamples = branchesOf(rest[1] ?? [], inner.scope, !wanted)
+      const queries = counterexamples.map((branch) =>
+        planQuery({ ...branch, variables: [...branch.variables, ...inner.added] }, scope.slots, new Map()),
+      )
+      const own = new Set([...inner.added, ...counterexamples.flatMap((branch) => branch.variables)])
+      const terms = counterexamples.flatMap((branch) => branch.conditions.flatMap((condition) => condition.terms))
+      return single({ kind: "none", queries, terms: terms.filter((term) => !own.has(term)) })
+    }
+    case "=": {
+      const [left, right] = rest.map((word) => termOf(word, scope))
+      if (left === undefined || right === undefined) fault("= takes two objects")
+      return single({ kind: wanted ? "equal" : "unequal", terms: [left, right] })
+    }
+    default:
+      return single({ kind: wanted ? "fact" : "no fact", ...atomOf(formula, scope) })
+  }
+}
+
+export function atomOf(formula: Expression, scope: Scope): { predicate: number; terms: readonly Term[] } {
+  const [head, ...rest] = asList(formula, "a fact")
+  const name = asWord(head, "the predicate of a fact")
+  return {
+    predicate: scope.vocabulary.predicate(name, rest.length),
+    terms: rest.map((word) => termOf(word, scope)),
+  }
+}
+
+function termOf(expression: Expression, scope: Scope): Term {
+  const word = asWord(expression, "every argument of a fact")
+  if (!word.startsWith("?")) return ~scope.vocabulary.object(word)
+  return scope.variables.get(word) ?? fault(`the variable ${word} is not declared`)
+}
+
+/**
+ * Orders the conditions of a branch: tests as soon as what they speak of is bound, then the facts that are expected to
+ * be fewest, then the objects of a type for what no fact binds.
+ *
+ * @param counts facts of each predicate at the start
+ * @param parameters slots that must be bound besides the branch's own
+ */
+export function planQuery(
+  branch: Branch,
+  slots: Slots,
+  counts: ReadonlyMap<number, number>,
+  parameters: readonly number[] = [],
+): Query {
+  const open = new Set([...parameters, ...branch.variables])
+  const isFree = (term: Term) => open.has(term)
+  const left = [...branch.conditions]
+  const planned: Condition[] = []
+  const expected = (condition: Condition): number => {
+    const free = condition.terms.filter(isFree).length
+    if (free === 0) return -1
+    if (condition.kind !== "fact") return Number.POSITIVE_INFINITY
+    // Each argument is taken to narrow the facts equally.
+    return (counts.get(condition.predicate) ?? 0) ** (free / condition.terms.length)
+  }
+  while (left.length > 0 || open.size > 0) {
+    let best = 0
+    for (let i = 1; i < left.length; i++) if (expected(left[i]!) < expected(left[best]!)) best = i
+    const next = left[best]
+    if (next && expected(next) < Number.POSITIVE_INFINITY) {
+      left.splice(best, 1)
+      planned.push(next)
+      for (const term of next.terms) open.delete(term)
+    } else {
+      const [slot] = open
+      if (slot === undefined) throw new Error("a condition speaks of a variable outside its scope")
+      planned.push({ kind: "object", terms: [slot] })
+      open.delete(slot)
+    }
+  }
+  return new Query(planned, slots)
+}
+
+function single(condition: Condition): Branch[] {
+  return [{ conditions: [condition], variables: [] }]
+}
+
+function product(parts: readonly (readonly Branch[])[]): readonly Branch[] {
+  return parts.reduce<readonly Branch[]>(
+    (all, part) =>
+      bounded(
+        all.flatMap((one) =>
+          part.map((other) => ({
+            conditions: [...one.conditions, ...other.conditions],
+            variables: [...one.variables, ...other.variables],
+          })),
+        ),
+      ),
+    [{ conditions: [], variables: [] }],
+  )
+}
+
+function bounded(branches: readonly Branch[]): readonly Branch[] {
+  if (branches.length > maxBranches) fault(`a condition splits into more than ${maxBranches} cases`)
+  if (branches.some(({ conditions }) => conditions.length > maxConditions)) {
+    fault(`a condition has more than ${maxConditions} parts`)
+  }
+  return branches
+}

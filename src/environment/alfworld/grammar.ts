@@ -1,0 +1,94 @@
+import { fault } from "./fault.ts"
+
+/** One way to write a symbol; the first whose condition holds is taken. */
+export interface Rule {
+  readonly condition?: string
+  readonly rhs: string
+}
+
+/** How an action is told: its command, and what is read after it. */
+export interface Wording {
+  readonly template: string
+  readonly feedback: string
+}
+
+export interface Grammar {
+  readonly rules: ReadonlyMap<string, readonly Rule[]>
+  /** By the lower-cased name of the action. */
+  readonly wordings: ReadonlyMap<string, Wording>
+}
+
+// A comment or white space; a text in three or one quotation marks; a name; punctuation.
+const token = /\s+|#[^\n]*|\/\/[^\n]*|"""([\s\S]*?)"""|"([^"\n]*)"|([\w.-]+)|::|[{};]/y
+
+interface Token {
+  readonly text: string
+  readonly quoted?: string | undefined
+}
+
+/**
+ * Reads a TextWorld grammar: `grammar :: """{JSON}""";` with rules by symbol, and `action NAME { template :: "…";
+ * feedback :: "…"; grammar :: """…"""; }`. A later definition of a symbol replaces an earlier one.
+ */
+export function readGrammar(text: string): Grammar {
+  const tokens = tokenize(text)
+  const rules = new Map<string, readonly Rule[]>()
+  const wordings = new Map<string, Wording>()
+  let at = 0
+  const take = (expected?: string): Token => {
+    const next = tokens[at++] ?? fault("the grammar ends too early")
+    if (expected !== undefined && next.text !== expected)
+      fault(`the grammar has "${next.text}" instead of "${expected}"`)
+    return next
+  }
+  const takeField = (): string => {
+    take("::")
+    const { quoted, text } = take()
+    if (quoted === undefined) fault(`the grammar has "${text}" where a text in quotation marks should stand`)
+    take(";")
+    return quoted
+  }
+  while (at < tokens.length) {
+    const keyword = take().text
+    if (keyword === "grammar") addRules(takeField(), rules)
+    else if (keyword === "action") {
+      const name = take().text
+      const fields = new Map<string, string>()
+      take("{")
+      while (tokens[at]?.text !== "}") fields.set(take().text, takeField())
+      take("}")
+      const field = (key: string) => fields.get(key) ?? fault(`the action ${name} has no ${key} in the grammar`)
+      wordings.set(name.toLowerCase(), { template: field("template"), feedback: field("feedback") })
+      addRules(fields.get("grammar") ?? "{}", rules)
+    } else fault(`the grammar has "${keyword}" where "grammar" or "action" should stand`)
+  }
+  return { rules, wordings }
+}
+
+function tokenize(text: string): Token[] {
+  const tokens: Token[] = []
+  for (token.lastIndex = 0; token.lastIndex < text.length; ) {
+    const start = token.lastIndex
+    const [all, long, short, name] = token.exec(text) ?? fault(`the grammar cannot be read at character ${start}`)
+    const quoted = long ?? short
+    if (quoted !== undefined || name !== undefined || /^[:{};]/.test(all)) tokens.push({ text: all, quoted })
+  }
+  return tokens
+}
+
+function addRules(json: string, rules: Map<string, readonly Rule[]>): void {
+  let symbols: unknown
+  try {
+    symbols = JSON.parse(json.includes("#") ? json.replace(/^\s*#.*$/gm, "") : json)
+  } catch (error) {
+    fault(`the rules of the grammar are not JSON (${(error as Error).message})`)
+  }
+  if (typeof symbols !== "object" || symbols === null) fault("the rules of the grammar must be an object")
+  for (const [symbol, list] of Object.entries(symbols)) {
+    const isRule = (rule: Partial<Rule> | null) =>
+      typeof rule?.rhs === "string" && (rule.condition === undefined || typeof rule.condition === "string")
+    if (!Array.isArray(list) || !list.every(isRule))
+      fault(`the rules of ${symbol} in the grammar must each have a text "rhs"`)
+    rules.set(symbol, list)
+  }
+}

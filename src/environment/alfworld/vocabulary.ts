@@ -1,0 +1,75 @@
+import type { Domain } from "./domain.ts"
+import { fault } from "./fault.ts"
+import type { Problem } from "./problem.ts"
+
+const maxObjects = 5000
+
+/**
+ * Numbers for the words of a game. Objects are numbered in the order of their ids, so that sorting by number is sorting
+ * by id, on which the order of every list in the texts rests.
+ */
+export class Vocabulary {
+  /** Ids by number. */
+  readonly ids: readonly string[]
+  readonly #objects: ReadonlyMap<string, number>
+  readonly #types: readonly string[]
+  readonly #parents: ReadonlyMap<string, string>
+  readonly #members = new Map<string, Uint8Array>()
+  readonly #predicates = new Map<string, number>()
+  readonly #arities: number[] = []
+
+  constructor(domain: Domain, problem: Problem) {
+    const types = new Map<string, string>()
+    for (const { name, type } of domain.constants) types.set(name, type)
+    for (const { name, type } of problem.objects) types.set(name, type)
+    if (types.size > maxObjects) fault(`there are more than ${maxObjects} objects`)
+    this.ids = [...types.keys()].sort()
+    this.#objects = new Map(this.ids.map((id, number) => [id, number]))
+    this.#types = this.ids.map((id) => types.get(id)!)
+    this.#parents = domain.parents
+  }
+
+  object(id: string): number {
+    return this.#objects.get(id) ?? fault(`the object ${id} is not declared`)
+  }
+
+  find(id: string): number | undefined {
+    return this.#objects.get(id)
+  }
+
+  /** Which objects are of a type or of one below it: 1 at their numbers. Nothing is of a type that is not declared. */
+  members(type: string): Uint8Array {
+    let members = this.#members.get(type)
+    if (!members) {
+      members = Uint8Array.from(this.#types, (own) => (this.#isA(own, type) ? 1 : 0))
+      this.#members.set(type, members)
+    }
+    return members
+  }
+
+  #isA(own: string, type: string): boolean {
+    // Counting also ends a hierarchy that runs in a circle.
+    for (let at: string | undefined = own, up = 0; at !== undefined && up <= this.#parents.size; up++) {
+      if (at === type) return true
+      at = this.#parents.get(at)
+    }
+    return type === "object"
+  }
+
+  /** The number of a predicate, made where it is new. A predicate has one number of arguments throughout. */
+  predicate(name: string, arity: number): number {
+    const known = this.#predicates.get(name)
+    if (known !== undefined) {
+      if (this.#arities[known] === arity) return known
+      fault(`${name} has ${this.#arities[known]} arguments in one place and ${arity} in another`)
+    }
+    if (arity > 8 || this.ids.length ** arity > Number.MAX_SAFE_INTEGER) fault(`${name} has too many arguments`)
+    this.#predicates.set(name, this.#arities.length)
+    return this.#arities.push(arity) - 1
+  }
+
+  findPredicate(name: string): { number: number; arity: number } | undefined {
+    const number = this.#predicates.get(name)
+    return number === undefined ? undefined : { number, arity: this.#arities[number]! }
+  }
+}

@@ -1,0 +1,131 @@
+import { existsSync } from "node:fs"
+import { basename, join } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import type { ProductSource } from "./catalogue.ts"
+import { type JsonElement, type ReadElementsOptions, readElements } from "./json-elements.ts"
+import {
+  type Instruction,
+  type Product,
+  readAttributes,
+  readHumanInstructions,
+  readProduct,
+  unknownAttributes,
+} from "./product.ts"
+
+/** The files of a catalogue, as WebShop distributes them. */
+export interface CatalogueFiles {
+  /** `items_shuffle*.json`: a list of products. */
+  readonly products: string
+  /** `items_ins_v2*.json`: attributes and instructions by asin. */
+  readonly attributes: string
+  /** `items_human_ins.json`: instructions that people wrote. Given, these make the goals. */
+  readonly human?: string | undefined
+}
+
+/** Small set first: it loads in a second. */
+const names = [
+  { products: "items_shuffle_1000.json", attributes: "items_ins_v2_1000.json" },
+  { products: "items_shuffle.json", attributes: "items_ins_v2.json" },
+]
+/** Products kept ready for the pages. */
+const mostRecent = 5000
+const humanName = "items_human_ins.json"
+
+/** The catalogue files in a folder, the small set where both are there. Throws IO where they are not. */
+export function findCatalogue(folder: string, goals: "synthetic" | "human"): CatalogueFiles {
+  const found = names.find(({ products, attributes }) =>
+    [products, attributes].every((name) => existsSync(join(folder, name))),
+  )
+  if (!found || (goals === "human" && !existsSync(join(folder, humanName)))) {
+    const pairs = names.map(({ products, attributes }) => `${products} with ${attributes}`).join(", or ")
+    throw new GigpoError(
+      "IO",
+      `webshop: ${folder} does not hold a catalogue: it needs ${pairs}${goals === "human" ? `, and ${humanName}` : ""}. Download ` +
+        "them as the README of princeton-nlp/WebShop says, or leave data out to play the generated catalogue.",
+    )
+  }
+  return {
+    products: join(folder, found.products),
+    attributes: join(folder, found.attributes),
+    human: goals === "human" ? join(folder, humanName) : undefined,
+  }
+}
+
+/**
+ * Opens a catalogue. Files above 256 MiB (the full one has several GB) are read once from end to end and then, product by product,
+ * when they are needed. Products without a usable asin and those seen before are left out, as in the original.
+ *
+ * @throws IO where a file cannot be read, BAD_DATA with file, position and reason where one is truncated or corrupt
+ */
+export async function openCatalogueFiles(
+  files: CatalogueFiles,
+  options: ReadElementsOptions = {},
+): Promise<ProductSource> {
+  const numbers = new Map<string, number>()
+  const products = await readElements(
+    files.products,
+    ({ value, where }) => {
+      const { asin } = readProduct(value, [], where)
+      if (asin === "nan" || asin.length > 10 || numbers.has(asin)) return false
+      numbers.set(asin, numbers.size)
+      return true
+    },
+    options,
+  )
+  if (numbers.size === 0)
+    throw new GigpoError("BAD_DATA", `webshop: ${files.products} holds no products; download it anew.`)
+
+  const [attributes, human] = [
+    await openMembers(files.attributes, readAttributes),
+    files.human === undefined ? undefined : await openMembers(files.human, readHumanInstructions),
+  ]
+  // Pages show the same few products again and again.
+  const recent = new Map<number, Product>()
+  return {
+    size: numbers.size,
+    product(index) {
+      const known = recent.get(index)
+      if (known) return known
+      const { value, where } = products.get(index)
+      const product = readProduct(value, attributes(index)?.attributes ?? unknownAttributes, where)
+      if (recent.size >= mostRecent) recent.clear()
+      recent.set(index, product)
+      return product
+    },
+    instructions(index) {
+      if (human) return human(index) ?? []
+      const instruction = attributes(index)?.instruction
+      return instruction ? [instruction] : []
+    },
+  }
+
+  /** What a file that is an object says of each product of the catalogue. */
+  async function openMembers<T>(path: string, read: (value: unknown, where: string) => T) {
+    const places: number[] = []
+    let kept = 0
+    const members = await readElements(
+      path,
+      ({ key, value, where }: JsonElement) => {
+        if (key === undefined) throw notAnObject(path)
+        read(value, where)
+        const index = numbers.get(key)
+        if (index === undefined) return false
+        // Of two members with one name the last counts, as in Python.
+        places[index] = kept++
+        return true
+      },
+      options,
+    )
+    return (index: number): T | undefined => {
+      const place = places[index]
+      if (place === undefined) return undefined
+      const { value, where } = members.get(place)
+      return read(value, where)
+    }
+  }
+}
+
+function notAnObject(path: string): GigpoError {
+  const message = `webshop: ${path} must be an object by asin, as ${names[0]!.attributes} and ${humanName} are.`
+  return new GigpoError("BAD_DATA", `${message} Is ${basename(path)} the right file?`)
+}

@@ -1,0 +1,76 @@
+import { Bm25Index } from "../../retrieval/bm25.ts"
+import { PythonRandom } from "../mersenne-twister.ts"
+import { GoalTable } from "./goals.ts"
+import type { Instruction, Product } from "./product.ts"
+import { productText } from "./product-text.ts"
+
+/** Where products come from: files or a generator. Products are numbered; reading one may touch the disk, for microseconds. */
+export interface ProductSource {
+  readonly size: number
+  product(index: number): Product
+  instructions(index: number): readonly Instruction[]
+}
+
+/** Everything that the shop's pages, searches and rewards need of the products. */
+export interface Catalogue {
+  readonly size: number
+  product(index: number): Product
+  /** The number of the product with this asin. */
+  indexOf(asin: string): number | undefined
+  /** What the reward takes a product to cost, in dollars. */
+  price(index: number): number
+  /** The best 50 products for a text, best first. */
+  search(text: string): number[]
+  /** The products of `<c> category`, `<q> query` or `<a> attribute`, in the catalogue's order. */
+  listed(kind: string): readonly number[]
+  readonly goals: GoalTable
+}
+
+/** The seed of the price draws. The original leaves them to chance; this one gives the prices of the recorded catalogue. */
+const priceSeed = 42
+
+/** Hits of one search, as in WebShop. */
+export const searchLimit = 50
+
+/** Reads every product once: for the search index, for prices and goals, and for the lists by category, query and attribute. */
+export async function openCatalogue(source: ProductSource, signal?: AbortSignal): Promise<Catalogue> {
+  const random = new PythonRandom(priceSeed)
+  // One word was drawn before the recorded prices.
+  random.getrandbits(32)
+  const prices = new Float64Array(source.size)
+  const numbers = new Map<string, number>()
+  const lists = new Map<string, number[]>()
+  const list = (kind: string, index: number) => {
+    const known = lists.get(kind)
+    if (!known) lists.set(kind, [index])
+    else if (known.at(-1) !== index) known.push(index)
+  }
+  const goals = new GoalTable(source)
+
+  const index = await Bm25Index.build(documents(), { ...(signal && { signal }) })
+  // The limits of the goals come from the same stream of numbers, after all prices.
+  goals.close(prices, random)
+  return {
+    size: source.size,
+    product: (number) => source.product(number),
+    indexOf: (asin) => numbers.get(asin),
+    price: (number) => prices[number]!,
+    search: (text) => index.search(text, searchLimit).map((hit) => hit.document),
+    listed: (kind) => lists.get(kind) ?? [],
+    goals,
+  }
+
+  function* documents() {
+    for (let number = 0; number < source.size; number++) {
+      const product = source.product(number)
+      const [low, high] = product.prices
+      prices[number] = high === undefined ? low! : random.uniform(low!, high)
+      numbers.set(product.asin, number)
+      list(`<c> ${product.category}`, number)
+      list(`<q> ${product.query}`, number)
+      for (const attribute of product.attributes) list(`<a> ${attribute}`, number)
+      goals.add(number, product, source.instructions(number))
+      yield { id: product.asin, text: productText(product) }
+    }
+  }
+}

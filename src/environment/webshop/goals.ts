@@ -1,0 +1,155 @@
+import { GigpoError } from "../../errors.ts"
+import { PythonRandom } from "../mersenne-twister.ts"
+import type { ProductSource } from "./catalogue.ts"
+import type { Instruction, Product } from "./product.ts"
+import { stripCharacter } from "./python-text.ts"
+
+/** What a customer wants: the task of an episode. Plain data, complete in itself. */
+export interface Goal {
+  /** The product that the goal was made of. Others may do as well. */
+  readonly asin: string
+  /** What the customer says. */
+  readonly instruction: string
+  readonly attributes: readonly string[]
+  /** Wanted options: values by name in goals made from the catalogue, free texts in those that people wrote. */
+  readonly options: Readonly<Record<string, string>> | readonly string[]
+  /** Most that the product may cost, in dollars. */
+  readonly priceUpper: number
+  readonly name: string
+  readonly category: string
+  readonly query: string
+  readonly productCategory: string
+  /** How rare the attributes are: the mean of 1 / (goals with the attribute); 1 for goals that people wrote. */
+  readonly weight: number
+}
+
+/** Where no price limit is asked for. */
+const noLimit = 1_000_000
+
+/** WebShop shuffles its goals with this seed. */
+const orderSeed = 233
+
+/** More goals than any catalogue has; what exceeds it is a slip in its options. */
+const mostGoals = 2 ** 26
+
+/**
+ * All goals of a catalogue in WebShop's shuffled order. A goal is written out when it is asked for, because the full catalogue
+ * has millions: what stays in memory is a few numbers for each instruction.
+ */
+export class GoalTable {
+  readonly #source: ProductSource
+  /** [instruction]: its product, its number there, the number of its first goal, its price limit in dollars. */
+  readonly #products: number[] = []
+  readonly #numbers: number[] = []
+  readonly #firsts: number[] = []
+  #limits: readonly number[] = []
+  #order: readonly number[] = []
+  #size = 0
+  /** Goals that ask for an attribute. */
+  readonly #attributes = new Map<string, number>()
+
+  constructor(source: ProductSource) {
+    this.#source = source
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Takes the instructions of a product; products come in the catalogue's order. */
+  add(index: number, { options }: Product, instructions: readonly Instruction[]): void {
+    const combinations = [...options.values()].reduce((product, values) => product * values.length, 1)
+    for (const [number, { attributes, options: chosen }] of instructions.entries()) {
+      // WebShop leaves human instructions without attributes out, before it draws.
+      if (attributes.length === 0) continue
+      const goals = chosen ? 1 : combinations
+      this.#products.push(index)
+      this.#numbers.push(number)
+      this.#firsts.push(this.#size)
+      this.#size += goals
+      for (const attribute of attributes) {
+        this.#attributes.set(attribute, (this.#attributes.get(attribute) ?? 0) + goals)
+      }
+    }
+  }
+
+  /** Draws the price limits and the order, once all products are in. Prices are in dollars, [product]. */
+  close(prices: Readonly<Float64Array>, random: PythonRandom): void {
+    if (this.#size > mostGoals) {
+      throw new GigpoError(
+        "BAD_DATA",
+        `webshop: the catalogue's options make ${this.#size} goals; use at most ${mostGoals}.`,
+      )
+    }
+    this.#limits = this.#products.map((product) => priceLimit(prices[product]!, random))
+    const order = Array.from({ length: this.#size }, (_, i) => i)
+    new PythonRandom(orderSeed).shuffle(order)
+    this.#order = order
+  }
+
+  /** The goal at this place of the shuffled order. */
+  at(place: number): Goal {
+    return this.inCatalogueOrder(this.#order[place]!)
+  }
+
+  /** The goal with this number before the shuffle. */
+  inCatalogueOrder(number: number): Goal {
+    const place = this.#placeOf(number)
+    const product = this.#source.product(this.#products[place]!)
+    const instruction = this.#source.instructions(this.#products[place]!)[this.#numbers[place]!]!
+    const { attributes } = instruction
+    const human = instruction.options !== undefined
+    const options = instruction.options ?? combination(product, number - this.#firsts[place]!)
+    const priceUpper = this.#limits[place]!
+    const limit = priceUpper === noLimit ? "" : `, and price lower than ${priceUpper.toFixed(2)} dollars`
+    const rarities = attributes.map((attribute) => 1 / this.#attributes.get(attribute)!)
+    return {
+      asin: product.asin,
+      instruction: (human ? stripCharacter(instruction.text, ".") : withOptions(instruction, options)) + limit,
+      attributes,
+      options,
+      priceUpper,
+      name: product.title,
+      category: product.category,
+      query: product.query,
+      productCategory: product.productCategory,
+      weight: human ? 1 : rarities.reduce((sum, rarity) => sum + rarity, 0) / attributes.length,
+    }
+  }
+
+  /** The instruction that a goal belongs to: the last whose first goal is not beyond it. */
+  #placeOf(number: number): number {
+    let low = 0
+    let high = this.#firsts.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if (this.#firsts[middle]! <= number) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+}
+
+/** The larger of two draws among the next four multiples of 10 below 1000 dollars; no limit where fewer than two are left. */
+function priceLimit(price: number, random: PythonRandom): number {
+  const limits: number[] = []
+  for (let limit = 10; limit <= 990 && limits.length < 4; limit += 10) if (limit > price) limits.push(limit)
+  return limits.length < 2 ? noLimit : Math.max(...random.sample(limits, 2))
+}
+
+/** The n-th element of the product of all option values, names sorted, the last name fastest. */
+function combination({ options }: Product, n: number): Record<string, string> {
+  const chosen: [string, string][] = []
+  let rest = n
+  for (const name of [...options.keys()].sort().reverse()) {
+    const values = options.get(name)!
+    chosen.unshift([name, values[rest % values.length]!])
+    rest = Math.floor(rest / values.length)
+  }
+  return Object.fromEntries(chosen)
+}
+
+function withOptions({ text }: Instruction, options: Goal["options"]): string {
+  const wishes = Object.entries(options).map(([name, value]) => `${name}: ${value}`)
+  return wishes.length === 0 ? text : `${text} with ${wishes.join(", and ")}`
+}

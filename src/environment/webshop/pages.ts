@@ -1,0 +1,69 @@
+import type { Product } from "./product.ts"
+import { formatFloat, formatJson, strip } from "./python-text.ts"
+import type { Purchase, Verdict } from "./reward.ts"
+
+/**
+ * The visible texts of WebShop's pages, as its text mode reads them off the HTML. Pages that show the instruction begin with it;
+ * it is left out here.
+ */
+
+export const button = {
+  search: "Search",
+  back: "Back to Search",
+  previous: "< Prev",
+  next: "Next >",
+  buy: "Buy Now",
+} as const
+
+export const subPages = ["Description", "Features", "Reviews"] as const
+export type SubPage = (typeof subPages)[number]
+
+/** `products` are those of this page, `total` counts all results. */
+export function resultsTexts(products: readonly Product[], page: number, total: number): string[] {
+  const items = products.flatMap(({ asin, title, priceTag }) => [...node(asin), ...node(title), ...node(priceTag)])
+  const turn = page > 1 ? [button.previous, button.next] : [button.next]
+  return [button.back, `Page ${page} (Total results: ${total})`, ...turn, ...items]
+}
+
+export function itemTexts({ options, title, priceTag }: Product): string[] {
+  const choices = Array.from(options, ([name, values]) => [...node(name), ...values.flatMap(node)]).flat()
+  const rating = "Rating: N.A."
+  return [
+    button.back,
+    button.previous,
+    ...choices,
+    ...node(title),
+    `Price: ${priceTag}`,
+    rating,
+    ...subPages,
+    button.buy,
+  ]
+}
+
+export function subPageTexts({ description, bullets }: Product, name: SubPage): string[] {
+  // Every bullet stands behind a space of its own, so an empty one still leaves a text.
+  const lines = { Description: [description], Features: bullets.map((bullet) => ` ${bullet}`), Reviews: [] }[name]
+  return [button.back, button.previous, ...lines.flatMap(node)]
+}
+
+// Headings of fields that the original's template names and leaves empty. The spelling is WebShop's.
+const blankFields = ["attrs", "None", "category", "None", "query", "None", "product category", "None"]
+const target = ["asin", "options", "attrs", "price upper", "instuction text", "category", "product category", "query"]
+
+export function doneTexts({ product, options }: Purchase, { reward }: Verdict): string[] {
+  return [
+    ...["Thank you for shopping with us!", "Your code:", "None", "(Paste it in your MTurk interface.)", "Purchased"],
+    ...["asin", product.asin, "options", formatJson(options), ...blankFields],
+    ...["Target", ...target, "Goal", "None"],
+    ...["Reward", "Your score (min 0.0, max 1.0)", formatFloat(reward), "Reward Details", "None"],
+  ]
+}
+
+/**
+ * One text between tags. Where it is white space alone, the original's HTML parser makes it one line break, which is skipped,
+ * or one space, which leaves an empty text.
+ */
+export function node(text: string): string[] {
+  if (text === "" || (/^[ \t\n\f\r]+$/.test(text) && text.includes("\n"))) return []
+  return [strip(text)]
+}

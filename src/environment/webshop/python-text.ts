@@ -1,0 +1,63 @@
+/**
+ * How the Python programs behind WebShop's pages strip, print and escape. JavaScript does each of these a little differently, and
+ * the pages are compared to the letter.
+ */
+
+// str.isspace(): unlike \s it has U+001C to U+001F and U+0085, and lacks U+FEFF.
+const spaces = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
+
+/** `str.strip()`. */
+export function strip(text: string): string {
+  return stripAny(text, (character) => spaces.test(character))
+}
+
+/** `str.strip(character)`. */
+export function stripCharacter(text: string, unwanted: string): string {
+  return stripAny(text, (character) => character === unwanted)
+}
+
+// By hand: a pattern that ends in `+$` takes quadratic time on long runs in the middle.
+function stripAny(text: string, unwanted: (character: string) => boolean): string {
+  let start = 0
+  let end = text.length
+  while (start < end && unwanted(text[start]!)) start++
+  while (end > start && unwanted(text[end - 1]!)) end--
+  return text.slice(start, end)
+}
+
+/** `str(float)`: shortest digits, always with a point, exponents below 1e-4 and from 1e16. */
+export function formatFloat(value: number): string {
+  const [digits, exponent] = value.toExponential().split("e") as [string, string]
+  const power = Number(exponent)
+  if (power < -4 || power >= 16) {
+    return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`
+  }
+  const plain = String(value)
+  return plain.includes(".") ? plain : `${plain}.0`
+}
+
+/** Flask's `tojson` of a dict of strings: keys sorted, ASCII only, safe inside HTML. */
+export function formatJson(entries: ReadonlyMap<string, string>): string {
+  const sorted = [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${sorted.map(([key, value]) => `${quote(key)}: ${quote(value)}`).join(", ")}}`
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text).replace(/[^ -~]|['<>&]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`)
+}
+
+/** `repr(str)` without its quotes and quoting backslashes: what Python will not print becomes an escape. */
+export function reprBody(text: string): string {
+  return Array.from(text, (character) => {
+    if (character === " " || !/[\p{C}\p{Z}]/u.test(character)) return character
+    const short = { "\t": "\\t", "\n": "\\n", "\r": "\\r" }[character]
+    if (short) return short
+    const code = character.codePointAt(0)!
+    if (code < 0x100) return `\\x${hex(code, 2)}`
+    return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`
+  }).join("")
+}
+
+function hex(code: number, length: number): string {
+  return code.toString(16).padStart(length, "0")
+}

@@ -1,0 +1,105 @@
+import { colours, normaliseColour } from "./colours.ts"
+import type { Goal } from "./goals.ts"
+import type { NounTagger } from "./nouns.ts"
+import type { Product } from "./product.ts"
+import { reprBody } from "./python-text.ts"
+import { tokenSetRatio } from "./token-set-ratio.ts"
+
+/** What was bought. */
+export interface Purchase {
+  readonly product: Product
+  /** Dollars. */
+  readonly price: number
+  /** Chosen values by the option's name. */
+  readonly options: ReadonlyMap<string, string>
+}
+
+/** How well a purchase meets a goal, in WebShop's words; shares and weights are from 0 to 1. */
+export interface Verdict {
+  readonly reward: number
+  readonly typeReward: number
+  readonly queryMatch: boolean
+  readonly categoryMatch: boolean
+  readonly titleScore: number
+  /** Attributes met and asked for. */
+  readonly attributes: Share
+  /** Options met and asked for. */
+  readonly options: Share
+  readonly priceMet: boolean
+}
+
+export interface Share {
+  readonly met: number
+  readonly of: number
+}
+
+/**
+ * The reward of WebShop (web_agent_site/engine/goal.py):
+ *
+ *     r = r_type · (attributes met + options met + [price ≤ limit]) / (attributes + options + 1)
+ */
+export function judge(purchase: Purchase, goal: Goal, nouns: NounTagger): Verdict {
+  const type = judgeType(purchase.product, goal, nouns)
+  const attributes = share(goal.attributes, (attribute) => hasAttribute(purchase.product, attribute))
+  const options = judgeOptions(purchase.options, goal.options)
+  const priceMet = purchase.price <= goal.priceUpper
+  const met = attributes.met + options.met + (priceMet ? 1 : 0)
+  return {
+    reward: (met / (attributes.of + options.of + 1)) * type.typeReward,
+    ...type,
+    attributes,
+    options,
+    priceMet,
+  }
+}
+
+function judgeType({ query, productCategory, title }: Product, goal: Goal, nouns: NounTagger) {
+  const queryMatch = query === goal.query
+  const goalCategories = categories(goal.productCategory)
+  const categoryMatch = [...categories(productCategory)].filter((category) => goalCategories.has(category)).length >= 2
+  const bought = new Set(nouns(title))
+  const wanted = nouns(goal.name)
+  const common = [...new Set(wanted)].filter((noun) => bought.has(noun)).length
+  // A set above, a list below: so it is in the original.
+  const titleScore = wanted.length === 0 ? 0.2 : common / wanted.length
+
+  let typeReward = queryMatch || categoryMatch || titleScore > 0.2 ? 1 : 0.5
+  if (titleScore < 0.1) typeReward = 0.1
+  if (titleScore === 0) typeReward = 0
+  return { typeReward, queryMatch, categoryMatch, titleScore }
+}
+
+function categories(path: string): Set<string> {
+  return new Set(path.split("›").map((part) => part.trim()))
+}
+
+/** Scores above this count as the same. */
+const alike = 85
+
+function hasAttribute(product: Product, wanted: string): boolean {
+  return (
+    product.attributes.some((attribute) => tokenSetRatio(attribute, wanted) > alike) ||
+    product.title.toLowerCase().includes(wanted) ||
+    product.bullets.join(" ").toLowerCase().includes(wanted) ||
+    product.description.toLowerCase().includes(wanted)
+  )
+}
+
+function judgeOptions(chosen: ReadonlyMap<string, string>, goal: Goal["options"]): Share {
+  const values = [...chosen.values()].map(normaliseColour)
+  const wishes = Array.isArray(goal) ? goal.map(normaliseColour) : Object.entries(goal).map(comparable)
+  return share(wishes, (wish) => values.some((value) => tokenSetRatio(value, wish) > alike))
+}
+
+/**
+ * Wanted options of goals made from the catalogue are Python tuples (name, value) in the original. Its search for a colour then
+ * compares whole elements, and what is scored is the printed tuple, so that the value bought need only be a part of it.
+ */
+function comparable([name, value]: [string, string]): string {
+  const colour = colours.find((colour) => colour === name || colour === value)
+  return colour ?? `${reprBody(name)} ${reprBody(value)}`
+}
+
+function share<T>(wishes: readonly T[], isMet: (wish: T) => boolean): Share {
+  return { met: wishes.filter(isMet).length, of: wishes.length }
+}

@@ -1,0 +1,47 @@
+/**
+ * Likeness of two texts by their sets of words, 0 to 100: `token_set_ratio` of rapidfuzz after `full_process`, as WebShop scores
+ * attributes and options.
+ *
+ * With s the common words and a, b the other words of each side (sorted, joined by spaces), it is the largest likeness among the
+ * texts `s a`, `s b` and s itself; the likeness of two texts is 2·LCS / (sum of their lengths).
+ */
+export function tokenSetRatio(left: string, right: string): number {
+  const [a, b] = [tokens(left), tokens(right)]
+  if (a.size === 0 || b.size === 0) return 0
+  const common = [...a].filter((token) => b.has(token)).sort()
+  const onlyA = [...a].filter((token) => !b.has(token)).sort()
+  const onlyB = [...b].filter((token) => !a.has(token)).sort()
+  if (common.length > 0 && (onlyA.length === 0 || onlyB.length === 0)) return 100
+
+  const shared = common.join(" ")
+  const withA = [...common, ...onlyA].join(" ")
+  const withB = [...common, ...onlyB].join(" ")
+  const ratios = [likeness(withA, withB)]
+  // s is a prefix of both, so the common subsequence is s itself.
+  if (shared) for (const text of [withA, withB]) ratios.push((2 * shared.length) / (shared.length + text.length))
+  return Math.round(100 * Math.max(...ratios))
+}
+
+function tokens(text: string): Set<string> {
+  // Every character beyond ASCII is dropped, not replaced by a space.
+  const ascii = text.replace(/[^\0-\x7f]/g, "").toLowerCase()
+  return new Set(ascii.split(/[^a-z0-9_]+/).filter((token) => token !== ""))
+}
+
+function likeness(a: string, b: string): number {
+  return (2 * longestCommonSubsequence(a, b)) / (a.length + b.length)
+}
+
+function longestCommonSubsequence(a: string, b: string): number {
+  // best[j]: length for the part of `a` read so far and the first j characters of `b`.
+  const best = new Uint32Array(b.length + 1)
+  for (let i = 0; i < a.length; i++) {
+    let diagonal = 0
+    for (let j = 1; j <= b.length; j++) {
+      const above = best[j]!
+      best[j] = a[i] === b[j - 1] ? diagonal + 1 : Math.max(above, best[j - 1]!)
+      diagonal = above
+    }
+  }
+  return best[b.length]!
+}

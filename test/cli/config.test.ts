@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest"
 import { policyOptions } from "../../src/cli/config/config.ts"
 import { configKeys } from "../../src/cli/config/keys.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
-import { loadConfig, resolveConfig } from "../../src/cli/config/resolve.ts"
-import { starterConfig } from "../../src/cli/starter.ts"
+import { loadConfig, resolveConfig, resolveDocument } from "../../src/cli/config/resolve.ts"
+import { openConfiguredEnvironment } from "../../src/cli/model.ts"
+import { starterConfig, starterNames } from "../../src/cli/starter.ts"
 import { GigpoError } from "../../src/errors.ts"
 import { formatRunConfig } from "../../src/training/run-config.ts"
 
@@ -72,11 +73,15 @@ describe("a configuration", () => {
     expect(resolveConfig(renderConfig(config))).toEqual(config)
   })
 
-  it("of gigpo init is one that is taken", () => {
-    expect(resolveConfig(starterConfig("sokoban", "some where/model", "r"))).toMatchObject({
-      model: "some where/model",
-      run: "r",
-    })
+  it.each(starterNames)("examples/%s.yaml, of gigpo init, is one that is taken", async (name) => {
+    const starter = starterConfig(name, "some where/model", "r")
+    const config = resolveDocument(starter)
+    expect(config).toMatchObject({ model: "some where/model", run: "r", environment: { name } })
+    await openConfiguredEnvironment(config)
+    expect(String(starter.document)).toMatch(/^# .*gigpo config/)
+  })
+
+  it("of gigpo init is refused for other environments", () => {
     expect(() => starterConfig("nowhere", "m", "r")).toThrow(/nowhere is no environment for a small model.*sokoban/)
   })
 })

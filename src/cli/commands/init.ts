@@ -5,7 +5,7 @@ import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../policy/atomic-directory.ts"
 import { initialize } from "../../training/initialize.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
-import { applySet, parseConfigDocument } from "../config/document.ts"
+import { applySet } from "../config/document.ts"
 import { resolveDocument } from "../config/resolve.ts"
 import { openConfiguredEnvironment } from "../model.ts"
 import { starterConfig, starterNames } from "../starter.ts"
@@ -25,8 +25,7 @@ export function initCommand(): Command {
 
 async function runInit(environmentName: string, directory: string, { set }: ConfigArguments): Promise<void> {
   const model = join(directory, "model")
-  const starter = starterConfig(environmentName, model, join(directory, "run"))
-  const parsed = parseConfigDocument(starter, "the starting configuration")
+  const parsed = starterConfig(environmentName, model, join(directory, "run"))
   for (const one of set) applySet(parsed, one)
   const config = resolveDocument(parsed)
   if (config.model !== model)

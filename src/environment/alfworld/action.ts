@@ -1,8 +1,8 @@
 import type { ActionSchema } from "./domain.ts"
 import { type Facts, put } from "./facts.ts"
-import { fault } from "./fault.ts"
+import { fault, work } from "./fault.ts"
 import { atomOf, type Branch, branchesOf, extend, planQuery, type Scope } from "./formula.ts"
-import { type Binding, type Condition, encode, type Query, Slots, type Term } from "./query.ts"
+import { type Binding, type Condition, encode, type Query, Slots, type Term, unbound } from "./query.ts"
 import { asList, type Expression, readTyped } from "./s-expression.ts"
 import type { Vocabulary } from "./vocabulary.ts"
 
@@ -26,12 +26,14 @@ interface Change {
 export class Action {
   readonly schema: ActionSchema
   readonly #slots: Slots
+  readonly #binding: Binding
   readonly #effects: readonly Effect[]
   readonly #ways: readonly { readonly query: Query; readonly mayBeIdle: boolean }[]
 
   constructor(schema: ActionSchema, vocabulary: Vocabulary, counts: ReadonlyMap<number, number>) {
     this.schema = schema
     this.#slots = new Slots(vocabulary.ids.length, false)
+    this.#binding = this.#slots.free()
     const outer: Scope = { vocabulary, slots: this.#slots, variables: new Map() }
     const { scope, added } = extend(outer, schema.parameters)
     this.#effects = effectsOf(schema.effect, scope, counts)
@@ -43,7 +45,7 @@ export class Action {
 
   /** Calls `visit` with the arguments of every way in which the action can be done now; the same may come twice. */
   each(facts: Facts, visit: (args: readonly number[]) => void): void {
-    const binding = this.#slots.free()
+    const binding = this.#binding.fill(unbound)
     for (const { query, mayBeIdle } of this.#ways) {
       query.match(facts, binding, () => {
         if (!mayBeIdle || !this.#isIdle(query.conditions, binding)) {
@@ -56,7 +58,7 @@ export class Action {
 
   /** The facts after the action. */
   apply(facts: Facts, args: readonly number[]): Facts {
-    const binding = this.#slots.free()
+    const binding = this.#binding.fill(unbound)
     binding.set(args)
     const changes: Change[] = []
     for (const effect of this.#effects) {
@@ -107,6 +109,7 @@ export class Action {
 
 /** A fact that is both made and unmade is made. */
 function isMade(changes: readonly Change[], predicate: number, fact: number): boolean {
+  work(changes.length)
   return changes.some(
     (change) => change.effect.present && change.effect.predicate === predicate && change.fact === fact,
   )

@@ -1,3 +1,5 @@
+import { work } from "./fault.ts"
+
 /**
  * The facts that hold, by predicate. A fact is one number, its arguments being the digits: (a, b) of n objects is
  * a · n + b. In ascending order, facts are ordered by their first argument, then the next. Never changed in place.
@@ -20,6 +22,7 @@ export function put(facts: (readonly number[])[], predicate: number, fact: numbe
   const list = factsOf(facts, predicate)
   const at = position(list, fact)
   if ((list[at] === fact) === present) return
+  work(list.length)
   facts[predicate] = present ? list.toSpliced(at, 0, fact) : list.toSpliced(at, 1)
 }
 

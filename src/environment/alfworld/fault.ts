@@ -23,7 +23,8 @@ export function guard<T>(source: string, act: () => T): T {
   try {
     return act()
   } catch (error) {
-    if (!(error instanceof Fault)) throw error
+    // A RangeError is a stack or a text grown out of bounds.
+    if (!(error instanceof Fault || error instanceof RangeError)) throw error
     throw new GigpoError("BAD_DATA", `${source}: ${error.message}; fetch or generate the game again.`, { cause: error })
   }
 }

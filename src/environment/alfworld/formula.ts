@@ -1,4 +1,4 @@
-import { fault } from "./fault.ts"
+import { fault, work } from "./fault.ts"
 import { type Condition, Query, type Slots, type Term } from "./query.ts"
 import { asList, asWord, type Expression, readTyped, type Typed } from "./s-expression.ts"
 import type { Vocabulary } from "./vocabulary.ts"
@@ -103,24 +103,27 @@ export function planQuery(
   parameters: readonly number[] = [],
 ): Query {
   const open = new Set([...parameters, ...branch.variables])
-  const isFree = (term: Term) => open.has(term)
   const left = [...branch.conditions]
   const planned: Condition[] = []
-  const expected = (condition: Condition): number => {
-    const free = condition.terms.filter(isFree).length
+  const expected = ({ kind, predicate, terms }: Condition & { readonly predicate?: number }): number => {
+    let free = 0
+    for (const term of terms) if (open.has(term)) free++
     if (free === 0) return -1
-    if (condition.kind !== "fact") return Number.POSITIVE_INFINITY
+    if (kind !== "fact") return Number.POSITIVE_INFINITY
     // Each argument is taken to narrow the facts equally.
-    return (counts.get(condition.predicate) ?? 0) ** (free / condition.terms.length)
+    return (counts.get(predicate!) ?? 0) ** (free / terms.length)
   }
   while (left.length > 0 || open.size > 0) {
-    let best = 0
-    for (let i = 1; i < left.length; i++) if (expected(left[i]!) < expected(left[best]!)) best = i
-    const next = left[best]
-    if (next && expected(next) < Number.POSITIVE_INFINITY) {
-      left.splice(best, 1)
-      planned.push(next)
-      for (const term of next.terms) open.delete(term)
+    work(left.length)
+    let [best, fewest] = [-1, Number.POSITIVE_INFINITY]
+    for (const [index, condition] of left.entries()) {
+      const count = expected(condition)
+      if (count < fewest) [best, fewest] = [index, count]
+    }
+    if (best >= 0) {
+      const [next] = left.splice(best, 1)
+      planned.push(next!)
+      for (const term of next!.terms) open.delete(term)
     } else {
       const [slot] = open
       if (slot === undefined) throw new Error("a condition speaks of a variable outside its scope")
@@ -151,6 +154,7 @@ function product(parts: readonly (readonly Branch[])[]): readonly Branch[] {
 }
 
 function bounded(branches: readonly Branch[]): readonly Branch[] {
+  work(branches.length)
   if (branches.length > maxBranches) fault(`a condition splits into more than ${maxBranches} cases`)
   if (branches.some(({ conditions }) => conditions.length > maxConditions)) {
     fault(`a condition has more than ${maxConditions} parts`)

@@ -13,7 +13,7 @@ export interface GameFile {
 }
 
 /** Larger files are refused unread; real ones have 60 to 160 kB. */
-const maxLength = 16_000_000
+const maxLength = 2_000_000
 
 /**
  * Reads the JSON of a `game.tw-pddl` file, of ALFWorld 0.2 or 0.4. `solvable` is `undefined` where the file does not say.

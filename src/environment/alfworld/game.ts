@@ -36,7 +36,7 @@ export class Game {
   readonly #names: ReadonlyMap<string, string>
   readonly #narrator: Narrator
   readonly #deeds: readonly Deed[]
-  readonly #goal: readonly Query[]
+  readonly #goals: readonly Query[]
   readonly #slots: Slots
   readonly #start: Facts
   #opening: { text: string; choices: ReadonlyMap<string, Choice> } | undefined
@@ -69,9 +69,9 @@ export class Game {
       placeholders: schema.parameters.map(({ name, type }) => this.#narrator.placeholder(name.slice(1), type)),
     }))
     this.#slots = new Slots(vocabulary.ids.length, false)
-    this.goal = problem.goal
     const scope = { vocabulary, slots: this.#slots, variables: new Map() }
-    this.#goal = branchesOf(problem.goal, scope).map((branch) => planQuery(branch, this.#slots, counts))
+    this.goal = problem.goal
+    this.#goals = branchesOf(problem.goal, scope).map((branch) => planQuery(branch, this.#slots, counts))
   }
 
   /** Throws `BAD_DATA` naming the source where a text is corrupt. */
@@ -120,7 +120,7 @@ export class Game {
 
   /** @internal */
   isWon(facts: Facts): boolean {
-    return this.#goal.some((query) => query.match(facts, this.#slots.free(), always))
+    return this.#goals.some((query) => query.match(facts, this.#slots.free(), always))
   }
 
   /** @internal */

@@ -79,7 +79,7 @@ function tokenize(text: string): Token[] {
 function addRules(json: string, rules: Map<string, readonly Rule[]>): void {
   let symbols: unknown
   try {
-    symbols = JSON.parse(json.includes("#") ? json.replace(/^\s*#.*$/gm, "") : json)
+    symbols = JSON.parse(json.includes("#") ? json.replace(/^[^\S\n]*#.*$/gm, "") : json)
   } catch (error) {
     fault(`the rules of the grammar are not JSON (${(error as Error).message})`)
   }

@@ -14,6 +14,7 @@ interface Choice {
 }
 
 const maxDepth = 50
+const maxLength = 2000
 
 /** Writes what the player reads, by the rules of a grammar. Rules are read when first used: real ones hold typos. */
 export class Narrator {
@@ -103,7 +104,8 @@ export class Narrator {
 
   /** Reads `p(x:type) & q(x:type, y:type)`: facts to be matched in the order written. */
   query(text: string): Query {
-    const conditions = text.split("&").map((part): Condition => {
+    const conjuncts = text.length > maxLength ? fault("the grammar asks for too many facts at once") : text.split("&")
+    const conditions = conjuncts.map((part): Condition => {
       const [, predicate, list] = /^\s*([\w-]+)\s*\(([^()]*)\)\s*$/.exec(part) ?? fault(`the grammar asks "${text}"`)
       const args = list!.trim() === "" ? [] : list!.split(",")
       return {
@@ -115,7 +117,6 @@ export class Narrator {
         }),
       }
     })
-    if (conditions.length > maxDepth) fault(`the grammar asks for more than ${maxDepth} facts at once`)
     return new Query(conditions, this.#slots)
   }
 

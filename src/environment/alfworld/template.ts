@@ -17,11 +17,15 @@ interface Source {
 const piece =
   /\[\{((?:'[^']*'|"[^"]*"|[^{}'"])*)\}\]|\{((?:'[^']*'|"[^"]*"|[^{}'"])*)\}|#([^#{}\s][^#{}]*)#|[^[{#]+|[[{#]/y
 
+/** The longest text of the real grammars, that of `help`, has about 1,000 characters. */
+const maxLength = 10_000
+
 /**
  * Reads a text with `#symbol#`, `{value}`, `{value | query}` (for every match, run together) and `[{value | query}]`
  * (the same, as a list). White space at its start is dropped, as the reference's parser does.
  */
 export function readTemplate(text: string, source: Source): readonly Part[] {
+  if (text.length > maxLength) fault(`a text of the grammar is longer than ${maxLength} characters`)
   const parts: Part[] = []
   const template = text.trimStart()
   for (piece.lastIndex = 0; piece.lastIndex < template.length; ) {

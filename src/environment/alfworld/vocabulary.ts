@@ -1,5 +1,5 @@
 import type { Domain } from "./domain.ts"
-import { fault } from "./fault.ts"
+import { fault, work } from "./fault.ts"
 import type { Problem } from "./problem.ts"
 
 const maxObjects = 5000
@@ -41,7 +41,8 @@ export class Vocabulary {
   members(type: string): Uint8Array {
     let members = this.#members.get(type)
     if (!members) {
-      members = Uint8Array.from(this.#types, (own) => (this.#isA(own, type) ? 1 : 0))
+      const below = new Map([...new Set(this.#types)].map((own) => [own, this.#isA(own, type) ? 1 : 0]))
+      members = Uint8Array.from(this.#types, (own) => below.get(own)!)
       this.#members.set(type, members)
     }
     return members
@@ -51,6 +52,7 @@ export class Vocabulary {
     // Counting also ends a hierarchy that runs in a circle.
     for (let at: string | undefined = own, up = 0; at !== undefined && up <= this.#parents.size; up++) {
       if (at === type) return true
+      work(1)
       at = this.#parents.get(at)
     }
     return type === "object"

@@ -21,8 +21,14 @@ export type {
 } from "./advantage/types.ts"
 // The three kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
-// Environments.
 export { type AgentOptions, readAction, rememberTurns } from "./environment/agent.ts"
+// Environments.
+export { type BlackjackOptions, blackjack } from "./environment/cards/blackjack.ts"
+export { type EzPointsOptions, ezPoints } from "./environment/cards/ez-points.ts"
+export { type NumberLineOptions, numberLine } from "./environment/cards/number-line.ts"
+export type { CardOptions, CardTask } from "./environment/cards/options.ts"
+export { type Points24Options, points24 } from "./environment/cards/points24.ts"
+export { type AlfworldOptions, type AlfworldTask, alfworld } from "./environment/alfworld/alfworld.ts"
 export { type CheckOptions, checkEnvironment } from "./environment/check.ts"
 export type {
   Environment,

@@ -1,11 +1,21 @@
 import { editDistance } from "../edit-distance.ts"
 import { GigpoError } from "../errors.ts"
+import { type AlfworldOptions, alfworld } from "./alfworld/alfworld.ts"
+import { type BlackjackOptions, blackjack } from "./cards/blackjack.ts"
+import { type EzPointsOptions, ezPoints } from "./cards/ez-points.ts"
+import { type NumberLineOptions, numberLine } from "./cards/number-line.ts"
+import { type Points24Options, points24 } from "./cards/points24.ts"
 import type { Environment } from "./environment.ts"
 import { type SokobanOptions, sokoban } from "./sokoban/sokoban.ts"
 
 // One line an environment. Every factory checks its own options, so what a configuration file says may go in unread.
 const factories: Readonly<Record<string, (options?: object) => Environment | Promise<Environment>>> = {
+  alfworld: (options) => alfworld(options as AlfworldOptions),
   sokoban: (options) => sokoban(options as SokobanOptions),
+  "number-line": (options) => numberLine(options as NumberLineOptions),
+  "ez-points": (options) => ezPoints(options as EzPointsOptions),
+  points24: (options) => points24(options as Points24Options),
+  blackjack: (options) => blackjack(options as BlackjackOptions),
 }
 
 /** The names that `openEnvironment` knows. */

@@ -1,0 +1,89 @@
+import type { Environment, Observation } from "../environment.ts"
+import { readOptions } from "../options.ts"
+import { blackjackStrategy, handOf, total } from "./blackjack-strategy.ts"
+import { type CardGame, cardEnvironment, type Outcome, type Table } from "./card-environment.ts"
+import { type CardOptions, type CardTask, cardFields } from "./options.ts"
+import { Pcg64 } from "./pcg64.ts"
+
+export type BlackjackOptions = CardOptions
+
+const rules = `You play blackjack against a dealer. Come as close to 21 as you can without going over it. Number cards count \
+what they show, J, Q and K count 10, and A counts 11 unless that takes the hand over 21, then 1. Every card is drawn from a \
+full deck.
+
+The action hit takes a card; a hand over 21 loses at once. The action stand ends your turn: the dealer, of whose cards you \
+see the first, draws until 17 or more. The higher hand wins, and a dealer over 21 loses. Equal hands draw.`
+
+/**
+ * RL4VLM's Blackjack, which is gymnasium's, as verl-agent plays it: an infinite deck, no extra for a natural, a dealer who stands
+ * on every 17. A win gives 1, all else 0 ("rl4vlm": a lost hand gives -1). The step limit is 15 by default. All cards follow from the
+ * seed, as numpy's PCG64 draws them there.
+ *
+ * The expert maximises the expected reward, so it plays differently for the two variants: where a loss costs no more than a
+ * draw, only winning counts.
+ *
+ * Metrics: `success` (a win). Throws `BAD_CONFIG` where options are wrong.
+ */
+export function blackjack(options: BlackjackOptions = {}): Environment<CardTask> {
+  const resolved = readOptions("blackjack", options, cardFields(15))
+  const loss = resolved.reward === "rl4vlm" ? -1 : 0
+  const strategy = blackjackStrategy(loss)
+  const game: CardGame = {
+    name: "blackjack",
+    actions: ["stand", "hit"],
+    rules,
+    choice: "hit or stand",
+    thoughts: "your hand, what the dealer shows, and how a hit would turn out",
+    deal: (seed) => table(seed, loss),
+    advise(now) {
+      const [, shown, mine] = /^Dealer: (\S+) \?\nYou: (.+)$/.exec(now.text) ?? []
+      if (shown === undefined || mine === undefined) return undefined
+      const hand = handOf(mine.split(" ").map(faceValue))
+      return total(hand) > 21 ? undefined : strategy(hand, faceValue(shown))
+    },
+  }
+  return cardEnvironment(game, resolved)
+}
+
+const deck = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
+const suits = ["C", "D", "H", "S"]
+const pictures = ["J", "Q", "K"]
+
+function faceValue(face: string): number {
+  return face === "A" ? 1 : pictures.includes(face) ? 10 : Number(face)
+}
+
+/** Draws in the order of RL4VLM's world. Every ten there is a picture. */
+function table(seed: number, loss: -1 | 0): Table {
+  const random = new Pcg64(seed)
+  const picture = () => random.choice(pictures)
+  const draw = (): string => {
+    const value = random.choice(deck)
+    random.choice(suits)
+    return value === 1 ? "A" : value === 10 ? picture() : String(value)
+  }
+  const dealer = [draw(), draw()]
+  const player = [draw(), draw()]
+  // Names the first card once more, as gymnasium's own picture of it needs; nobody looks at it.
+  random.choice(suits)
+  if (faceValue(dealer[0]!) === 10) picture()
+
+  const sum = (faces: readonly string[]): number => total(handOf(faces.map(faceValue)))
+  return {
+    observe: (): Observation => {
+      const text = `Dealer: ${dealer[0]} ?\nYou: ${player.join(" ")}`
+      return { text, anchor: text, actions: ["stand", "hit"] }
+    },
+    play(action): Outcome {
+      if (action === "hit") {
+        player.push(draw())
+        const bust = sum(player) > 21
+        return { reward: bust ? loss : 0, terminated: bust, success: false }
+      }
+      while (sum(dealer) < 17) dealer.push(draw())
+      const mine = sum(player)
+      const theirs = sum(dealer) > 21 ? 0 : sum(dealer)
+      return { reward: mine > theirs ? 1 : mine < theirs ? loss : 0, terminated: true, success: mine > theirs }
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import { GigpoError } from "../../errors.ts"
+import { rememberTurns, replyFormat } from "../agent.ts"
+import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, Turn } from "../environment.ts"
+import type { Resolved } from "../options.ts"
+import type { CardOptions, CardTask } from "./options.ts"
+import { noAction, readCardAction, writeReply } from "./reply.ts"
+import { cardTasks, checkSeed } from "./tasks.ts"
+
+/** What one of the card worlds is. */
+export interface CardGame {
+  readonly name: string
+  /** Every action that the parser knows, in the order of verl-agent's list. */
+  readonly actions: readonly string[]
+  /** What the prompt explains: who, what for, and by which rules. */
+  readonly rules: string
+  /** What the model is asked to name, for the reply's format: `one of the actions - and +`. */
+  readonly choice: string
+  /** What the thoughts of a JSON reply should hold. */
+  readonly thoughts: string
+  deal(seed: number): Table
+  /** The best action now; `undefined` where there is none. */
+  advise(now: Observation): string | undefined
+  /** Leaves out seeds. */
+  accepts?(seed: number): boolean
+}
+
+/** The cards on the table in one episode. */
+export interface Table {
+  observe(): Observation
+  /** Plays one of the game's actions. */
+  play(action: string): Outcome
+}
+
+export interface Outcome {
+  readonly reward: number
+  readonly terminated: boolean
+  /** The game itself has had enough, before the step limit. */
+  readonly truncated?: boolean
+  readonly success: boolean
+}
+
+export function cardEnvironment(game: CardGame, options: Resolved<CardOptions>): Environment<CardTask> {
+  return {
+    name: game.name,
+    tasks: (split, random) => cardTasks(split, random, game.accepts),
+    start: async (task, context) => startEpisode(game, checkSeed(task), options.maxSteps, context),
+    prompt:
+      options.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(game, history, now, options) }]),
+    parse: options.parse ?? ((reply) => readCardAction(reply, game.actions, options)),
+    expert: () => ({
+      reply(now) {
+        const action = game.advise(now)
+        return action === undefined ? undefined : writeReply(action, `The best is ${action} now.`, options)
+      },
+    }),
+  }
+}
+
+function startEpisode(game: CardGame, seed: number, maxSteps: number, { signal }: EpisodeContext): EnvironmentEpisode {
+  signal.throwIfAborted()
+  const table = game.deal(seed)
+  let steps = 0
+  let state: "running" | "ended" | "disposed" = "running"
+  return {
+    first: table.observe(),
+    async step(action) {
+      signal.throwIfAborted()
+      if (state === "disposed")
+        throw new GigpoError("DISPOSED", `This ${game.name} episode was disposed; start a new one.`)
+      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", `This ${game.name} episode is over; start a new one.`)
+      if (action !== noAction && !game.actions.includes(action)) {
+        const known = [...game.actions, noAction].join(" ")
+        throw new GigpoError("BAD_ARGUMENT", `${game.name} has no action "${action}"; use one of ${known}.`)
+      }
+      steps++
+      const outcome: Outcome =
+        action === noAction ? { reward: 0, terminated: false, success: false } : table.play(action)
+      const { reward, terminated, success } = outcome
+      const truncated = !terminated && (outcome.truncated === true || steps >= maxSteps)
+      if (terminated || truncated) state = "ended"
+      return { observation: table.observe(), reward, terminated, truncated, metrics: { success: success ? 1 : 0 } }
+    },
+    async [Symbol.asyncDispose]() {
+      state = "disposed"
+    },
+  }
+}
+
+function promptText(
+  game: CardGame,
+  history: readonly Turn[],
+  now: Observation,
+  options: Resolved<CardOptions>,
+): string {
+  const past = rememberTurns(history, options)
+  if (!options.rules) return [past, now.text].filter((part) => part !== "").join("\n\n")
+  const format =
+    options.reply === "tags"
+      ? replyFormat(options.thinking, game.choice)
+      : `Reply with a JSON object of this form:\n{\n"thoughts": "${game.thoughts}",\n"action": "${game.choice}"\n}`
+  return [game.rules, past, `Step ${history.length + 1}, now:\n${now.text}`, format]
+    .filter((part) => part !== "")
+    .join("\n\n")
+}

@@ -1,0 +1,95 @@
+import type { Environment, Observation } from "../environment.ts"
+import { PythonRandom } from "../mersenne-twister.ts"
+import type { Resolved } from "../options.ts"
+import { type CardGame, cardEnvironment, type Table } from "./card-environment.ts"
+import { evaluate } from "./evaluate.ts"
+import type { CardOptions, CardTask } from "./options.ts"
+import { type FormulaSolver, formulaSolver } from "./solve.ts"
+
+/** A hand of cards and the value that a formula of all of them must have. */
+export interface FormulaGame {
+  readonly name: string
+  readonly target: number
+  /** In the order of verl-agent's list; without `=`. */
+  readonly operators: readonly string[]
+  /** A formula of more elements than this ends the episode at the next step. */
+  readonly maxLength: number
+  readonly rules: string
+  /** Draws the cards: ranks from 1 to 13. Suits are drawn too, as the stream needs them, but nothing depends on them. */
+  draw(random: PythonRandom): readonly number[]
+  /** Whether deals without a plain solution are left out. */
+  readonly solvableOnly?: boolean
+}
+
+const rankNames = ["A", "2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"]
+const numbers = rankNames.map((_, index) => String(index + 1)).slice(0, 10)
+const rankName = (rank: number) => rankNames[rank - 1]!
+const cardValue = (rank: number) => Math.min(rank, 10)
+
+/**
+ * The world of RL4VLM's formula games as verl-agent plays it. Each action appends one element to the formula; `=` evaluates it
+ * as Python would and ends the episode. A number that is on no unused card is refused: nothing changes. Before anything else a
+ * step looks whether the formula is too long already, and then ends the episode in vain.
+ */
+export function formulaEnvironment(formula: FormulaGame, options: Resolved<CardOptions>): Environment<CardTask> {
+  const { target, operators } = formula
+  const solver = formulaSolver(
+    operators.filter((operator) => !"()".includes(operator)),
+    target,
+  )
+  const actions = [...numbers, ...operators, "="]
+  const draw = (seed: number) => formula.draw(new PythonRandom(seed))
+  const game: CardGame = {
+    name: formula.name,
+    actions,
+    rules: formula.rules,
+    choice: `a card's number, ${operators.join(" ")} or =`,
+    thoughts: "which numbers are unused, what the formula needs to come to the value, and what to append next",
+    deal: (seed) => table(formula, draw(seed), options.reward === "rl4vlm" ? -1 : 0),
+    advise: (now) => advise(solver, now),
+    ...(formula.solvableOnly && { accepts: (seed) => solver(draw(seed).map(cardValue)).length > 0 }),
+  }
+  return cardEnvironment(game, options)
+}
+
+function table(game: FormulaGame, ranks: readonly number[], failure: -1 | 0): Table {
+  const formula: string[] = []
+  const unused = ranks.map((rank) => String(cardValue(rank)))
+  const fail = (end: "terminated" | "truncated" | undefined) =>
+    ({ reward: failure, terminated: end === "terminated", truncated: end === "truncated", success: false }) as const
+  return {
+    observe: (): Observation => {
+      const text = `Cards: ${ranks.map(rankName).join(" ")}\nFormula: ${formula.join("")}`
+      return { text, anchor: text, actions: [...new Set(unused), ...game.operators, "="] }
+    },
+    play(action) {
+      if (formula.length > game.maxLength) return fail("truncated")
+      if (action === "=") {
+        const value = evaluate(formula.join(""))
+        // Python finds 24 and 24.0 equal.
+        const success = value !== undefined && Number(value) === game.target && unused.length === 0
+        return success ? { reward: 10, terminated: true, success } : fail("terminated")
+      }
+      if (numbers.includes(action)) {
+        const card = unused.indexOf(action)
+        if (card < 0) return fail(undefined)
+        unused.splice(card, 1)
+      }
+      formula.push(action)
+      return { reward: 0, terminated: false, success: false }
+    },
+  }
+}
+
+/** The next element of the shortest plain solution that begins like the formula on the table. */
+function advise(solver: FormulaSolver, now: Observation): string | undefined {
+  const [, cards, formula] = /^Cards: (.*)\nFormula: (.*)$/.exec(now.text) ?? []
+  if (cards === undefined || formula === undefined) return undefined
+  const values = cards.split(" ").map((name) => cardValue(rankNames.indexOf(name) + 1))
+  // No plain solution has two numbers side by side, so its text tells its elements.
+  const solution = solver(values).find((elements) => elements.join("").startsWith(formula))
+  if (!solution) return undefined
+  let position = 0
+  for (let written = ""; written.length < formula.length; position++) written += solution[position]
+  return solution[position] ?? "="
+}

@@ -1,0 +1,62 @@
+import type { Environment, Observation } from "../environment.ts"
+import { PythonRandom } from "../mersenne-twister.ts"
+import { readOptions, whole } from "../options.ts"
+import { type CardGame, cardEnvironment, type Table } from "./card-environment.ts"
+import { type CardOptions, type CardTask, cardFields } from "./options.ts"
+
+export interface NumberLineOptions extends CardOptions {
+  /** The numbers go from 0 to this; 2 to 1000. Default 5. */
+  readonly maxPosition?: number
+}
+
+/**
+ * RL4VLM's NumberLine as verl-agent plays it: walk from one number to another by `-` and `+`. Reaching the target gives 1 and
+ * ends the episode; a step that does not come nearer, so also one against an end of the line, takes 1; any other gives 0. The
+ * world itself stops after 2 · maxPosition steps, of which unreadable replies are none; the step limit is 10 by default.
+ * Both reward variants are the same. The default world has 30 states to start from.
+ *
+ * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
+ */
+export function numberLine(options: NumberLineOptions = {}): Environment<CardTask> {
+  const resolved = readOptions("number-line", options, { ...cardFields(10), maxPosition: whole(5, 2, 1000) })
+  const { maxPosition } = resolved
+  const game: CardGame = {
+    name: "number-line",
+    actions: ["-", "+"],
+    rules:
+      `You are on a number line from 0 to ${maxPosition}. Move the current number to the target number: the action + adds ` +
+      "one, the action - takes one away.",
+    choice: "- or +",
+    thoughts: "compare the current number with the target and decide which way to go",
+    deal: (seed) => line(seed, maxPosition),
+    advise(now) {
+      const [, target, current] = /^Target: (\d+)\nCurrent: (\d+)$/.exec(now.text) ?? []
+      if (target === undefined || target === current) return undefined
+      return Number(target) > Number(current) ? "+" : "-"
+    },
+  }
+  return cardEnvironment(game, resolved)
+}
+
+function line(seed: number, maxPosition: number): Table {
+  const random = new PythonRandom(seed)
+  let position = random.randint(0, maxPosition)
+  let target = random.randint(0, maxPosition)
+  // Modulo maxPosition, not maxPosition + 1: so it is there.
+  if (target === position) target = (target + 1) % maxPosition
+  let steps = 0
+  const distance = () => Math.abs(target - position)
+  return {
+    observe: (): Observation => {
+      const text = `Target: ${target}\nCurrent: ${position}`
+      return { text, anchor: text, actions: ["-", "+"] }
+    },
+    play(action) {
+      const before = distance()
+      position = Math.min(Math.max(position + (action === "+" ? 1 : -1), 0), maxPosition)
+      const truncated = ++steps >= 2 * maxPosition
+      if (distance() === 0) return { reward: 1, terminated: true, success: true }
+      return { reward: distance() < before ? 0 : -1, terminated: false, truncated, success: false }
+    },
+  }
+}

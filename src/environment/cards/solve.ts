@@ -1,0 +1,62 @@
+/** All plain solutions of a hand, the shortest first; none where the target cannot be reached. */
+export type FormulaSolver = (values: readonly number[]) => readonly (readonly string[])[]
+
+/** A part of a formula: its value as Python's floats have it, its elements, and how tightly its last operator binds. */
+interface Part {
+  readonly value: number
+  readonly elements: readonly string[]
+  readonly rank: 1 | 2 | 3
+}
+
+/** As many hands as there are of four values from 1 to 10. */
+const maxKnown = 715
+
+/**
+ * Finds, by trying all of them, the formulas that use each number once as it stands and whose value is the target. What else
+ * Python would take (numbers joined to longer ones, powers, floor division, signs) is not among them.
+ */
+export function formulaSolver(operators: readonly string[], target: number): FormulaSolver {
+  const known = new Map<string, readonly (readonly string[])[]>()
+  return (values) => {
+    const key = [...values].sort((a, b) => a - b).join(" ")
+    const before = known.get(key)
+    if (before) return before
+    const solutions = new Map<string, readonly string[]>()
+    const numbers = key.split(" ").map((digits): Part => ({ value: Number(digits), elements: [digits], rank: 3 }))
+    combine(numbers, operators, ({ value, elements }) => {
+      if (value === target) solutions.set(elements.join(""), elements)
+    })
+    const sorted = [...solutions.values()].sort((a, b) => a.length - b.length)
+    if (known.size < maxKnown) known.set(key, sorted)
+    return sorted
+  }
+}
+
+/** Joins two parts in every way, and so on until one is left: every tree over the numbers. */
+function combine(parts: readonly Part[], operators: readonly string[], found: (whole: Part) => void): void {
+  if (parts.length === 1) found(parts[0]!)
+  for (const [i, left] of parts.entries()) {
+    for (const [j, right] of parts.entries()) {
+      if (i === j) continue
+      const others = parts.filter((_, index) => index !== i && index !== j)
+      for (const operator of operators) combine([join(left, operator, right), ...others], operators, found)
+    }
+  }
+}
+
+function join(left: Part, operator: string, right: Part): Part {
+  const rank = operator === "+" || operator === "-" ? 1 : 2
+  const wrap = (part: Part, needed: boolean) => (needed ? ["(", ...part.elements, ")"] : part.elements)
+  return {
+    value: operate(left.value, operator, right.value),
+    // Without brackets Python goes from left to right, and floats make the order count.
+    elements: [...wrap(left, left.rank < rank), operator, ...wrap(right, right.rank <= rank)],
+    rank,
+  }
+}
+
+function operate(a: number, operator: string, b: number): number {
+  if (operator === "+") return a + b
+  if (operator === "-") return a - b
+  return operator === "*" ? a * b : a / b
+}

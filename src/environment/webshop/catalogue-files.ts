@@ -3,14 +3,7 @@ import { basename, join } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import type { ProductSource } from "./catalogue.ts"
 import { type JsonElement, type ReadElementsOptions, readElements } from "./json-elements.ts"
-import {
-  type Instruction,
-  type Product,
-  readAttributes,
-  readHumanInstructions,
-  readProduct,
-  unknownAttributes,
-} from "./product.ts"
+import { readAttributes, readHumanInstructions, readProduct, unknownAttributes } from "./product.ts"
 
 /** The files of a catalogue, as WebShop distributes them. */
 export interface CatalogueFiles {
@@ -27,8 +20,6 @@ const names = [
   { products: "items_shuffle_1000.json", attributes: "items_ins_v2_1000.json" },
   { products: "items_shuffle.json", attributes: "items_ins_v2.json" },
 ]
-/** Products kept ready for the pages. */
-const mostRecent = 5000
 const humanName = "items_human_ins.json"
 
 /** The catalogue files in a folder, the small set where both are there. Throws IO where they are not. */
@@ -79,23 +70,14 @@ export async function openCatalogueFiles(
     await openMembers(files.attributes, readAttributes),
     files.human === undefined ? undefined : await openMembers(files.human, readHumanInstructions),
   ]
-  // Pages show the same few products again and again.
-  const recent = new Map<number, Product>()
   return {
     size: numbers.size,
-    product(index) {
-      const known = recent.get(index)
-      if (known) return known
+    read(index) {
       const { value, where } = products.get(index)
-      const product = readProduct(value, attributes(index)?.attributes ?? unknownAttributes, where)
-      if (recent.size >= mostRecent) recent.clear()
-      recent.set(index, product)
-      return product
-    },
-    instructions(index) {
-      if (human) return human(index) ?? []
-      const instruction = attributes(index)?.instruction
-      return instruction ? [instruction] : []
+      const known = attributes(index)
+      const product = readProduct(value, known?.attributes ?? unknownAttributes, where)
+      if (human) return { product, instructions: human(index) ?? [] }
+      return { product, instructions: known?.instruction ? [known.instruction] : [] }
     },
   }
 

@@ -4,11 +4,16 @@ import { GoalTable } from "./goals.ts"
 import type { Instruction, Product } from "./product.ts"
 import { productText } from "./product-text.ts"
 
+/** A product, and what somebody may want of it. */
+export interface Listing {
+  readonly product: Product
+  readonly instructions: readonly Instruction[]
+}
+
 /** Where products come from: files or a generator. Products are numbered; reading one may touch the disk, for microseconds. */
 export interface ProductSource {
   readonly size: number
-  product(index: number): Product
-  instructions(index: number): readonly Instruction[]
+  read(index: number): Listing
 }
 
 /** Everything that the shop's pages, searches and rewards need of the products. */
@@ -33,7 +38,8 @@ const priceSeed = 42
 export const searchLimit = 50
 
 /** Reads every product once: for the search index, for prices and goals, and for the lists by category, query and attribute. */
-export async function openCatalogue(source: ProductSource, signal?: AbortSignal): Promise<Catalogue> {
+export async function openCatalogue(given: ProductSource, signal?: AbortSignal): Promise<Catalogue> {
+  const source = withMemory(given)
   const random = new PythonRandom(priceSeed)
   // One word was drawn before the recorded prices.
   random.getrandbits(32)
@@ -52,7 +58,7 @@ export async function openCatalogue(source: ProductSource, signal?: AbortSignal)
   goals.close(prices, random)
   return {
     size: source.size,
-    product: (number) => source.product(number),
+    product: (number) => source.read(number).product,
     indexOf: (asin) => numbers.get(asin),
     price: (number) => prices[number]!,
     search: (text) => index.search(text, searchLimit).map((hit) => hit.document),
@@ -62,15 +68,33 @@ export async function openCatalogue(source: ProductSource, signal?: AbortSignal)
 
   function* documents() {
     for (let number = 0; number < source.size; number++) {
-      const product = source.product(number)
+      const { product, instructions } = source.read(number)
       const [low, high] = product.prices
       prices[number] = high === undefined ? low! : random.uniform(low!, high)
       numbers.set(product.asin, number)
       list(`<c> ${product.category}`, number)
       list(`<q> ${product.query}`, number)
       for (const attribute of product.attributes) list(`<a> ${attribute}`, number)
-      goals.add(number, product, source.instructions(number))
+      goals.add(number, product, instructions)
       yield { id: product.asin, text: productText(product) }
     }
+  }
+}
+
+/** Listings kept ready: pages show the same few again and again, and a small catalogue stays in memory whole. */
+const mostRecent = 5000
+
+function withMemory({ size, read }: ProductSource): ProductSource {
+  const recent = new Map<number, Listing>()
+  return {
+    size,
+    read(index) {
+      const known = recent.get(index)
+      if (known) return known
+      const listing = read(index)
+      if (recent.size >= mostRecent) recent.clear()
+      recent.set(index, listing)
+      return listing
+    },
   }
 }

@@ -95,8 +95,8 @@ export class GoalTable {
   /** The goal with this number before the shuffle. */
   inCatalogueOrder(number: number): Goal {
     const place = this.#placeOf(number)
-    const product = this.#source.product(this.#products[place]!)
-    const instruction = this.#source.instructions(this.#products[place]!)[this.#numbers[place]!]!
+    const { product, instructions } = this.#source.read(this.#products[place]!)
+    const instruction = instructions[this.#numbers[place]!]!
     const { attributes } = instruction
     const human = instruction.options !== undefined
     const options = instruction.options ?? combination(product, number - this.#firsts[place]!)

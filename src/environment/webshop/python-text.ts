@@ -4,6 +4,7 @@
  */
 
 // str.isspace(): unlike \s it has U+001C to U+001F and U+0085, and lacks U+FEFF.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they count as white space there
 const spaces = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
 
 /** `str.strip()`. */

@@ -74,7 +74,7 @@ function categories(path: string): Set<string> {
 }
 
 /** Scores above this count as the same. */
-const alike = 85
+export const alike = 85
 
 function hasAttribute(product: Product, wanted: string): boolean {
   return (

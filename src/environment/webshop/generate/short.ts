@@ -1,0 +1,42 @@
+import type { Random } from "../../../random.ts"
+import type { Listing } from "../catalogue.ts"
+import { formatFloat } from "../python-text.ts"
+import { choose } from "./draw.ts"
+import { short } from "./words.ts"
+
+/** Every one and every two of the attributes. */
+const wishes: readonly (readonly string[])[] = short.attributes.flatMap((first, i) => [
+  [first],
+  ...short.attributes.slice(i + 1).map((second) => [first, second]),
+])
+const combinations = wishes.length * short.kinds.length
+
+/**
+ * A product in three or four words, such as `Luma soft round lamp`. The first 440 have different kinds or attributes, so that
+ * an instruction means one of them; later ones differ by brand and price only.
+ */
+export function shortListing(index: number, catalogue: Random): Listing {
+  const random = catalogue.fork("short product", index)
+  // A step without common divisor visits all combinations before the first comes again.
+  const place = (catalogue.fork("first").below(combinations) + index * 171) % combinations
+  const kind = short.kinds[place % short.kinds.length]!
+  const attributes = wishes[Math.floor(place / short.kinds.length)]!
+  const phrase = [...attributes, kind.name].join(" ")
+  const price = 5 + random.below(90)
+  return {
+    product: {
+      asin: `P${index + 1}`,
+      title: `${choose(short.brands, random)} ${phrase}`,
+      description: "",
+      bullets: [],
+      prices: [price],
+      priceTag: `$${formatFloat(price)}`,
+      options: new Map(kind.options.map((name) => [name, short.optionValues[name as "color" | "size"]])),
+      attributes,
+      category: "shop",
+      query: kind.name,
+      productCategory: `shop › ${kind.plural}`,
+    },
+    instructions: [{ text: `find a ${phrase}`, attributes }],
+  }
+}

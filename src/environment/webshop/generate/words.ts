@@ -1,0 +1,93 @@
+/**
+ * The vocabulary of the generated shop. Brands, kinds and phrases are invented here; no real product stands behind them. Attribute
+ * phrases share no words, so that the reward's fuzzy comparison never takes one for another.
+ */
+const list = (text: string) => text.split(", ")
+
+/** A kind of product: how one and many are called, and which options it comes in. */
+export interface Kind {
+  readonly name: string
+  readonly plural: string
+  readonly options: readonly OptionName[]
+}
+
+export type OptionName = "color" | "size" | "capacity" | "pack"
+
+const kinds = (names: string, options: readonly OptionName[]): Kind[] =>
+  list(names).map((pair) => {
+    const [name, plural] = pair.split("/") as [string, string]
+    return { name, plural, options }
+  })
+
+export const departments: Readonly<Record<string, readonly Kind[]>> = {
+  home: [
+    ...kinds("table lamp/table lamps, wall clock/wall clocks, picture frame/picture frames", ["color"]),
+    ...kinds("cushion cover/cushion covers, woven rug/woven rugs, curtain panel/curtain panels", ["color", "size"]),
+  ],
+  kitchen: [
+    ...kinds("tea kettle/tea kettles, storage jar/storage jars, soup pot/soup pots", ["color", "capacity"]),
+    ...kinds("chopping board/chopping boards, oven mitt/oven mitts, serving tray/serving trays", ["size"]),
+  ],
+  garden: [
+    ...kinds("flower planter/flower planters, watering can/watering cans", ["color", "capacity"]),
+    ...kinds("hand trowel/hand trowels, seed tray/seed trays, bird feeder/bird feeders", ["pack"]),
+  ],
+  clothing: [
+    ...kinds("rain jacket/rain jackets, knit sweater/knit sweaters, hiking pants/hiking pants", ["color", "size"]),
+    ...kinds("wool scarf/wool scarves, sun hat/sun hats, ankle socks/ankle socks", ["color", "pack"]),
+  ],
+  travel: [
+    ...kinds("day backpack/day backpacks, toiletry bag/toiletry bags, water bottle/water bottles", [
+      "color",
+      "capacity",
+    ]),
+    ...kinds("neck pillow/neck pillows, luggage tag/luggage tags", ["color"]),
+  ],
+  desk: [
+    ...kinds("desk organizer/desk organizers, lined notebook/lined notebooks, pencil case/pencil cases", [
+      "color",
+      "size",
+    ]),
+    ...kinds("phone stand/phone stands, cable box/cable boxes, book rest/book rests", []),
+  ],
+}
+
+export const attributes = list(
+  "hand finished, rust proof, machine washable, easy clean, low odor, quick drying, scratch resistant, double layered, " +
+    "heat insulated, anti slip, space saving, fade free, extra durable, plastic reduced, soft touch, travel ready, leak tight, " +
+    "shock absorbing, dust repellent, tool less assembly, child safe, eco conscious, matte surface, reinforced seams, " +
+    "breathable fabric, slim profile, stain shielded, gift wrapped, weather hardened, noise damped",
+)
+
+export const materials = list(
+  "bamboo, canvas, ceramic, cork, cotton, enamel, felt, linen, oak, recycled fiber, rubber, birch",
+)
+export const places = list(
+  "bedrooms, balconies, small flats, offices, weekend trips, cabins, patios, studios, campsites, hallways, student rooms, kitchens",
+)
+export const firstSyllables = list(
+  "Bra, Cor, Del, Fen, Gul, Hes, Jor, Kav, Lun, Mir, Nol, Orv, Pel, Rud, Sel, Tov, Ulm, Vex, Wil, Zan",
+)
+export const lastSyllables = list(
+  "bek, dora, fjord, gano, hild, kova, lisk, mont, nexa, pira, quil, rano, stad, tavi, vane, wick",
+)
+
+export const optionValues: Readonly<Record<OptionName, readonly string[]>> = {
+  color: list(
+    "black, white, navy blue, forest green, red, mustard yellow, dusty pink, light gray, teal, brown, purple, orange",
+  ),
+  size: list("x-small, small, medium, large, x-large, xx-large"),
+  capacity: list("250 ml, 500 ml, 750 ml, 1 liter, 2 liter, 5 liter"),
+  pack: list("pack of 1, pack of 2, pack of 4, pack of 6, pack of 12"),
+}
+
+/** The vocabulary of the short catalogue: as few words as make a shop. */
+export const short = {
+  brands: list("Avo, Bim, Kiro, Luma, Nor, Pica, Soli, Tek"),
+  kinds: [
+    ...kinds("lamp/lamps, clock/clocks, mug/mugs, bag/bags", ["color"]),
+    ...kinds("hat/hats, rug/rugs, coat/coats, tent/tents", ["color", "size"]),
+  ],
+  attributes: list("soft, quiet, sturdy, foldable, washable, striped, round, warm, slim, shiny"),
+  optionValues: { color: list("red, blue, green"), size: list("small, large") },
+} as const

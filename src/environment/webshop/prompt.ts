@@ -1,0 +1,45 @@
+import { rememberTurns, replyFormat } from "../agent.ts"
+import type { Observation, Turn } from "../environment.ts"
+import { recentTurns } from "../memory.ts"
+import { startText } from "./episode.ts"
+import type { Goal } from "./goals.ts"
+import type { ResolvedOptions } from "./options.ts"
+
+type PromptOptions = Pick<ResolvedOptions, "admissible" | "history" | "memory" | "rules" | "thinking">
+
+/** Longer prompts leave the past out, as in verl-agent. */
+const longest = 13_000
+
+const role = `You are shopping in WebShop, a text-only online store. Find a product that meets every wish of the customer, \
+choose the options asked for, and buy it. Each action brings you to another page: search[words] looks for products, and \
+click[name] follows a link, opens a product, chooses an option or buys.`
+
+/** What the model reads: task, past steps, page, actions and the form of the reply. */
+export function promptText(goal: Goal, history: readonly Turn[], now: Observation, options: PromptOptions): string {
+  if (!options.rules) return barePrompt(goal, history, now, options)
+  const task = `The customer says: ${goal.instruction}`
+  const step = `Step ${history.length + 1}. The page now: ${now.text}`
+  const format = replyFormat(options.thinking, options.admissible ? "one of the actions listed" : "one action")
+  const rest = [step, ...(options.admissible ? [actionList(now)] : []), format]
+  const short = [role, task, ...rest].join("\n\n")
+
+  const memory = rememberTurns(history, options)
+  if (memory === "") return short
+  const past = `Steps taken so far: ${history.length}. The last of them, oldest first:\n${memory}`
+  const long = [role, task, past, ...rest].join("\n\n")
+  return long.length > longest ? short : long
+}
+
+function actionList(now: Observation): string {
+  const search = now.text === startText ? ["'search[<words to look for>]'"] : []
+  const clicks = (now.actions ?? []).map((action) => `'${action}'`)
+  return `Actions possible here:\n[\n${[...search, ...clicks].join(",\n")}\n]`
+}
+
+function barePrompt({ instruction }: Goal, history: readonly Turn[], now: Observation, options: PromptOptions): string {
+  const past = options.memory
+    ? [options.memory(history)]
+    : recentTurns(history, options.history).map(({ observation, action }) => `${observation.text}\n${action}`)
+  const actions = options.admissible && now.actions?.length ? [now.actions.join("\n")] : []
+  return [instruction, ...past, now.text, ...actions].join("\n\n")
+}

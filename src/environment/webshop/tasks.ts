@@ -1,0 +1,47 @@
+import { GigpoError } from "../../errors.ts"
+import type { Random } from "../../random.ts"
+import type { Goal, GoalTable } from "./goals.ts"
+
+/** WebShop's number of test goals; small catalogues keep a fifth of theirs. */
+const mostTestGoals = 500
+
+/**
+ * Tests are the first goals of WebShop's shuffled order, always the same; training draws from all others, endlessly. No test
+ * goal occurs in training, not even where a catalogue makes one text twice. (In verl-agent every worker shuffles for itself, so
+ * that training meets the test's goals.)
+ */
+export function* webshopTasks(
+  split: "train" | "test",
+  random: Random,
+  goals: GoalTable,
+): Generator<Goal, void, undefined> {
+  const testGoals = testGoalCount(goals)
+  if (split === "test") {
+    for (let place = 0; place < testGoals; place++) yield goals.at(place)
+    return
+  }
+  const heldOut = heldOutTexts(goals)
+  const draws = random.fork("webshop goals")
+  for (let misses = 0; misses < 1000; misses++) {
+    const goal = goals.at(testGoals + draws.below(goals.size - testGoals))
+    if (heldOut.has(goal.instruction)) continue
+    misses = -1
+    yield goal
+  }
+  throw new GigpoError("BAD_DATA", "webshop: the catalogue makes the same goals again and again; use a larger one.")
+}
+
+export function testGoalCount(goals: GoalTable): number {
+  return Math.min(mostTestGoals, Math.ceil(goals.size / 5))
+}
+
+const known = new WeakMap<GoalTable, ReadonlySet<string>>()
+
+function heldOutTexts(goals: GoalTable): ReadonlySet<string> {
+  let texts = known.get(goals)
+  if (!texts) {
+    texts = new Set(Array.from({ length: testGoalCount(goals) }, (_, place) => goals.at(place).instruction))
+    known.set(goals, texts)
+  }
+  return texts
+}

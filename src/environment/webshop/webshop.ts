@@ -1,0 +1,93 @@
+import { GigpoError } from "../../errors.ts"
+import { readAction } from "../agent.ts"
+import type { Environment } from "../environment.ts"
+import { openCatalogue, type ProductSource } from "./catalogue.ts"
+import { findCatalogue, openCatalogueFiles } from "./catalogue-files.ts"
+import { startEpisode } from "./episode.ts"
+import { webshopExpert } from "./expert.ts"
+import { generatedProducts } from "./generate/generate.ts"
+import type { Goal } from "./goals.ts"
+import { type ResolvedOptions, resolveOptions, type WebShopOptions } from "./options.ts"
+import { promptText } from "./prompt.ts"
+import { Shop } from "./shop.ts"
+import { webshopTasks } from "./tasks.ts"
+
+export type { Goal as WebShopTask } from "./goals.ts"
+export type { WebShopOptions } from "./options.ts"
+
+/** Characters at the end of an unreadable reply that are tried as an action, as in verl-agent. */
+const tail = 20
+
+/**
+ * WebShop (Yao et al., 2022) as verl-agent plays it: find, in a shop of text pages, a product that meets an instruction, choose
+ * its options and buy it. Actions are `search[words]` and `click[name]`; any other text does nothing and costs a step. The
+ * episode ends with a purchase, rewarded by 10 where it is perfect, or after `maxSteps`.
+ *
+ * Metrics: `success`, `score` (WebShop's own reward, 0 to 1). Rejects with `BAD_CONFIG` where options are wrong, `IO` where files
+ * are missing, `BAD_DATA` with file and position where they are corrupt, and the signal's reason.
+ */
+export async function webshop(options: WebShopOptions = {}): Promise<Environment<Goal>> {
+  const resolved = resolveOptions(options)
+  const catalogue = await openCatalogue(await openSource(resolved), resolved.signal)
+  if (catalogue.goals.size < 2) {
+    throw new GigpoError(
+      "BAD_DATA",
+      "webshop: the catalogue makes fewer than two goals; it needs products with instructions.",
+    )
+  }
+  return {
+    name: "webshop",
+    tasks: (split, random) => webshopTasks(split, random, catalogue.goals),
+    async start(task, context) {
+      checkTask(task)
+      return startEpisode(new Shop(catalogue, task, resolved), resolved, context)
+    },
+    prompt:
+      resolved.prompt ??
+      ((task, history, now) => [{ role: "user", content: promptText(task, history, now, resolved) }]),
+    parse: resolved.parse ?? ((reply) => readAction(reply, { tail, thinking: resolved.thinking })),
+    expert: (task) => webshopExpert(task, catalogue, resolved),
+  }
+}
+
+async function openSource(options: ResolvedOptions): Promise<ProductSource> {
+  const { data, products, attributes, humanGoals, goals, signal } = options
+  if (data === undefined && products === undefined) {
+    if (goals === "human" || attributes !== undefined || humanGoals !== undefined)
+      throw new GigpoError(
+        "BAD_CONFIG",
+        "webshop: human goals and attributes belong to real products; give data or products too.",
+      )
+    return generatedProducts({ size: options.size, seed: options.catalogueSeed, detail: options.detail })
+  }
+  if (products !== undefined && attributes === undefined)
+    throw new GigpoError(
+      "BAD_CONFIG",
+      "webshop: products needs attributes, the file items_ins_v2*.json that belongs to it.",
+    )
+  if (products !== undefined && data === undefined && goals === "human" && humanGoals === undefined)
+    throw new GigpoError("BAD_CONFIG", 'webshop: goals: "human" needs humanGoals, the file items_human_ins.json.')
+  const found =
+    products !== undefined && (goals === "synthetic" || humanGoals !== undefined)
+      ? undefined
+      : findCatalogue(data!, goals)
+  const files = {
+    products: products ?? found!.products,
+    attributes: attributes ?? found!.attributes,
+    human: goals === "human" ? (humanGoals ?? found!.human) : undefined,
+  }
+  return openCatalogueFiles(files, { signal })
+}
+
+function checkTask(task: Goal): void {
+  const { instruction, attributes, options, priceUpper, name, query, productCategory } = task ?? {}
+  const fits =
+    [instruction, name, query, productCategory].every((text) => typeof text === "string") &&
+    [attributes, Object.values(options ?? { missing: undefined })].every(
+      (texts) => Array.isArray(texts) && texts.every((text) => typeof text === "string"),
+    ) &&
+    attributes.length > 0 &&
+    typeof priceUpper === "number"
+  if (!fits)
+    throw new GigpoError("BAD_ARGUMENT", "webshop: a task must be a goal as tasks() gives it, with all its fields.")
+}

@@ -10,8 +10,8 @@ import { type SokobanOptions, sokoban } from "./sokoban/sokoban.ts"
 
 // One line an environment. Every factory checks its own options, so what a configuration file says may go in unread.
 const factories: Readonly<Record<string, (options?: object) => Environment | Promise<Environment>>> = {
-  alfworld: (options) => alfworld(options as AlfworldOptions),
   sokoban: (options) => sokoban(options as SokobanOptions),
+  alfworld: (options) => alfworld(options as AlfworldOptions),
   "number-line": (options) => numberLine(options as NumberLineOptions),
   "ez-points": (options) => ezPoints(options as EzPointsOptions),
   points24: (options) => points24(options as Points24Options),

@@ -1,10 +1,14 @@
 import { GigpoError } from "../errors.ts"
+import { replayAlfworld } from "./alfworld.ts"
 import { readRecording } from "./recording.ts"
 import type { Difference, Replay } from "./replay.ts"
 import { replaySokoban } from "./sokoban.ts"
+import { replayWebshop } from "./webshop.ts"
 
 /** The recordings that can be replayed, by the name of what they record. */
 export const replays: Readonly<Record<string, Replay>> = {
+  alfworld: replayAlfworld,
+  webshop: replayWebshop,
   sokoban: replaySokoban,
 }
 

@@ -1,0 +1,113 @@
+import { type Dirent, existsSync, readFileSync } from "node:fs"
+import { readdir, readFile } from "node:fs/promises"
+import { dirname, join, relative, sep } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { Random } from "../../random.ts"
+import { Game } from "./game.ts"
+import { readGameFile } from "./game-file.ts"
+import type { TaskType } from "./generate/task-types.ts"
+import type { GameTask } from "./tasks.ts"
+
+/** The games of a data folder. */
+export interface GameFolder {
+  /** Training: all games, again and again, each time in a new order. Test: each game once, always in the same order. */
+  tasks(split: "train" | "test", random: Random): Iterable<GameTask>
+  load(task: GameTask): Game
+}
+
+/** Lists the games that ALFWorld would play. Rejects with `BAD_DATA` or `IO` where the folder or a file is at fault. */
+export async function openGameFolder(
+  data: string,
+  folders: Readonly<Record<"train" | "test", string>>,
+  taskTypes: readonly TaskType[],
+): Promise<GameFolder> {
+  const root = [data, join(data, "json_2.1.1")].find((path) =>
+    Object.values(folders).some((folder) => existsSync(join(path, folder))),
+  )
+  if (root === undefined) {
+    throw new GigpoError(
+      "BAD_DATA",
+      `${data} has neither a folder ${folders.train} nor ${folders.test}; give the folder json_2.1.1 that ` +
+        `alfworld-download makes, or name its folders in trainSplit and testSplit.`,
+    )
+  }
+  const games = {
+    train: await listGames(root, folders.train, taskTypes),
+    test: await listGames(root, folders.test, taskTypes),
+  }
+  return {
+    *tasks(split, random) {
+      if (games[split].length === 0) {
+        throw new GigpoError(
+          "BAD_DATA",
+          `${join(root, folders[split])} has no solvable game of the types ${taskTypes.join(", ")}; ` +
+            `fetch the games or name another folder in ${split}Split.`,
+        )
+      }
+      if (split === "test") yield* new Random(0).fork("alfworld test").shuffled(games.test)
+      else for (let epoch = 0; ; epoch++) yield* random.fork("alfworld epoch", epoch).shuffled(games.train)
+    },
+    load({ game }) {
+      const path = join(root, game)
+      return Game.parse(readGameFile(readNow(path), path), path)
+    },
+  }
+}
+
+/**
+ * A folder is a game where it holds `traj_data.json` and `game.tw-pddl`; left out are those with movable receptacles or
+ * slicing, those of other types, and those not known to be solvable (alfworld/agents/environment/alfred_tw_env.py,
+ * collect_game_files). Sorted, where the reference takes them as the file system gives them.
+ */
+async function listGames(root: string, folder: string, taskTypes: readonly string[]): Promise<GameTask[]> {
+  const entries = await reading(join(root, folder), (path) => readAllEntries(path))
+  const files = new Set(entries.map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll(sep, "/")))
+  const games = [...files].filter((path) => path.endsWith("/game.tw-pddl") && !/movable|Sliced/.test(path)).sort()
+  const tasks: GameTask[] = []
+  for (const game of games) {
+    const trajectory = `${dirname(game)}/traj_data.json`
+    if (!files.has(trajectory)) continue
+    const taskType = taskTypeOf(await reading(join(root, trajectory), readText), join(root, trajectory))
+    if (!taskTypes.includes(taskType)) continue
+    const { solvable } = readGameFile(await reading(join(root, game), readText), join(root, game))
+    if (solvable) tasks.push({ game, taskType: taskType as TaskType })
+  }
+  return tasks
+}
+
+async function readAllEntries(path: string): Promise<Dirent[]> {
+  return existsSync(path) ? readdir(path, { recursive: true, withFileTypes: true }) : []
+}
+
+// The rest of this file of 50 to 100 kB is of no use here, and there are thousands of them.
+function taskTypeOf(trajectory: string, source: string): string {
+  const [, type] = /"task_type"\s*:\s*"(\w+)"/.exec(trajectory) ?? []
+  if (type === undefined) {
+    throw new GigpoError("BAD_DATA", `${source}: there is no "task_type"; fetch or generate the game again.`)
+  }
+  return type
+}
+
+function readText(path: string): Promise<string> {
+  return readFile(path, "utf8")
+}
+
+async function reading<T>(path: string, read: (path: string) => Promise<T>): Promise<T> {
+  try {
+    return await read(path)
+  } catch (cause) {
+    throw unreadable(path, cause)
+  }
+}
+
+function readNow(path: string): string {
+  try {
+    return readFileSync(path, "utf8")
+  } catch (cause) {
+    throw unreadable(path, cause)
+  }
+}
+
+function unreadable(path: string, cause: unknown): GigpoError {
+  return new GigpoError("IO", `Cannot read ${path}: ${(cause as Error).message}.`, { cause })
+}

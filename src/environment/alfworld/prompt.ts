@@ -1,0 +1,62 @@
+import { type AgentOptions, rememberTurns, replyFormat } from "../agent.ts"
+import type { Observation, Turn } from "../environment.ts"
+import { recentTurns } from "../memory.ts"
+import type { Resolved } from "../options.ts"
+import type { AlfworldTask } from "./tasks.ts"
+
+type PromptOptions = Pick<
+  Resolved<AgentOptions<AlfworldTask> & { readonly admissible: boolean }>,
+  "history" | "memory" | "rules" | "thinking" | "admissible"
+>
+
+/**
+ * What the model reads, with the parts of verl-agent's prompt: who it is, what it has to do, what it saw and did last,
+ * what it sees, what it may do, how to reply.
+ */
+export function promptText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
+  if (!options.rules) return bareText(history, now, options)
+  const opening = history[0]?.observation.text ?? now.text
+  const past = rememberTurns(history, options)
+  return [
+    "You are in a household and act in it by short text commands, one at a time.",
+    history.length > 0 && `Your task: ${taskOf(opening)}`,
+    history.length > 0 && `Steps taken so far: ${history.length}.${past && ` The last of them:\n${past}`}`,
+    `Step ${history.length + 1}. You see:\n${now.text}`,
+    options.admissible && `Commands that do something here:\n${listOf(now.actions)}`,
+    replyFormat(options.thinking, options.admissible ? "one of these commands" : "one command"),
+  ]
+    .filter(Boolean)
+    .join("\n\n")
+}
+
+/** The task, what was seen and done last, what is seen and what may be done, without a word more. */
+function bareText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
+  const past = options.memory
+    ? options.memory(history)
+    : recentTurns(history, options.history).flatMap((turn) => [sceneOf(turn.observation.text), `> ${turn.action}`])
+  return [
+    taskOf(history[0]?.observation.text ?? now.text),
+    ...past,
+    sceneOf(now.text),
+    ...(options.admissible ? [now.actions?.join(", ")] : []),
+  ]
+    .filter(Boolean)
+    .join("\n")
+}
+
+const taskMark = "Your task is to: "
+
+function taskOf(opening: string): string {
+  const start = opening.indexOf(taskMark)
+  return start < 0 ? "" : opening.slice(start + taskMark.length).trim()
+}
+
+/** An observation without the greeting and the task, which the first one has around it. */
+function sceneOf(text: string): string {
+  const [scene = ""] = text.split(taskMark)
+  return scene.replace(/^-=.*=-\s*/, "").trim()
+}
+
+function listOf(actions: readonly string[] = []): string {
+  return `[${actions.map((action) => `'${action}'`).join("\n ")}]`
+}

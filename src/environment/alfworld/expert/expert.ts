@@ -1,0 +1,98 @@
+import { GigpoError } from "../../../errors.ts"
+import type { Expert, Observation, Turn } from "../../environment.ts"
+import { type Fields, oneOf, readOptions } from "../../options.ts"
+import type { Game, World } from "../game.ts"
+import type { Wording } from "../generate/grammar.ts"
+import { type Advice, explore } from "./explore.ts"
+import { readGoal } from "./goal.ts"
+import { remember } from "./memory.ts"
+import { shortestScript } from "./script.ts"
+import { survey } from "./survey.ts"
+import { thoughtOf } from "./thought.ts"
+
+export interface ExpertOptions {
+  /**
+   * Default "plan": knows the whole game and goes the shortest way. "explore": knows what has been read so far, looks
+   * for things where such things lie, and so does only what a player could have thought of.
+   */
+  readonly expert?: "plan" | "explore"
+  /** Whether replies think in `<think>` tags before they act; they do only where it is "required", the default. */
+  readonly thinking?: "optional" | "required" | "off"
+}
+
+/** The table that checks them, for an environment's own options to take in. */
+export const expertFields: Fields<ExpertOptions> = {
+  expert: oneOf<"plan" | "explore">("plan", ["plan", "explore"]),
+  thinking: oneOf<"optional" | "required" | "off">("required", ["optional", "required", "off"]),
+}
+
+/**
+ * Solves the six task types, after whatever was done before. Silent where the goal is another one, is reached, or
+ * cannot be reached by what the expert knows.
+ */
+export function alfworldExpert(game: Game | (() => Game), options: ExpertOptions = {}): Expert {
+  const { expert, thinking } = readOptions("alfworld", options, expertFields)
+  const advise = expert === "plan" ? planner(game) : explorer(game)
+  return {
+    reply(now, history) {
+      const advice = advise(now, history)
+      if (!advice) return undefined
+      return `${thinking === "required" ? `<think>${thoughtOf(advice)}</think>` : ""}<action>${advice.command}</action>`
+    },
+  }
+}
+
+type Advise = (now: Observation, history: readonly Turn[]) => Advice | undefined
+
+function planner(source: Game | (() => Game)): Advise {
+  let world: World | undefined
+  let done: string[] = []
+  return (_now, history) => {
+    const game = typeof source === "function" ? source() : source
+    const goal = readGoal(game.goal)
+    if (!goal) return undefined
+    // Follows the episode in a world of its own; another episode starts over.
+    const follows = done.length <= history.length && done.every((action, i) => action === history[i]!.action)
+    if (!world || !follows) {
+      world = game.start()
+      done = []
+    }
+    for (const { action } of history.slice(done.length)) {
+      world.step(action)
+      done.push(action)
+    }
+    const command = shortestScript(survey(game, world, goal), goal)?.[0]
+    return command === undefined ? undefined : { command: worded(command, world.admissible()) }
+  }
+}
+
+function explorer(source: Game | (() => Game)): Advise {
+  return (now, history) => {
+    const game = typeof source === "function" ? source() : source
+    const goal = readGoal(game.goal)
+    const advice = goal && explore(remember(now, history, goal), goal)
+    return advice && { ...advice, command: worded(advice.command, now.actions ?? []) }
+  }
+}
+
+/**
+ * The commands that win a game from its start.
+ *
+ * @throws BAD_DATA where there are none
+ */
+export function solveAtStart(game: Game, wording: Wording): string[] {
+  const goal = readGoal(game.goal)
+  const script = goal && shortestScript(survey(game, game.start(), goal), goal)
+  if (!script) throw new GigpoError("BAD_DATA", "This household's goal cannot be reached; generate another.")
+  return script.map((command) => (wording === "put" ? asPut(command) : command))
+}
+
+/** The command in the wording that the game has. */
+function worded(command: string, admissible: readonly string[]): string {
+  const put = asPut(command)
+  return admissible.includes(put) ? put : command
+}
+
+function asPut(command: string): string {
+  return command.replace(/^move (.+) to (.+)$/, "put $1 in/on $2")
+}

@@ -1,0 +1,50 @@
+import type { Goal } from "./goal.ts"
+import { inOrder } from "./home.ts"
+import { type Memory, places } from "./memory.ts"
+import { shortestFetch, shortestScript } from "./script.ts"
+
+export interface Advice {
+  readonly command: string
+  /** Kind of thing that is being looked for. */
+  readonly sought?: string
+}
+
+/**
+ * What a player would do who knows only what was read: go for what is known, else look for what is missing.
+ */
+export function explore(memory: Memory, goal: Goal): Advice | undefined {
+  const known = knownScript(memory, goal)
+  if (known?.length) return { command: known[0]! }
+  const hasObject = [...memory.things.values()].some(({ kind }) => kind === goal.object)
+  const sought = goal.taskType === "look_at_obj_in_light" && hasObject ? goal.target : goal.object
+  const command = search(memory, sought)
+  return command === undefined ? undefined : { command, sought }
+}
+
+/** The script for as much of the goal as is known to be there. */
+function knownScript(memory: Memory, goal: Goal): readonly string[] | undefined {
+  const whole = shortestScript(memory, goal)
+  if (whole) return whole
+  if (goal.taskType === "look_at_obj_in_light") return shortestFetch(memory, goal.object)
+  return goal.count === 2 ? shortestScript(memory, { ...goal, count: 1 }) : undefined
+}
+
+/** Looks into the likeliest receptacle that was not looked into, per command that it takes. */
+function search({ receptacles, seen, here }: Memory, kind: string): string | undefined {
+  const names = inOrder(receptacles.keys())
+  const likely = places.get(kind) ?? []
+  const value = (name: string): number => {
+    const { kind, closed } = receptacles.get(name)!
+    const rank = likely.indexOf(kind)
+    const same = names.filter((other) => receptacles.get(other)!.kind === kind).length
+    return (rank < 0 ? 0.01 : 1 / (rank + 2)) / same / (closed ? 2 : 1)
+  }
+  const next = names
+    .filter((name) => !seen.has(name))
+    .map((name) => ({ name, value: value(name) }))
+    .sort((a, b) => b.value - a.value)[0]?.name
+  if (next === undefined) return undefined
+  const { place, closed } = receptacles.get(next)!
+  if (place !== here) return `go to ${next}`
+  return closed ? `open ${next}` : `examine ${next}`
+}

@@ -1,0 +1,157 @@
+import type { Observation, Turn } from "../../environment.ts"
+import { objectKinds, openable } from "../generate/things.ts"
+import type { Goal } from "./goal.ts"
+import { type Home, kindOfName, type Receptacle, type Thing } from "./home.ts"
+
+/** What a player knows of a household who remembers all that was read. */
+export interface Memory extends Home {
+  /** Receptacles whose contents were seen. */
+  readonly seen: ReadonlySet<string>
+}
+
+const openableKinds = new Set([...openable].map((kind) => kind.toLowerCase()))
+
+/** Where things of a kind are looked for, the likeliest kind of receptacle first; names in lower case. */
+export const places: ReadonlyMap<string, readonly string[]> = new Map(
+  [...objectKinds.values()].map(({ name, where }) => [name.toLowerCase(), where.map((kind) => kind.toLowerCase())]),
+)
+
+/** The episode as it was read from its beginning, by the feedback texts of ALFWorld 0.2 and 0.4. */
+export function remember(now: Observation, history: readonly Turn[], goal: Goal): Memory {
+  const reader = new Reader(goal)
+  for (const { observation, action } of history) {
+    reader.read(observation)
+    reader.act(action)
+  }
+  reader.read(now)
+  return reader.memory()
+}
+
+/** Stands for the place where the player is; other places are called by their receptacle. */
+const here = "here"
+
+class Reader {
+  readonly #goal: Goal
+  #receptacles = new Map<string, Receptacle>()
+  readonly #contents = new Map<string, readonly string[]>()
+  readonly #treated = new Set<string>()
+  readonly #lit = new Set<string>()
+  /** Pairs of kinds, as "mug safe", of which the first was refused by the second. */
+  readonly #refusals = new Set<string>()
+  #held: { readonly name: string; readonly origin: string } | undefined
+  #arrived: string | undefined
+  #action = ""
+
+  constructor(goal: Goal) {
+    this.#goal = goal
+  }
+
+  /** Keeps what was tried: arrivals do not say where in 0.2. */
+  act(action: string): void {
+    this.#action = action
+  }
+
+  read({ text, actions }: Observation): void {
+    const room = /Looking quickly around you, you see (.*)\./.exec(text)?.[1]
+    if (room !== undefined && this.#receptacles.size === 0) this.#enter(listed(room))
+    if (text.startsWith("You arrive at ")) this.#arrived = /^go to (.+)$/.exec(this.#action)?.[1]
+    this.#readReceptacle(text)
+    this.#readThing(text)
+    if (actions) this.#readActions(new Set(actions))
+    else
+      for (const name of this.#receptacles.keys()) this.#update(name, { place: name === this.#arrived ? here : name })
+  }
+
+  #enter(names: readonly string[]): void {
+    for (const name of names) {
+      const kind = kindOfName(name)
+      this.#receptacles.set(name, { kind, place: name, closed: openableKinds.has(kind) })
+    }
+  }
+
+  #update(name: string, change: Partial<Receptacle>): void {
+    const known = this.#receptacles.get(name)
+    if (known) this.#receptacles.set(name, { ...known, ...change })
+  }
+
+  #readReceptacle(text: string): void {
+    const inside = /(?:On the (.+?)|The (.+?) is open\. In it), you see (.*)\.$/.exec(text)
+    const name = inside?.[1] ?? inside?.[2]
+    if (name !== undefined) {
+      this.#contents.set(name, listed(inside![3]!))
+      this.#update(name, { closed: false })
+    }
+    const closed = /The (.+?) is closed\./.exec(text) ?? /^You close the (.+)\.$/.exec(text)
+    if (closed) this.#update(closed[1]!, { closed: true })
+  }
+
+  #readThing(text: string): void {
+    const [, taken, origin] = /^You pick up the (.+) from the (.+)\.$/.exec(text) ?? []
+    if (taken !== undefined && origin !== undefined) {
+      this.#contents.set(origin, this.#contents.get(origin)?.filter((name) => name !== taken) ?? [])
+      this.#held = { name: taken, origin }
+    }
+    const [, put, target] = /^You (?:move|put) the (.+) (?:to|in\/on) the (.+)\.$/.exec(text) ?? []
+    if (put !== undefined && target !== undefined) {
+      this.#contents.set(target, [...(this.#contents.get(target) ?? []), put])
+      this.#held = undefined
+    }
+    const [, verb, treated] = /^You (clean|heat|cool) the (.+) using the /.exec(text) ?? []
+    const wanted = this.#goal.treatment?.verb
+    if (treated !== undefined && verb === wanted) this.#treated.add(treated)
+    // Heat ends cold and cold ends heat.
+    else if (treated !== undefined && verb !== "clean" && wanted !== "clean") this.#treated.delete(treated)
+    const lit = /^You turn on the (.+)\.$/.exec(text)
+    if (lit) this.#lit.add(lit[1]!)
+  }
+
+  /** The commands offered say more: what cannot be gone to is here, and what is here says whether it can be used. */
+  #readActions(actions: ReadonlySet<string>): void {
+    const held = this.#held?.name
+    for (const name of this.#receptacles.keys()) {
+      const near = !actions.has(`go to ${name}`)
+      this.#update(name, { place: near ? here : name })
+      if (!near) continue
+      const closed = actions.has(`open ${name}`)
+      this.#update(name, { closed })
+      if (held === undefined || closed) continue
+      const pair = this.#pair(held, name)
+      if (actions.has(`move ${held} to ${name}`) || actions.has(`put ${held} in/on ${name}`))
+        this.#refusals.delete(pair)
+      else this.#refusals.add(pair)
+    }
+  }
+
+  #pair(thing: string, receptacle: string): string {
+    return `${kindOfName(thing)} ${kindOfName(receptacle)}`
+  }
+
+  memory(): Memory {
+    const things = new Map<string, Thing>()
+    const add = (name: string, receptacle: string | undefined) => {
+      const [treated, lit] = [this.#treated.has(name), this.#lit.has(name)]
+      things.set(name, { kind: kindOfName(name), receptacle, treated, lit })
+    }
+    for (const [receptacle, names] of this.#contents) for (const name of names) add(name, receptacle)
+    if (this.#held) add(this.#held.name, undefined)
+    return {
+      receptacles: this.#receptacles,
+      things,
+      here,
+      held: this.#held?.name,
+      seen: new Set(this.#contents.keys()),
+      fits: (thing, receptacle) => {
+        if (this.#refusals.has(this.#pair(thing, receptacle))) return false
+        const [one, other] = [kindOfName(thing), kindOfName(receptacle)]
+        const asked = one === this.#goal.object && other === this.#goal.target
+        const origin = thing === this.#held?.name && receptacle === this.#held.origin
+        return asked || origin || places.get(one)?.includes(other) === true
+      },
+    }
+  }
+}
+
+/** The names in `a mug 1, a pen 2, and a book 1`; none in `nothing`. */
+function listed(text: string): string[] {
+  return Array.from(text.matchAll(/(?:^|, |and )an? (\S+ \d+)/g), (match) => match[1]!)
+}

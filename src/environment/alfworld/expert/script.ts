@@ -1,0 +1,158 @@
+import type { Treatment } from "../generate/task-types.ts"
+import type { Goal } from "./goal.ts"
+import { type Home, inOrder } from "./home.ts"
+
+/**
+ * The shortest commands that reach the goal: every choice of objects, receptacle and appliance makes one script of
+ * fetching, treating and bringing, of which the shortest is taken, the first among equals. Commands that put things
+ * down have the wording of 0.4. `undefined` where the home lacks what the goal needs; empty where it is reached.
+ */
+export function shortestScript(home: Home, goal: Goal): readonly string[] | undefined {
+  const objects = objectsOf(home, goal.object)
+  return shortest(goal.taskType === "look_at_obj_in_light" ? look(home, goal, objects) : bring(home, goal, objects))
+}
+
+/** The shortest commands that take a thing of this kind, where one is in reach. */
+export function shortestFetch(home: Home, kind: string): readonly string[] | undefined {
+  return shortest(objectsOf(home, kind).map((object) => new Script(home).take(object)))
+}
+
+function shortest(scripts: readonly Script[]): readonly string[] | undefined {
+  return scripts
+    .filter(({ possible }) => possible)
+    .reduce<readonly string[] | undefined>(
+      (best, { commands }) => (best && best.length <= commands.length ? best : commands),
+      undefined,
+    )
+}
+
+/** Things of a kind that are held or lie where they can be taken. */
+function objectsOf({ held, things }: Home, kind: string): string[] {
+  const isReachable = (name: string) => name === held || things.get(name)!.receptacle !== undefined
+  return inOrder(things.keys()).filter((name) => things.get(name)!.kind === kind && isReachable(name))
+}
+
+function look(home: Home, goal: Goal, objects: readonly string[]): Script[] {
+  return objectsOf(home, goal.target).flatMap((lamp) =>
+    objects.map((object) => new Script(home).take(object).useAt(lamp)),
+  )
+}
+
+function bring(home: Home, goal: Goal, objects: readonly string[]): Script[] {
+  const treatment = goal.treatment
+  const appliances = treatment ? receptaclesOf(home, treatment.appliance) : [undefined]
+  return receptaclesOf(home, goal.target).flatMap((target) => {
+    const isThere = (name: string) => {
+      const { receptacle, treated } = home.things.get(name)!
+      return receptacle === target && (treated || !treatment)
+    }
+    const missing = goal.count - objects.filter(isThere).length
+    const others = objects.filter((name) => !isThere(name) && home.fits(name, target))
+    return sequences(others, missing).flatMap((chosen) =>
+      appliances.map((appliance) => {
+        const script = new Script(home)
+        for (const name of chosen) {
+          script.take(name)
+          if (treatment && !home.things.get(name)!.treated) script.treat(name, treatment, appliance!)
+          script.put(name, target)
+        }
+        return script
+      }),
+    )
+  })
+}
+
+function receptaclesOf(home: Home, kind: string): string[] {
+  return inOrder(home.receptacles.keys()).filter((name) => home.receptacles.get(name)!.kind === kind)
+}
+
+/** All ordered choices of `count` items. */
+function sequences(items: readonly string[], count: number): string[][] {
+  if (count <= 0) return [[]]
+  return items.flatMap((item) =>
+    sequences(
+      items.filter((other) => other !== item),
+      count - 1,
+    ).map((rest) => [item, ...rest]),
+  )
+}
+
+/** Commands so far, and what they change of a home. */
+class Script {
+  readonly commands: string[] = []
+  /** False where something is in the way that can be put nowhere. */
+  possible = true
+  readonly #home: Home
+  readonly #opened = new Set<string>()
+  readonly #moved = new Map<string, string>()
+  #here: string
+  #held: string | undefined
+
+  constructor(home: Home) {
+    this.#home = home
+    this.#here = home.here
+    this.#held = home.held
+  }
+
+  take(name: string): this {
+    if (this.#held === name) return this
+    if (this.#held !== undefined) this.#putAway(this.#held)
+    const receptacle = this.#moved.get(name) ?? this.#home.things.get(name)!.receptacle!
+    this.#reachInto(receptacle)
+    this.commands.push(`take ${name} from ${receptacle}`)
+    this.#held = name
+    return this
+  }
+
+  treat(name: string, { verb }: Treatment, appliance: string): this {
+    this.#goTo(appliance)
+    this.commands.push(`${verb} ${name} with ${appliance}`)
+    return this
+  }
+
+  put(name: string, receptacle: string): this {
+    this.#reachInto(receptacle)
+    this.commands.push(`move ${name} to ${receptacle}`)
+    this.#held = undefined
+    this.#moved.set(name, receptacle)
+    return this
+  }
+
+  /** Goes to a lamp and sees that it is on. */
+  useAt(lamp: string): this {
+    const { receptacle, lit } = this.#home.things.get(lamp)!
+    this.#goTo(receptacle!)
+    if (!lit) this.commands.push(`use ${lamp}`)
+    return this
+  }
+
+  /** Puts down what is in the way, where that takes the fewest commands. */
+  #putAway(name: string): void {
+    const fitting = inOrder(this.#home.receptacles.keys()).filter((receptacle) => this.#home.fits(name, receptacle))
+    const cost = (receptacle: string) => (this.#isNear(receptacle) ? 0 : 1) + (this.#isClosed(receptacle) ? 1 : 0)
+    const easiest = fitting.sort((a, b) => cost(a) - cost(b))[0]
+    if (easiest) this.put(name, easiest)
+    else this.possible = false
+  }
+
+  #goTo(receptacle: string): void {
+    if (this.#isNear(receptacle)) return
+    this.commands.push(`go to ${receptacle}`)
+    this.#here = this.#home.receptacles.get(receptacle)!.place
+  }
+
+  #reachInto(receptacle: string): void {
+    this.#goTo(receptacle)
+    if (!this.#isClosed(receptacle)) return
+    this.commands.push(`open ${receptacle}`)
+    this.#opened.add(receptacle)
+  }
+
+  #isNear(receptacle: string): boolean {
+    return this.#home.receptacles.get(receptacle)!.place === this.#here
+  }
+
+  #isClosed(receptacle: string): boolean {
+    return this.#home.receptacles.get(receptacle)!.closed && !this.#opened.has(receptacle)
+  }
+}

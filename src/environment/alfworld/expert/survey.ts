@@ -1,0 +1,40 @@
+import type { Game, World } from "../game.ts"
+import { type Goal, kindOf } from "./goal.ts"
+import type { Home, Receptacle, Thing } from "./home.ts"
+
+/** Reads the household as it is now, which no player can. */
+export function survey(game: Game, world: World, goal: Goal): Home {
+  const placeOf = new Map(game.facts("receptacleatlocation").map(([receptacle, place]) => [receptacle!, place!]))
+  const inside = new Map(world.facts("inreceptacle").map(([thing, receptacle]) => [thing!, receptacle!]))
+  const portable = new Set(game.facts("pickupable").map(([thing]) => thing!))
+  const can = new Set(game.facts("cancontain").map((types) => types.join(" ")))
+  const typeOf = new Map<string, string>()
+  const receptacles = new Map<string, Receptacle>()
+  for (const [id, type] of game.facts("receptacletype")) {
+    const place = placeOf.get(id!)
+    if (place === undefined) continue
+    typeOf.set(game.name(id!), type!)
+    const closed = world.holds("openable", id!) && !world.holds("opened", id!)
+    receptacles.set(game.name(id!), { kind: kindOf(type)!, place, closed })
+  }
+  const things = new Map<string, Thing>()
+  for (const [id, type] of game.facts("objecttype")) {
+    const receptacle = inside.get(id!)
+    typeOf.set(game.name(id!), type!)
+    const reachable = receptacle !== undefined && (portable.has(id!) || kindOf(type) === goal.target)
+    things.set(game.name(id!), {
+      kind: kindOf(type)!,
+      receptacle: reachable ? game.name(receptacle) : undefined,
+      treated: goal.treatment !== undefined && world.holds(goal.treatment.result, id!),
+      lit: world.holds("istoggled", id!),
+    })
+  }
+  const held = world.facts("holds")[0]?.[1]
+  return {
+    receptacles,
+    things,
+    here: world.facts("atlocation")[0]?.[1] ?? "",
+    held: held === undefined ? undefined : game.name(held),
+    fits: (thing, receptacle) => can.has(`${typeOf.get(receptacle)} ${typeOf.get(thing)}`),
+  }
+}

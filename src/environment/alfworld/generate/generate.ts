@@ -1,0 +1,99 @@
+import { GigpoError } from "../../../errors.ts"
+import { Random } from "../../../random.ts"
+import { readOptions } from "../../options.ts"
+import { solveAtStart } from "../expert/expert.ts"
+import { Game } from "../game.ts"
+import type { GameFile } from "../game-file.ts"
+import { type Assignment, assign, goal, isDone, needed, sentence } from "./assignment.ts"
+import { domain } from "./domain.ts"
+import { grammarText } from "./grammar.ts"
+import { type HouseholdOptions, householdFields, rangesOf } from "./options.ts"
+import { type Household, type Placed, problemText } from "./problem.ts"
+import { rooms } from "./rooms.ts"
+import { drawWeighted, layOut, type Places, places, type Receptacle, roomOf, type Scene } from "./scene.ts"
+import type { TaskType } from "./task-types.ts"
+import type { HouseholdTask } from "./tasks.ts"
+import { objectKinds } from "./things.ts"
+
+export interface GeneratedHousehold extends GameFile {
+  readonly walkthrough: readonly string[]
+  readonly taskType: TaskType
+  /** The sentence after `Your task is to: `, without its full stop. */
+  readonly task: string
+}
+
+/**
+ * A new household in the format of ALFWorld's own games. The same task (or seed, which stands for a task of any room
+ * and type) and options always give the same texts.
+ *
+ * @throws BAD_CONFIG where options are wrong, BAD_ARGUMENT where the scene's kind of room has no tasks of the type
+ */
+export function generateHousehold(task: HouseholdTask | number, options: HouseholdOptions = {}): GeneratedHousehold {
+  const { size, taskTypes, wording, scenes } = readOptions("alfworld", options, householdFields)
+  const { seed, scene: number, taskType } = typeof task === "number" ? taskOf(task, scenes, taskTypes) : check(task)
+  const random = new Random(seed).fork("household", number, taskType)
+  const { receptacles, objects } = rangesOf(size)
+  const scene = layOut(number, receptacles)
+  const assignment = assign(taskType, scene, random)
+  const count = objects[0] + random.below(objects[1] - objects[0] + 1)
+  const household = fill(scene, assignment, count, random)
+
+  const text = sentence(assignment, random)
+  const file = {
+    domain,
+    grammar: grammarText(text, wording),
+    problem: problemText(`household_${seed}_${number}`, household, goal(assignment)),
+  }
+  return { ...file, walkthrough: solveAtStart(Game.parse(file), wording), taskType, task: text }
+}
+
+function taskOf(seed: number, scenes: number, taskTypes: readonly TaskType[]): HouseholdTask {
+  const random = new Random(seed).fork("household of a seed")
+  const taskType = taskTypes[random.below(taskTypes.length)]!
+  for (;;) {
+    const scene = random.below(scenes)
+    if (rooms[roomOf(scene)].taskTypes.includes(taskType)) return { seed, scene, taskType }
+  }
+}
+
+function check(task: HouseholdTask): HouseholdTask {
+  const { seed, scene, taskType } = task
+  for (const [name, value] of Object.entries({ seed, scene })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue
+    throw new GigpoError("BAD_ARGUMENT", `A household's ${name} must be a whole number from 0, not ${value}.`)
+  }
+  const room = roomOf(scene)
+  if (rooms[room].taskTypes.includes(taskType)) return task
+  const types = rooms[room].taskTypes.join(", ")
+  throw new GigpoError("BAD_ARGUMENT", `Scene ${scene} is a ${room}, which has no task ${taskType}; use ${types}.`)
+}
+
+/** Puts things where such things lie, and the agent where nothing stands. */
+function fill(scene: Scene, assignment: Assignment, count: number, random: Random): Household {
+  const place = places(random)
+  const possible = rooms[scene.room].objects.filter((kind) => spots(scene, assignment, kind).length > 0)
+  const kinds = [...needed(assignment)]
+  while (kinds.length < count) kinds.push(possible[random.below(possible.length)]!)
+  const objects = kinds.map((kind) => put(kind, spots(scene, assignment, kind), place, random))
+  const taken = new Set(scene.receptacles.map((receptacle) => receptacle.location))
+  let location = place.location()
+  while (taken.has(location)) location = place.location()
+  return { receptacles: scene.receptacles, objects, location }
+}
+
+/** Receptacles in which an object of this kind may start, the goal being still to reach. */
+function spots(scene: Scene, assignment: Assignment, kind: string): readonly Receptacle[] {
+  const { where } = objectKinds.get(kind)!
+  return scene.receptacles.filter(
+    (receptacle) => where.includes(receptacle.kind) && !isDone(assignment, kind, receptacle.kind),
+  )
+}
+
+/** The likelier a kind of receptacle, the more objects in it, however many there are of the kind. */
+function put(kind: string, spots: readonly Receptacle[], place: Places, random: Random): Placed {
+  const { where } = objectKinds.get(kind)!
+  const kinds = where.filter((one) => spots.some((spot) => spot.kind === one))
+  const likely = drawWeighted(kinds, (_, rank) => 1 / (rank + 2), random)
+  const same = spots.filter((spot) => spot.kind === likely)
+  return { id: place.thing(kind), kind, receptacle: same[random.below(same.length)]! }
+}

@@ -1,0 +1,128 @@
+import { open } from "node:fs/promises"
+import { GigpoError } from "../../errors.ts"
+import { Bm25Index, type Hit } from "../../retrieval/bm25.ts"
+import { parse, readJsonLines } from "./json-lines.ts"
+import type { Passage, Retriever } from "./retriever.ts"
+
+/** Passages that can be searched, by BM25 in this process. */
+export interface Corpus extends Retriever {
+  /** Passages. */
+  readonly size: number
+}
+
+export interface OpenCorpusOptions {
+  readonly signal?: AbortSignal
+  /** Called now and then with the number of passages read so far. */
+  readonly onProgress?: (passages: number) => void
+}
+
+/**
+ * Reads a corpus in JSON Lines, `{"id", "contents"}` or `{"id", "title", "text"}` each, and indexes it. The index stays in memory,
+ * about 300 bytes a passage of 80 terms; the passages stay in the file and are read when found, so it must not change.
+ *
+ * @throws IO where the file cannot be read; BAD_DATA where it is empty, or with the line's number where a line is wrong
+ */
+export async function openCorpus(path: string, options: OpenCorpusOptions = {}): Promise<Corpus> {
+  const places = new Places()
+  async function* documents() {
+    for await (const { number, start, length, value } of readJsonLines(path, options.signal)) {
+      const { id, contents } = readPassage(value, path, number)
+      places.push(start, length)
+      yield { id, text: contents }
+    }
+  }
+  const index = await Bm25Index.build(documents(), options)
+  if (index.size === 0)
+    throw new GigpoError("BAD_DATA", `${path} has no passages; a line must read like {"id": "1", "contents": "…"}.`)
+
+  return corpusOf(index, async (hits) => {
+    const file = await open(path).catch((cause: Error) => {
+      throw new GigpoError("IO", `Cannot read ${path}: ${cause.message}.`, { cause })
+    })
+    try {
+      const contents: string[] = []
+      for (const { document } of hits) {
+        const buffer = Buffer.alloc(places.length(document))
+        await file.read(buffer, 0, buffer.length, places.start(document))
+        contents.push(
+          readPassage(parse(buffer.toString("utf8").replace(/^\ufeff/, ""), path, document + 1), path, document + 1)
+            .contents,
+        )
+      }
+      return contents
+    } finally {
+      await file.close()
+    }
+  })
+}
+
+/** A corpus of passages in memory. */
+export async function memoryCorpus(
+  passages: readonly Omit<Passage, "score">[],
+  options: OpenCorpusOptions = {},
+): Promise<Corpus> {
+  function* documents() {
+    for (const { id, contents } of passages) yield { id, text: contents }
+  }
+  const index = await Bm25Index.build(documents(), options)
+  return corpusOf(index, async (hits) => hits.map(({ document }) => passages[document]!.contents))
+}
+
+function corpusOf(index: Bm25Index, read: (hits: readonly Hit[]) => Promise<readonly string[]>): Corpus {
+  return {
+    size: index.size,
+    async retrieve(query, limit, signal) {
+      signal.throwIfAborted()
+      const hits = index.search(query, limit)
+      const contents = hits.length > 0 ? await read(hits) : []
+      signal.throwIfAborted()
+      return hits.map(({ id, score }, i) => ({ id, contents: contents[i]!, score }))
+    },
+  }
+}
+
+/** Where each passage stands in the file. */
+class Places {
+  #starts = new Float64Array(1 << 10)
+  #lengths = new Uint32Array(1 << 10)
+  #count = 0
+
+  push(start: number, length: number): void {
+    if (this.#count === this.#starts.length) {
+      const [starts, lengths] = [this.#starts, this.#lengths]
+      this.#starts = new Float64Array(starts.length * 2)
+      this.#starts.set(starts)
+      this.#lengths = new Uint32Array(lengths.length * 2)
+      this.#lengths.set(lengths)
+    }
+    this.#starts[this.#count] = start
+    this.#lengths[this.#count++] = length
+  }
+
+  start(passage: number): number {
+    return this.#starts[passage]!
+  }
+
+  length(passage: number): number {
+    return this.#lengths[passage]!
+  }
+}
+
+function readPassage(value: unknown, path: string, number: number): { id: string; contents: string } {
+  const fields = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>
+  const contents = contentsOf(fields)
+  const id = fields.id ?? number - 1
+  if (contents === undefined || !["string", "number"].includes(typeof id)) {
+    throw new GigpoError(
+      "BAD_DATA",
+      `${path}, line ${number} must be an object with an id and the text "contents", or "title" and "text".`,
+    )
+  }
+  return { id: String(id), contents }
+}
+
+/** A passage's text, in whichever of the two customary forms. */
+export function contentsOf({ contents, title, text }: Record<string, unknown>): string | undefined {
+  if (typeof contents === "string") return contents
+  return typeof title === "string" && typeof text === "string" ? `"${title}"\n${text}` : undefined
+}

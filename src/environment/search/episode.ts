@@ -1,0 +1,76 @@
+import { GigpoError } from "../../errors.ts"
+import type { EnvironmentEpisode, EpisodeContext, Observation, StepResult } from "../environment.ts"
+import type { Resolved } from "../options.ts"
+import { isRight, lastAnswer } from "./answer.ts"
+import { informationOf, passagesText } from "./information.ts"
+import type { SearchOptions } from "./options.ts"
+import { isAnswer, queryOf } from "./projection.ts"
+import type { SearchTask } from "./questions.ts"
+import { type Retriever, RetrieverFailure } from "./retriever.ts"
+
+type EpisodeOptions = Pick<Resolved<SearchOptions>, "topk" | "match" | "maxSteps" | "onRetrieverFailure">
+
+/** What is seen after an answer, and after a reply that is neither search nor answer. */
+const nothing: Observation = { text: "", anchor: "" }
+
+export function startEpisode(
+  task: SearchTask,
+  retriever: Retriever,
+  options: EpisodeOptions,
+  { signal }: EpisodeContext,
+): EnvironmentEpisode {
+  signal.throwIfAborted()
+  checkTask(task)
+  let conversation = ""
+  let [steps, searches, failures] = [0, 0, 0]
+  let state: "running" | "ended" | "disposed" = "running"
+
+  const find = async (query: string): Promise<string> => {
+    searches++
+    try {
+      return passagesText(await retriever.retrieve(query, options.topk, signal))
+    } catch (cause) {
+      signal.throwIfAborted()
+      if (!(cause instanceof RetrieverFailure)) throw cause
+      failures++
+      if (options.onRetrieverFailure === "report") return `The search failed: ${cause.message}.`
+      throw new GigpoError("ENVIRONMENT_FAILED", `search: ${cause.message}.`, { cause })
+    }
+  }
+
+  return {
+    first: { text: task.question, anchor: task.question },
+    async step(action): Promise<StepResult> {
+      signal.throwIfAborted()
+      if (state === "disposed") throw new GigpoError("DISPOSED", "This search episode was disposed; start a new one.")
+      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", "This search episode is over; start a new one.")
+      conversation += action
+      const terminated = isAnswer(action)
+      const truncated = !terminated && ++steps >= options.maxSteps
+      const ended = terminated || truncated
+      if (ended) state = "ended"
+      // Nobody would read what a search at the end finds, so there is none.
+      const query = ended ? undefined : queryOf(action)
+      const text = query === undefined ? "" : informationOf(await find(query))
+      conversation += text
+      const answer = ended ? lastAnswer(conversation) : undefined
+      const right = answer !== undefined && isRight(answer, task.answers, options.match)
+      return {
+        observation: query === undefined ? nothing : { text, anchor: text },
+        reward: right ? 1 : 0,
+        terminated,
+        truncated,
+        metrics: { success: right ? 1 : 0, searches, retrieverFailures: failures },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      state = "disposed"
+    },
+  }
+}
+
+function checkTask({ question, answers }: SearchTask): void {
+  if (typeof question === "string" && Array.isArray(answers) && answers.every((answer) => typeof answer === "string"))
+    return
+  throw new GigpoError("BAD_ARGUMENT", "A search task needs the text question and the list of texts answers.")
+}

@@ -1,0 +1,75 @@
+import { createReadStream } from "node:fs"
+import { GigpoError } from "../../errors.ts"
+
+/** One line of a file. */
+export interface Line {
+  /** Counts from 1. */
+  readonly number: number
+  /** Where it starts in the file, and its length without the line break; in bytes. */
+  readonly start: number
+  readonly length: number
+  readonly value: unknown
+}
+
+/** No sane line is longer; a file without line breaks must not fill the memory. */
+const longestLine = 64 * 2 ** 20
+
+/**
+ * The lines of a JSON Lines file as it is read, blank ones left out; files may be larger than the memory.
+ *
+ * @throws IO where the file cannot be read, BAD_DATA with the line's number where a line is no JSON
+ */
+export async function* readJsonLines(path: string, signal?: AbortSignal): AsyncGenerator<Line, void, undefined> {
+  let rest: Buffer[] = []
+  let waiting = 0 // bytes in `rest`
+  let start = 0
+  let number = 0
+  const line = (bytes: Buffer): Line | undefined => {
+    number++
+    const at = start
+    start += bytes.length + 1
+    const text = bytes.toString("utf8").replace(/^\ufeff/, "")
+    return text.trim() === ""
+      ? undefined
+      : { number, start: at, length: bytes.length, value: parse(text, path, number) }
+  }
+  const chunks = createReadStream(path, { highWaterMark: 2 ** 18, ...(signal && { signal }) })
+  try {
+    for await (const chunk of chunks as AsyncIterable<Buffer>) {
+      let from = 0
+      for (let to = chunk.indexOf(10); to >= 0; to = chunk.indexOf(10, from)) {
+        const found = line(
+          rest.length > 0 ? Buffer.concat([...rest, chunk.subarray(from, to)]) : chunk.subarray(from, to),
+        )
+        from = to + 1
+        rest = []
+        waiting = 0
+        if (found) yield found
+      }
+      if (from < chunk.length) rest.push(chunk.subarray(from))
+      waiting += chunk.length - from
+      if (waiting > longestLine) throw bad(path, number + 1, `is longer than ${longestLine / 2 ** 20} MiB`)
+    }
+    const last = waiting > 0 ? line(Buffer.concat(rest)) : undefined
+    if (last) yield last
+  } catch (cause) {
+    signal?.throwIfAborted()
+    if (GigpoError.is(cause)) throw cause
+    throw new GigpoError("IO", `Cannot read ${path}: ${(cause as Error).message}.`, { cause })
+  }
+}
+
+/** Reads a value again, `bytes` as `start` and `length` of its line say. */
+export function parse(text: string, path: string, number: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw bad(path, number, `is not JSON (${(cause as Error).message})`, cause)
+  }
+}
+
+function bad(path: string, number: number, problem: string, cause?: unknown): GigpoError {
+  return new GigpoError("BAD_DATA", `${path}, line ${number} ${problem}; a JSON Lines file has one object a line.`, {
+    cause,
+  })
+}

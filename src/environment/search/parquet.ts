@@ -1,0 +1,41 @@
+import { brotliDecompressSync, gunzipSync } from "node:zlib"
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from "hyparquet"
+import { GigpoError } from "../../errors.ts"
+
+// Snappy is hyparquet's own.
+const compressors = {
+  GZIP: (input: Uint8Array) => gunzipSync(input),
+  BROTLI: (input: Uint8Array) => brotliDecompressSync(input),
+}
+
+/**
+ * The rows of a Parquet file as plain objects, with those of the named columns that the file has.
+ *
+ * @throws IO where the file cannot be read, BAD_DATA where it is no Parquet file or a broken one
+ */
+export async function* readParquetRows(
+  path: string,
+  wanted: readonly string[],
+): AsyncGenerator<unknown, void, undefined> {
+  const file = await asyncBufferFromFile(path).catch((cause: Error) => {
+    throw new GigpoError("IO", `Cannot read ${path}: ${cause.message}.`, { cause })
+  })
+  try {
+    const metadata = await parquetMetadataAsync(file)
+    const present = parquetSchema(metadata).children.map((child) => child.element.name)
+    const columns = wanted.filter((name) => present.includes(name))
+    let rowStart = 0
+    for (const group of metadata.row_groups) {
+      // Whole groups, because a part of one takes as long to read as what lies before it.
+      const rowEnd = rowStart + Number(group.num_rows)
+      yield* await parquetReadObjects({ file, metadata, columns, rowStart, rowEnd, compressors })
+      rowStart = rowEnd
+    }
+  } catch (cause) {
+    if (GigpoError.is(cause)) throw cause
+    const reason = cause instanceof Error ? cause.message : cause
+    throw new GigpoError("BAD_DATA", `${path} cannot be read as Parquet (${reason}); download or write it anew.`, {
+      cause,
+    })
+  }
+}

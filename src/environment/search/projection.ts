@@ -1,0 +1,54 @@
+import type { Thinking } from "../agent.ts"
+import type { ParsedAction } from "../environment.ts"
+
+/**
+ * Reads a reply as verl-agent does (agent_system/environments/env_package/search/projection.py). What follows the first
+ * `</search>`, or without one the first `</answer>`, is not looked at; the first search block is the action, else the first
+ * answer block, else nothing, which is invalid. A reply with both kinds of opening tag, or with two of one kind, anywhere, is
+ * acted on but invalid; so is one without a thought where thinking is required (in verl-agent it is not). Never throws.
+ */
+export function readSearchReply(reply: string, thinking: Thinking): ParsedAction {
+  const tagged = blocks.map((name) => block(cutAfter(reply), name)).find((found) => found !== undefined)
+  if (tagged === undefined) return { action: "", valid: false }
+  const [searches, answers] = blocks.map((name) => occurrences(reply, `<${name}>`)) as [number, number]
+  const thought = thinking !== "required" || (reply.includes("<think>") && reply.includes("</think>"))
+  return { action: tagged, valid: searches + answers === 1 && thought }
+}
+
+/** The query of an action with a search block. */
+export function queryOf(action: string): string | undefined {
+  return between(action, "search")?.trim()
+}
+
+/** Whether an action holds an answer block, and so ends the episode. */
+export function isAnswer(action: string): boolean {
+  return action.includes("<answer>") && action.includes("</answer>")
+}
+
+const blocks = ["search", "answer"] as const
+
+// The cut minds the case of the tags, what is looked for in the rest does not.
+function cutAfter(reply: string): string {
+  for (const tag of ["</search>", "</answer>"]) {
+    const at = reply.indexOf(tag)
+    if (at >= 0) return reply.slice(0, at + tag.length)
+  }
+  return reply
+}
+
+function block(text: string, name: string): string | undefined {
+  const content = between(text, name)
+  return content === undefined ? undefined : `<${name}>${content.trim()}</${name}>`
+}
+
+function between(text: string, name: string): string | undefined {
+  const open = text.search(new RegExp(`<${name}>`, "i"))
+  if (open < 0) return undefined
+  const rest = text.slice(open + name.length + 2)
+  const close = rest.search(new RegExp(`</${name}>`, "i"))
+  return close < 0 ? undefined : rest.slice(0, close)
+}
+
+function occurrences(text: string, literal: string): number {
+  return text.match(new RegExp(literal, "gi"))?.length ?? 0
+}

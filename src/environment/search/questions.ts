@@ -1,0 +1,108 @@
+import { GigpoError } from "../../errors.ts"
+import type { Random } from "../../random.ts"
+import { Pace } from "../../retrieval/pace.ts"
+import { readJsonLines } from "./json-lines.ts"
+import { readParquetRows } from "./parquet.ts"
+
+/** A question with everything that counts as its right answer. Plain data. */
+export interface SearchTask {
+  readonly id: string
+  readonly question: string
+  readonly answers: readonly string[]
+  /** The data set it comes from, where that is known (`nq`, `hotpotqa`, …). */
+  readonly source?: string
+  /** Of the embedded world's questions: the entity asked about, and the facts that lead from it to the answer. */
+  readonly subject?: string
+  readonly path?: readonly string[]
+}
+
+/**
+ * Reads a question set: JSON Lines, or Parquet where the name ends in `.parquet`; rows as FlashRAG (`golden_answers`), Search-R1
+ * (`reward_model.ground_truth.target`) and verl-agent (`env_kwargs`) lay them out.
+ *
+ * @throws IO where the file cannot be read; BAD_DATA where it is empty, or with the line or row where a question is wrong
+ */
+export async function readQuestions(path: string): Promise<SearchTask[]> {
+  const questions: SearchTask[] = []
+  const pace = new Pace()
+  if (path.endsWith(".parquet")) {
+    for await (const row of readParquetRows(path, columns)) {
+      questions.push(readQuestion(row, `${path}, row ${questions.length + 1}`, questions.length))
+      if (pace.due()) await pace.rest()
+    }
+  } else {
+    for await (const { number, value } of readJsonLines(path))
+      questions.push(readQuestion(value, `${path}, line ${number}`, number - 1))
+  }
+  if (questions.length === 0) throw new GigpoError("BAD_DATA", `${path} has no questions.`)
+  return questions
+}
+
+/** The columns that are read; a row's prompt, for one, is not ours. */
+const columns = ["id", "question", "golden_answers", "data_source", "reward_model", "env_kwargs"]
+
+function readQuestion(row: unknown, where: string, index: number): SearchTask {
+  const question = at(row, "question") ?? at(row, "env_kwargs", "question")
+  if (typeof question !== "string" || question.trim() === "")
+    throw new GigpoError("BAD_DATA", `${where} must have a text "question" that is not blank.`)
+  const answers =
+    texts(at(row, "golden_answers")) ??
+    texts(at(row, "reward_model", "ground_truth", "target")) ??
+    texts(at(row, "env_kwargs", "ground_truth", "target"))
+  if (!answers) {
+    throw new GigpoError(
+      "BAD_DATA",
+      `${where} must have its right answers as a list of texts: "golden_answers" or "reward_model.ground_truth.target".`,
+    )
+  }
+  const source = at(row, "data_source") ?? at(row, "env_kwargs", "data_source")
+  return {
+    id: String(at(row, "id") ?? index),
+    question: question.trim(),
+    answers,
+    ...(typeof source === "string" && { source }),
+  }
+}
+
+function at(value: unknown, ...keys: readonly string[]): unknown {
+  let found = value
+  for (const key of keys)
+    found = typeof found === "object" && found !== null ? (found as Record<string, unknown>)[key] : undefined
+  return found ?? undefined
+}
+
+/** A text alone stands for a list of one. */
+function texts(value: unknown): string[] | undefined {
+  const list = typeof value === "string" ? [value] : value
+  return Array.isArray(list) && list.length > 0 && list.every((item) => typeof item === "string") ? list : undefined
+}
+
+/** Keeps a tenth of the questions for the test, by a hash of their text: the same question never falls on both sides. */
+export function holdOut(questions: readonly SearchTask[]): { train: SearchTask[]; test: SearchTask[] } {
+  const split = { train: [] as SearchTask[], test: [] as SearchTask[] }
+  for (const task of questions) split[hash(task.question.toLowerCase()) % 10 === 0 ? "test" : "train"].push(task)
+  return split
+}
+
+/** FNV-1a, 32 bits, mixed once more so that its remainders are even. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)
+  return Math.imul(value ^ (value >>> 15), 0x2c1b3c6d) >>> 0
+}
+
+/** Endless: all in a random order, then all in another. */
+export function* shuffledForever(
+  questions: readonly SearchTask[],
+  random: Random,
+): Generator<SearchTask, void, undefined> {
+  for (let round = 0; questions.length > 0; round++) {
+    const draw = random.fork("questions", round)
+    const order = [...questions]
+    for (let i = 0; i < order.length; i++) {
+      const j = i + draw.below(order.length - i)
+      ;[order[i], order[j]] = [order[j]!, order[i]!]
+      yield order[i]!
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { Random } from "../../../random.ts"
+import { analyse } from "../../../retrieval/analyse.ts"
+import { type Kind, kindNames, kinds } from "./kinds.ts"
+
+// A grammar of our own: two or three syllables that read well and mean nothing.
+const onsets = "b br d dr f g gr h k kl l m n p r s st t tr v".split(" ")
+const vowels = "a e i o u".split(" ")
+const codas = ["", "", "l", "n", "r", "s"]
+
+/**
+ * Names of two words for so many entities of each kind. All begin with one of a set of invented roots, and end in a word that
+ * tells the kind (`Velan Bay`, `Velan Mills`); people have an invented first name, and a root as family name. A world's names thus
+ * have few different words, and every pair stands for one entity alone.
+ */
+export function makeNames(countOfEach: number, random: Random): Readonly<Record<Kind, readonly string[]>> {
+  const rootCount = Math.max(10, Math.ceil((countOfEach * 1.5) / 8))
+  const invented = inventWords(rootCount + 12, random.fork("words"))
+  const [roots, firstNames] = [invented.slice(0, rootCount), invented.slice(rootCount)]
+  const namesOf = (kind: Kind) => {
+    const endings = kinds[kind].endings
+    const pairs =
+      kind === "person"
+        ? firstNames.flatMap((first) => roots.map((root) => `${first} ${root}`))
+        : roots.flatMap((root) => endings.map((ending) => `${root} ${ending}`))
+    return random.fork(kind).shuffled(pairs).slice(0, countOfEach)
+  }
+  return Object.fromEntries(kindNames.map((kind) => [kind, namesOf(kind)])) as Record<Kind, string[]>
+}
+
+/** Capitalised words, no two of which a search would take for the same, nor for a word of the passages. */
+function inventWords(count: number, random: Random): string[] {
+  const taken = new Set(
+    Object.values(kinds).flatMap(({ endings, passage, relations }) => [
+      ...analyse(`${endings.join(" ")} ${passage}`),
+      ...Object.values(relations).flatMap(({ to, question }) =>
+        analyse(`${question} ${typeof to === "string" ? to : to.join(" ")}`),
+      ),
+    ]),
+  )
+  const pick = (list: readonly string[]) => list[random.below(list.length)]!
+  const words: string[] = []
+  while (words.length < count) {
+    const length = count > 2000 ? 3 : 2
+    const syllables = Array.from(
+      { length },
+      (_, i) => pick(onsets) + pick(vowels) + (i === length - 1 ? pick(codas) : ""),
+    )
+    const word = syllables.join("")
+    const [term] = analyse(word)
+    if (term === undefined || taken.has(term)) continue
+    taken.add(term)
+    words.push(word[0]!.toUpperCase() + word.slice(1))
+  }
+  return words
+}

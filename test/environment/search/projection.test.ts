@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest"
+import { isAnswer, queryOf, readSearchReply } from "../../../src/environment/search/projection.ts"
+
+describe("a reply of the search agent", () => {
+  it.each([
+    ["<search>who</search>", "<search>who</search>", true],
+    ["<think>hm</think> <search> who \n is </search>", "<search>who \n is</search>", true],
+    ["<answer>\nme </answer>", "<answer>me</answer>", true],
+    // The case of the tags does not matter for blocks ...
+    ["<SEARCH>who</Search>", "<search>who</search>", true],
+    ["<Answer>me</ANSWER>", "<answer>me</answer>", true],
+    // ... but it does for the cut: what follows </search> is not looked at, what follows </SEARCH> is.
+    ["<search>a</search> <search>b", "<search>a</search>", false],
+    ["<answer>a</SEARCH></answer>", "<answer>a</SEARCH></answer>", true],
+    // Search comes before answer, and both are invalid together even where the cut hides one.
+    ["<answer>a</answer><search>b</search>", "<search>b</search>", false],
+    ["<search>b</search><answer>a</answer>", "<search>b</search>", false],
+    ["<search>b</search> I might <answer> later", "<search>b</search>", false],
+    // The cut at </search> leaves an answer that was closed before it.
+    ["<answer>a</answer></search>", "<answer>a</answer>", true],
+    ["<answer>a</answer><answer>b</answer>", "<answer>a</answer>", false],
+    ["<search>a</search><search>b</search>", "<search>a</search>", false],
+    ["<search>open", "", false],
+    ["</search>closed<search>", "", false],
+    ["no tags", "", false],
+    ["", "", false],
+    ["<search></search>", "<search></search>", true],
+    ["<search>a<search>b</search>", "<search>a<search>b</search>", false],
+    ["<search>漢字</search>", "<search>漢字</search>", true],
+  ])("%j gives %j (valid: %j)", (reply, action, valid) => {
+    expect(readSearchReply(reply, "optional")).toEqual({ action, valid })
+    expect(readSearchReply(reply, "off")).toEqual({ action, valid })
+  })
+
+  it("needs a thought only where thinking is required, and is acted on without", () => {
+    expect(readSearchReply("<search>a</search>", "required")).toEqual({ action: "<search>a</search>", valid: false })
+    expect(readSearchReply("<think>b</think><search>a</search>", "required").valid).toBe(true)
+  })
+
+  it("is read in time linear in its length", () => {
+    for (const part of ["<search>", "</search>", "<answer>", "<think>", "<"])
+      readSearchReply(part.repeat(200_000), "required")
+  })
+})
+
+describe("an action", () => {
+  it("holds a query, an answer or neither", () => {
+    expect(queryOf("<search>q</search>")).toBe("q")
+    expect(queryOf("<answer>q</answer>")).toBeUndefined()
+    expect(["<answer>a</answer>", "<search>a</search>", "", "<answer>"].map(isAnswer)).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
+  })
+})

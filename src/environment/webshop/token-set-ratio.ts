@@ -19,13 +19,19 @@ export function tokenSetRatio(left: string, right: string): number {
   const ratios = [likeness(withA, withB)]
   // s is a prefix of both, so the common subsequence is s itself.
   if (shared) for (const text of [withA, withB]) ratios.push((2 * shared.length) / (shared.length + text.length))
-  return Math.round(100 * Math.max(...ratios))
+  return roundHalfEven(100 * Math.max(...ratios))
+}
+
+/** Python's `round`. */
+function roundHalfEven(value: number): number {
+  const below = Math.floor(value)
+  return value - below === 0.5 ? below + (below % 2) : Math.round(value)
 }
 
 function tokens(text: string): Set<string> {
   // Every character beyond ASCII is dropped, not replaced by a space.
   const ascii = text.replace(/[^\0-\x7f]/g, "").toLowerCase()
-  return new Set(ascii.split(/[^a-z0-9_]+/).filter((token) => token !== ""))
+  return new Set(ascii.split(/[^a-z0-9]+/).filter((token) => token !== ""))
 }
 
 function likeness(a: string, b: string): number {

@@ -2,7 +2,11 @@ import type { Environment, Turn } from "../../../src/environment/environment.ts"
 import type { WebShopTask } from "../../../src/environment/webshop/webshop.ts"
 import { Random } from "../../../src/random.ts"
 
-export function start(environment: Environment<WebShopTask>, task: WebShopTask, signal = new AbortController().signal) {
+export function start(
+  environment: Environment<WebShopTask>,
+  task: WebShopTask,
+  signal: AbortSignal = new AbortController().signal,
+) {
   return environment.start(task, { signal, random: new Random(1) })
 }
 

@@ -7,8 +7,8 @@ export function fault(reason: string): never {
   throw new Fault(reason)
 }
 
-/** Facts looked at and characters written by one call; a step of a real game takes a few thousand. */
-const maxWork = 2_000_000
+/** Facts looked at and characters written by one call; real games take up to 6,500. */
+const maxWork = 500_000
 let workLeft = maxWork
 
 /** Counts work, so that a game made to blow up ends in a fault and not in a standstill. */

@@ -59,7 +59,7 @@ export async function openGameFolder(
  * slicing, those of other types, and those not known to be solvable (alfworld/agents/environment/alfred_tw_env.py,
  * collect_game_files). Sorted, where the reference takes them as the file system gives them.
  */
-async function listGames(root: string, folder: string, taskTypes: readonly string[]): Promise<GameTask[]> {
+async function listGames(root: string, folder: string, taskTypes: readonly TaskType[]): Promise<GameTask[]> {
   const entries = await reading(join(root, folder), (path) => readAllEntries(path))
   const files = new Set(entries.map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll(sep, "/")))
   const games = [...files].filter((path) => path.endsWith("/game.tw-pddl") && !/movable|Sliced/.test(path)).sort()
@@ -67,10 +67,12 @@ async function listGames(root: string, folder: string, taskTypes: readonly strin
   for (const game of games) {
     const trajectory = `${dirname(game)}/traj_data.json`
     if (!files.has(trajectory)) continue
-    const taskType = taskTypeOf(await reading(join(root, trajectory), readText), join(root, trajectory))
-    if (!taskTypes.includes(taskType)) continue
+    const type = taskTypeOf(await reading(join(root, trajectory), readText), join(root, trajectory))
+    // Our own copy of the word: a piece of the file's text would keep the whole file in memory.
+    const taskType = taskTypes.find((one) => one === type)
+    if (!taskType) continue
     const { solvable } = readGameFile(await reading(join(root, game), readText), join(root, game))
-    if (solvable) tasks.push({ game, taskType: taskType as TaskType })
+    if (solvable) tasks.push({ game, taskType })
   }
   return tasks
 }

@@ -32,7 +32,7 @@ export function promptText(history: readonly Turn[], now: Observation, options: 
 /** The task, what was seen and done last, what is seen and what may be done, without a word more. */
 function bareText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
   const past = options.memory
-    ? options.memory(history)
+    ? [options.memory(history)]
     : recentTurns(history, options.history).flatMap((turn) => [sceneOf(turn.observation.text), `> ${turn.action}`])
   return [
     taskOf(history[0]?.observation.text ?? now.text),

@@ -22,13 +22,13 @@ export type {
 // The three kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
 export { type AgentOptions, readAction, rememberTurns } from "./environment/agent.ts"
+export { type AlfworldOptions, type AlfworldTask, alfworld } from "./environment/alfworld/alfworld.ts"
 // Environments.
 export { type BlackjackOptions, blackjack } from "./environment/cards/blackjack.ts"
 export { type EzPointsOptions, ezPoints } from "./environment/cards/ez-points.ts"
 export { type NumberLineOptions, numberLine } from "./environment/cards/number-line.ts"
 export type { CardOptions, CardTask } from "./environment/cards/options.ts"
 export { type Points24Options, points24 } from "./environment/cards/points24.ts"
-export { type AlfworldOptions, type AlfworldTask, alfworld } from "./environment/alfworld/alfworld.ts"
 export { type CheckOptions, checkEnvironment } from "./environment/check.ts"
 export type {
   Environment,
@@ -44,6 +44,7 @@ export type {
 export { environmentNames, openEnvironment } from "./environment/registry.ts"
 export { type SokobanOptions, type SokobanTask, sokoban } from "./environment/sokoban/sokoban.ts"
 export { firstContained, readTagged, type TaggedReply } from "./environment/tags.ts"
+export { type WebShopOptions, type WebShopTask, webshop } from "./environment/webshop/webshop.ts"
 export { GigpoError, type GigpoErrorCode } from "./errors.ts"
 export {
   type AnchorBytes,

@@ -7,6 +7,7 @@ import { type NumberLineOptions, numberLine } from "./cards/number-line.ts"
 import { type Points24Options, points24 } from "./cards/points24.ts"
 import type { Environment } from "./environment.ts"
 import { type SokobanOptions, sokoban } from "./sokoban/sokoban.ts"
+import { type WebShopOptions, webshop } from "./webshop/webshop.ts"
 
 // One line an environment. Every factory checks its own options, so what a configuration file says may go in unread.
 const factories: Readonly<Record<string, (options?: object) => Environment | Promise<Environment>>> = {
@@ -16,6 +17,7 @@ const factories: Readonly<Record<string, (options?: object) => Environment | Pro
   "ez-points": (options) => ezPoints(options as EzPointsOptions),
   points24: (options) => points24(options as Points24Options),
   blackjack: (options) => blackjack(options as BlackjackOptions),
+  webshop: (options) => webshop(options as WebShopOptions),
 }
 
 /** The names that `openEnvironment` knows. */

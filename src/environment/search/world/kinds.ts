@@ -51,7 +51,7 @@ export const kinds: Readonly<Record<Kind, KindOfEntity>> = {
     },
   },
   river: {
-    endings: words("Beck Brook Burn Creek Flow Run Stream Water"),
+    endings: words("Beck Brook Burn Creek Flow Rill Run Stream"),
     passage:
       "The {name} rises near {source}. The water of the {name} is {colour}, and the oldest bridge over the {name} was built in {bridge}.",
     relations: {
@@ -64,7 +64,7 @@ export const kinds: Readonly<Record<Kind, KindOfEntity>> = {
     },
   },
   firm: {
-    endings: words("Brothers Company Forge Mills Press Works Yard Union"),
+    endings: words("Brothers Company Forge Looms Mills Press Union Yard"),
     passage:
       "{name} was founded by {founder} in {year}. The workshops of {name} stand in {seat}, where {workers} people make {product}.",
     relations: {

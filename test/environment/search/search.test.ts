@@ -1,0 +1,317 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "vitest"
+import { checkEnvironment } from "../../../src/environment/check.ts"
+import type { Environment, StepResult, Turn } from "../../../src/environment/environment.ts"
+import { type SearchOptions, type SearchTask, search } from "../../../src/environment/search/search.ts"
+import { Random } from "../../../src/random.ts"
+import { fakeRetriever, json } from "./fake-retriever.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gigpo-search-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function write(name: string, ...lines: object[]): string {
+  const path = join(folder, name)
+  writeFileSync(path, lines.map((line) => JSON.stringify(line)).join("\n"))
+  return path
+}
+
+const corpus = write(
+  "corpus.jsonl",
+  { id: "0", contents: '"Velan Bay"\nThe mayor of Velan Bay is Zoë Ordo.' },
+  { id: "1", contents: '"Ordo Beck"\nA river.' },
+)
+const task: SearchTask = { id: "q", question: "Who is the mayor of Velan Bay?", answers: ["Zoë Ordo", "Zoe Ordo"] }
+const questions = write(
+  "questions.jsonl",
+  ...Array.from({ length: 30 }, (_, i) => ({
+    id: i,
+    question: `${task.question} (${i})`,
+    golden_answers: task.answers,
+  })),
+)
+
+function start(environment: Environment<SearchTask>, what = task, signal = new AbortController().signal) {
+  return environment.start(what, { signal, random: new Random(1) })
+}
+
+/** Lets the expert play, and gives the last result. */
+async function playExpert(environment: Environment<SearchTask>, what: SearchTask): Promise<StepResult | undefined> {
+  const episode = await start(environment, what)
+  const expert = environment.expert!(what)
+  const history: Turn[] = []
+  let now = episode.first
+  for (;;) {
+    const reply = expert.reply(now, history)
+    if (reply === undefined) return undefined
+    const { action, valid } = environment.parse(reply, now)
+    expect(valid).toBe(true)
+    const result = await episode.step(action)
+    if (result.terminated || result.truncated) return result
+    history.push({ observation: now, reply, action })
+    now = result.observation
+  }
+}
+
+describe("search", () => {
+  it.each([
+    {},
+    { entities: 60, hops: 1, topk: 1, rules: false, thinking: "off" },
+    { thinking: "required", hops: 2, history: "all", onRetrieverFailure: "fail", match: "subem" },
+    { questions, corpus },
+  ] as SearchOptions[])("keeps the contract of environments with %j", async (options) => {
+    await checkEnvironment(await search(options))
+    await checkEnvironment(await search(options), {
+      actions: ["<search>velan</search>", "", "<search></search>", "<search><answer>x</answer></search>"],
+    })
+  })
+
+  it("shows what is found as verl-agent does, and rewards the answer", async () => {
+    const episode = await start(await search({ questions, corpus }))
+    expect(episode.first).toEqual({ text: task.question, anchor: task.question })
+    const text =
+      '<information>{"result": "Doc 1: \\"Velan Bay\\"\\nThe mayor of Velan Bay is Zo\\u00eb Ordo.\\nDoc 2: \\"Ordo Beck\\"\\nA river.\\n"}</information>'
+    expect(await episode.step("<search>velan ordo</search>")).toEqual({
+      observation: { text, anchor: text },
+      reward: 0,
+      terminated: false,
+      truncated: false,
+      metrics: { success: 0, searches: 1, retrieverFailures: 0 },
+    })
+    expect(await episode.step("<answer>the zoë ordo!</answer>")).toEqual({
+      observation: { text: "", anchor: "" },
+      reward: 1,
+      terminated: true,
+      truncated: false,
+      metrics: { success: 1, searches: 1, retrieverFailures: 0 },
+    })
+    await expect(episode.step("<answer>a</answer>")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
+  })
+
+  it("says so where nothing is found, and shows nothing for a reply that was neither search nor answer", async () => {
+    const episode = await start(await search({ questions, corpus }))
+    const none = '<information>{"result": "No search results found."}</information>'
+    expect((await episode.step("<search>the</search>")).observation).toEqual({ text: none, anchor: none })
+    const { observation, metrics } = await episode.step("")
+    expect([observation, metrics]).toEqual([
+      { text: "", anchor: "" },
+      { success: 0, searches: 1, retrieverFailures: 0 },
+    ])
+  })
+
+  it("shows topk passages", async () => {
+    const episode = await start(await search({ questions, corpus, topk: 1 }))
+    expect((await episode.step("<search>velan ordo</search>")).observation.text.match(/Doc \d/g)).toEqual(["Doc 1"])
+  })
+
+  it("cuts the episode off at the last step, where a search is not made but an answer counts", async () => {
+    const environment = await search({ questions, corpus, maxSteps: 2 })
+    const late = await start(environment)
+    await late.step("")
+    expect(await late.step("<search>velan</search>")).toEqual({
+      observation: { text: "", anchor: "" },
+      reward: 0,
+      terminated: false,
+      truncated: true,
+      metrics: { success: 0, searches: 0, retrieverFailures: 0 },
+    })
+    const inTime = await start(environment)
+    await inTime.step("<search>velan</search>")
+    expect(await inTime.step("<answer>Zoe Ordo</answer>")).toMatchObject({
+      reward: 1,
+      terminated: true,
+      truncated: false,
+    })
+  })
+
+  it("takes the last answer block, also one inside a query, as verl-agent does", async () => {
+    const environment = await search({ questions, corpus })
+    for (const [action, reward] of [
+      ["<search><answer>Zoe Ordo</answer></search>", 1],
+      ["<answer>Mara</answer>", 0],
+      ["<answer></answer>", 0],
+      ["<answer>It is Zoe Ordo</answer>", 0],
+    ] as const)
+      expect(await (await start(environment)).step(action)).toMatchObject({ reward, terminated: true })
+    const loose = await search({ questions, corpus, match: "subem" })
+    expect(await (await start(loose)).step("<answer>It is Zoe Ordo</answer>")).toMatchObject({ reward: 1 })
+  })
+
+  it("refuses disposed episodes, aborted signals and tasks that are none", async () => {
+    const environment = await search({ questions, corpus })
+    const episode = await start(environment)
+    await episode[Symbol.asyncDispose]()
+    await expect(episode.step("")).rejects.toMatchObject({ code: "DISPOSED" })
+    await expect(start(environment, task, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")
+    await expect(start(environment, { question: "?" } as SearchTask)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+  })
+
+  it.each([
+    [{ corpus }, "a corpus needs questions"],
+    [{ questions }, "questions need a place to search in"],
+    [{ questions, corpus, retriever: "http://127.0.0.1:1" }, "two places to search in"],
+    [{ testQuestions: questions }, "testQuestions needs questions"],
+    [{ retriever: "127.0.0.1:8000" }, "retriever must be an address such as http"],
+    [{ retriever: [] }, "retriever must be an address"],
+    [{ retriever: ["http://127.0.0.1:1", "ftp://x"] }, "retriever must be an address"],
+    [{ topk: 0 }, "topk must be a whole number from 1 to 100, not 0"],
+    [{ hops: 3 }, 'hops must be 1 or 2 or "mixed"'],
+    [{ match: "f1" }, 'match must be "em" or "subem"'],
+    [{ requestForm: "list" }, "requestForm must be"],
+    [{ onRetrieverFailure: "ignore" }, "onRetrieverFailure must be"],
+    [{ retrieverTimeout: 0 }, "retrieverTimeout must be a number"],
+    [{ retrieverAttempts: 0 }, "retrieverAttempts must be a whole number"],
+    [{ entities: 10 }, "entities must be a whole number from 60"],
+    [{ history: -1 }, "history must be"],
+    [{ top_k: 3 }, "top_k is not an option; known: "],
+  ])("refuses the options %j", async (options, message) => {
+    await expect(search(options as SearchOptions)).rejects.toMatchObject({
+      code: "BAD_CONFIG",
+      message: expect.stringContaining(message),
+    })
+  })
+
+  it("passes on what is wrong with its files", async () => {
+    const missing = join(folder, "missing.jsonl")
+    await expect(search({ questions: missing, corpus })).rejects.toMatchObject({ code: "IO" })
+    await expect(search({ questions, corpus: missing })).rejects.toMatchObject({ code: "IO" })
+    await expect(search({ questions, corpus: write("empty.jsonl") })).rejects.toMatchObject({ code: "BAD_DATA" })
+  })
+})
+
+describe("tasks of search", () => {
+  const ids = (environment: Environment<SearchTask>, split: "train" | "test", count: number) => {
+    const found: string[] = []
+    for (const { id } of environment.tasks(split, new Random(1))) if (found.push(id) === count) break
+    return found
+  }
+
+  it("keep some of a file for the test, unless there is a test file", async () => {
+    const held = await search({ questions, corpus })
+    const test = ids(held, "test", 100)
+    expect(test.length).toBeGreaterThan(0)
+    expect(new Set([...test, ...ids(held, "train", 100)]).size).toBe(30)
+    expect(ids(held, "train", 100).filter((id) => test.includes(id))).toEqual([])
+
+    const testQuestions = write("test.jsonl", { id: "t", question: "?", golden_answers: ["a"] })
+    const apart = await search({ questions, testQuestions, corpus })
+    expect(ids(apart, "test", 100)).toEqual(["t"])
+    expect(new Set(ids(apart, "train", 100)).size).toBe(30)
+  })
+})
+
+describe("expert of search", () => {
+  it.each([{}, { entities: 60, hops: 1, topk: 1 }, { hops: 2, topk: 1, thinking: "required" }] as SearchOptions[])(
+    "answers every question about the embedded world with %j",
+    async (options) => {
+      const environment = await search(options)
+      for (const split of ["train", "test"] as const) {
+        let count = 0
+        for (const question of environment.tasks(split, new Random(1))) {
+          const result = await playExpert(environment, question)
+          // One search a hop, unless a search of several passages shows the next one too.
+          const { searches } = result!.metrics!
+          const needed = options.topk === 1 ? question.path!.length : 1
+          expect([question.question, result!.reward]).toEqual([question.question, 1])
+          expect(searches).toBeGreaterThanOrEqual(needed)
+          expect(searches).toBeLessThanOrEqual(question.path!.length)
+          if (++count === 200) break
+        }
+        expect(count).toBeGreaterThan(30)
+      }
+    },
+  )
+
+  it("reads its answers: another world's passages leave it helpless", async () => {
+    const lie = await fakeRetriever((response) =>
+      json(response, { result: [[{ id: "0", contents: '"Nobody"\nNothing.' }]] }),
+    )
+    const environment = await search({ retriever: lie.url })
+    const [first] = environment.tasks("train", new Random(1))
+    expect(await playExpert(environment, first!)).toBeUndefined()
+    expect(lie.requests).toHaveLength(1)
+    await lie.close()
+  })
+
+  it("knows the answers of files", async () => {
+    const environment = await search({ questions, corpus })
+    expect(await playExpert(environment, task)).toMatchObject({ reward: 1, metrics: { searches: 1 } })
+  })
+})
+
+describe("search with a server", () => {
+  const quick: SearchOptions = { retrieverAttempts: 2, retrieverDelay: 0, retrieverTimeout: 0.1 }
+
+  it("lets episodes take turns among several, and speaks the form it is told to", async () => {
+    const answer = { result: [[{ document: { contents: "found" }, score: 1 }]] }
+    const servers = [
+      await fakeRetriever((response) => json(response, answer)),
+      await fakeRetriever((response) => json(response, answer)),
+    ]
+    // Without a path, the customary one is taken.
+    const retriever = servers.map(({ url }) => url.replace("/retrieve", ""))
+    const environment = await search({ questions, retriever, requestForm: "batch" })
+    for (let i = 0; i < 4; i++) {
+      const episode = await start(environment)
+      for (let step = 0; step <= i; step++) await episode.step(`<search>q${i}</search>`)
+    }
+    const asked = servers.map(({ requests }) =>
+      requests.map((request) => (request as { queries: string[] }).queries[0]),
+    )
+    expect(asked).toEqual([
+      ["q0", "q2", "q2", "q2"],
+      ["q1", "q1", "q3", "q3", "q3"],
+    ])
+    for (const server of servers) await server.close()
+  })
+
+  it.each([
+    ["down", undefined, "The search failed: the retriever cannot be reached."],
+    ["slow", () => {}, "The search failed: the retriever did not answer within 0.1 s."],
+    [
+      "nonsense",
+      (response) => json(response, "?"),
+      "The search failed: the retriever answered with something that is not JSON.",
+    ],
+    ["404", (response) => json(response, {}, 404), "The search failed: the retriever answered with HTTP status 404."],
+  ] as [string, Parameters<typeof fakeRetriever>[0] | undefined, string][])(
+    "reports a server that is %s as the result, and counts it",
+    async (_, respond, sentence) => {
+      const server = await fakeRetriever(respond ?? (() => {}))
+      if (!respond) await server.close()
+      const episode = await start(await search({ questions, retriever: server.url, ...quick }))
+      const text = `<information>{"result": "${sentence}"}</information>`
+      expect(await episode.step("<search>q</search>")).toMatchObject({
+        observation: { text, anchor: text },
+        metrics: { success: 0, searches: 1, retrieverFailures: 1 },
+      })
+      expect(await episode.step("<answer>Zoe Ordo</answer>")).toMatchObject({
+        reward: 1,
+        metrics: { retrieverFailures: 1 },
+      })
+      if (respond) await server.close()
+    },
+  )
+
+  it("fails the episode where it is told to", async () => {
+    const server = await fakeRetriever((response) => json(response, {}, 404))
+    const episode = await start(
+      await search({ questions, retriever: server.url, onRetrieverFailure: "fail", ...quick }),
+    )
+    await expect(episode.step("<search>q</search>")).rejects.toMatchObject({
+      code: "ENVIRONMENT_FAILED",
+      message: "search: the retriever answered with HTTP status 404.",
+    })
+    await server.close()
+  })
+
+  it("stops waiting when the signal is aborted", async () => {
+    const controller = new AbortController()
+    const server = await fakeRetriever(() => controller.abort(new Error("enough")))
+    const episode = await start(await search({ questions, retriever: server.url }), task, controller.signal)
+    await expect(episode.step("<search>q</search>")).rejects.toThrow("enough")
+    await expect(episode.step("")).rejects.toThrow("enough")
+    await server.close()
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest"
+import { normalizeAnswer } from "../../../src/environment/search/answer.ts"
+import type { SearchTask } from "../../../src/environment/search/questions.ts"
+import { worldCorpus } from "../../../src/environment/search/search.ts"
+import { kindNames, kinds } from "../../../src/environment/search/world/kinds.ts"
+import { type Hops, worldQuestions } from "../../../src/environment/search/world/questions.ts"
+import { makeWorld, passageOf, readFact, type World } from "../../../src/environment/search/world/world.ts"
+import { Random } from "../../../src/random.ts"
+
+const { signal } = new AbortController()
+
+function take(world: World, split: "train" | "test", hops: Hops, count: number, seed = 1): SearchTask[] {
+  const tasks: SearchTask[] = []
+  for (const task of worldQuestions(world, split, hops, new Random(seed))) {
+    if (tasks.push(task) === count) break
+  }
+  return tasks
+}
+
+describe("the invented world", () => {
+  it("is the same for the same seed, and another for another", () => {
+    expect(makeWorld(300, 1)).toEqual(makeWorld(300, 1))
+    const other = makeWorld(300, 2)
+    expect(Array.from(makeWorld(300, 1).keys()).filter((name) => other.has(name)).length).toBeLessThan(10)
+  })
+
+  it.each([60, 61, 64, 300, 3000])("of %i entities has so many different names, of two words each", (size) => {
+    const world = makeWorld(size, 1)
+    expect(world.size).toBe(size)
+    for (const [name, entity] of world) {
+      expect(entity.name).toBe(name)
+      expect(name).toMatch(/^[A-Z][a-z]+ [A-Z][a-z]+$/)
+      expect(normalizeAnswer(name)).toBe(name.toLowerCase())
+    }
+    const counts = kindNames.map((kind) => Array.from(world.values()).filter((entity) => entity.kind === kind).length)
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
+  })
+
+  it("is closed: facts lead to entities of the right kind or to words", () => {
+    const world = makeWorld(300, 1)
+    for (const { kind, facts } of world.values()) {
+      expect(Object.keys(facts)).toEqual(Object.keys(kinds[kind].relations))
+      for (const [relation, value] of Object.entries(facts)) {
+        const { to } = kinds[kind].relations[relation]!
+        if (typeof to === "string") expect(world.get(value)?.kind).toBe(to)
+        else expect(to).toContain(value)
+      }
+    }
+  })
+
+  it("is told in passages of 20 to 30 words that state every fact", () => {
+    const world = makeWorld(300, 1)
+    for (const entity of world.values()) {
+      const [title, text, ...more] = passageOf(entity).split("\n")
+      expect([title, more]).toEqual([`"${entity.name}"`, []])
+      const words = passageOf(entity).split(/\s+/).length
+      expect(words).toBeGreaterThanOrEqual(20)
+      expect(words).toBeLessThanOrEqual(30)
+      for (const [relation, value] of Object.entries(entity.facts))
+        expect(readFact(text!, entity.name, relation)).toBe(value)
+      expect(text).not.toMatch(/[{}]|undefined/)
+    }
+    expect(readFact("Velan Bay is nice.", "Velan Bay", "mayor")).toBeUndefined()
+    expect(readFact("Velan Bay is nice.", "Velan Bay", "nothing")).toBeUndefined()
+  })
+
+  it.each([60, 300, 3000])(
+    "of %i entities gives each one's own passage first when its name is searched for",
+    async (size) => {
+      const world = makeWorld(size, 1)
+      const corpus = await worldCorpus(world)
+      for (const entity of world.values())
+        expect((await corpus.retrieve(entity.name, 1, signal))[0]!.contents).toBe(passageOf(entity))
+    },
+  )
+})
+
+describe("questions about the invented world", () => {
+  const world = makeWorld(300, 1)
+
+  it("have one answer each, which follows from the facts", () => {
+    const answers = new Map<string, string>()
+    for (const task of [...take(world, "train", "mixed", 5000), ...take(world, "test", "mixed", 5000)]) {
+      let at = task.subject!
+      for (const relation of task.path!) at = world.get(at)!.facts[relation]!
+      expect(task.answers).toEqual([at])
+      expect(answers.get(task.question) ?? at).toBe(at)
+      answers.set(task.question, at)
+      expect(task.question).toMatch(/^[A-Z][^{}]*\?$/)
+      expect(task.question).toContain(task.subject!)
+      expect(at).not.toBe(task.subject)
+      // An answer that stands in the question would need no search.
+      expect(task.question).not.toContain(at)
+    }
+    expect(answers.size).toBeGreaterThan(2000)
+  })
+
+  it("read well in one hop and two", () => {
+    const asked = (kind: string, ...path: string[]) =>
+      take(world, "test", "mixed", 5000)
+        .filter((task) => world.get(task.subject!)!.kind === kind && task.path!.join() === path.join())
+        .map((task) => task.question.replace(task.subject!, "X"))[0]
+    expect(asked("river", "colour")).toBe("What colour is the water of the X?")
+    expect(asked("person", "birthplace", "mayor")).toBe("Who is the mayor of the town where X was born?")
+    expect(asked("town", "river", "colour")).toBe("What colour is the water of the river on which X lies?")
+    expect(asked("river", "source", "river")).toBe("On which river does the town near which the X rises lie?")
+    expect(asked("dish", "inventor", "job")).toBe("What is the job of the inventor of X?")
+  })
+
+  it("share neither question nor subject between the splits", () => {
+    const train = take(world, "train", "mixed", 20_000)
+    const test = take(world, "test", "mixed", 20_000)
+    const subjects = new Set(train.map((task) => task.subject))
+    expect(test.filter((task) => subjects.has(task.subject))).toEqual([])
+    expect(new Set([...train, ...test].map((task) => task.subject)).size).toBe(300)
+    expect(new Set(test.map((task) => task.subject)).size).toBe(50)
+  })
+
+  it("have as many hops as asked for, mixed ones half and half", () => {
+    for (const hops of [1, 2] as const)
+      for (const split of ["train", "test"] as const)
+        expect(take(world, split, hops, 200).every((task) => task.path!.length === hops)).toBe(true)
+    const mixed = take(world, "train", "mixed", 2000).filter((task) => task.path!.length === 1).length
+    expect(mixed).toBeGreaterThan(880)
+    expect(mixed).toBeLessThan(1120)
+  })
+
+  it("are all there once in the test, in one order; drawn by the random numbers in training", () => {
+    const test = take(world, "test", "mixed", 10_000)
+    expect(test.length).toBeGreaterThan(400)
+    expect(new Set(test.map((task) => task.question)).size).toBe(test.length)
+    expect(take(world, "test", "mixed", 10_000, 2)).toEqual(test)
+    expect(take(world, "train", "mixed", 50, 1)).toEqual(take(world, "train", "mixed", 50, 1))
+    expect(take(world, "train", "mixed", 50, 1)).not.toEqual(take(world, "train", "mixed", 50, 2))
+  })
+})

@@ -42,6 +42,10 @@ export type {
   Turn,
 } from "./environment/environment.ts"
 export { environmentNames, openEnvironment } from "./environment/registry.ts"
+export { type Corpus, type OpenCorpusOptions, openCorpus } from "./environment/search/corpus.ts"
+export type { Passage, Retriever } from "./environment/search/retriever.ts"
+export { type SearchOptions, type SearchTask, search } from "./environment/search/search.ts"
+export { type RetrieverServer, type ServeRetrieverOptions, serveRetriever } from "./environment/search/server.ts"
 export { type SokobanOptions, type SokobanTask, sokoban } from "./environment/sokoban/sokoban.ts"
 export { firstContained, readTagged, type TaggedReply } from "./environment/tags.ts"
 export { type WebShopOptions, type WebShopTask, webshop } from "./environment/webshop/webshop.ts"

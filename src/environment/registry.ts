@@ -6,6 +6,8 @@ import { type EzPointsOptions, ezPoints } from "./cards/ez-points.ts"
 import { type NumberLineOptions, numberLine } from "./cards/number-line.ts"
 import { type Points24Options, points24 } from "./cards/points24.ts"
 import type { Environment } from "./environment.ts"
+import { openEnv } from "./openenv/openenv.ts"
+import type { OpenEnvOptions } from "./openenv/options.ts"
 import { type SearchOptions, search } from "./search/search.ts"
 import { type SokobanOptions, sokoban } from "./sokoban/sokoban.ts"
 import { type WebShopOptions, webshop } from "./webshop/webshop.ts"
@@ -18,6 +20,7 @@ const factories: Readonly<Record<string, (options?: object) => Environment | Pro
   "ez-points": (options) => ezPoints(options as EzPointsOptions),
   points24: (options) => points24(options as Points24Options),
   blackjack: (options) => blackjack(options as BlackjackOptions),
+  openenv: (options) => openEnv(options as OpenEnvOptions),
   search: (options) => search(options as SearchOptions),
   webshop: (options) => webshop(options as WebShopOptions),
 }

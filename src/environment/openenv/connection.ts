@@ -1,0 +1,135 @@
+import { WebSocket } from "ws"
+import { GigpoError } from "../../errors.ts"
+import { type Frame, readFrame } from "./frames.ts"
+import type { ServerAddress } from "./server-address.ts"
+
+export interface ConnectionLimits {
+  /** Seconds for the connection to open, and for each answer. */
+  readonly messageTimeout: number
+  readonly maxFrameBytes: number
+}
+
+/** One WebSocket: strictly a request, then its answer. */
+export interface Connection {
+  /** Rejects with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT, or the signal's reason; the connection is of no use after that. */
+  request(message: object): Promise<Frame>
+  /** Closes the socket, whatever its state. Never rejects. */
+  close(): Promise<void>
+}
+
+/** Seconds that the server has to answer the closing handshake. */
+const closeTimeout = 1
+/** Frames that a server may send unasked (such as the error before it closes) until it is taken for mad. */
+const maxUnread = 16
+
+/** Opens a connection that lives until it is closed, or the signal is aborted. */
+export async function connect(
+  address: ServerAddress,
+  { messageTimeout, maxFrameBytes }: ConnectionLimits,
+  signal: AbortSignal,
+): Promise<Connection> {
+  signal.throwIfAborted()
+  const socket = new WebSocket(address.socket, { maxPayload: maxFrameBytes, perMessageDeflate: false })
+  const frames: string[] = []
+  let failure: unknown
+  let wake = () => {}
+  let busy = false
+
+  const fail = (reason: unknown) => {
+    failure ??= reason
+    socket.terminate()
+    wake()
+  }
+  const failed = (what: string, cause?: unknown) =>
+    fail(new GigpoError("ENVIRONMENT_FAILED", `openenv: ${address.name} ${what}`, { cause }))
+  const abort = () => fail(signal.reason)
+  signal.addEventListener("abort", abort, { once: true })
+  socket.on("open", () => wake())
+  socket.on("message", (data, isBinary) => {
+    if (isBinary) return failed("sent a binary frame, which is not of the OpenEnv protocol; check url.")
+    if (frames.push(data.toString()) > maxUnread) return failed("sends frames that nobody asked for; check url.")
+    wake()
+  })
+  socket.on("error", (error: Error & { code?: string }) => failed(explain(error, maxFrameBytes), error))
+  socket.on("close", (code, reason) => {
+    signal.removeEventListener("abort", abort)
+    const why = reason.length > 0 ? `${code}, ${reason}` : code
+    failed(`closed the connection (${why}); the server's log says why.`)
+  })
+
+  /** Until `ready`; frames that came before a failure still count. */
+  const wait = async (what: string, ready: () => boolean): Promise<void> => {
+    const timeout = () => {
+      const sentence = `openenv: ${address.name} did not ${what} within ${messageTimeout} s; raise messageTimeout, or see the server's log.`
+      fail(new GigpoError("ENVIRONMENT_TIMEOUT", sentence))
+    }
+    const timer = setTimeout(timeout, messageTimeout * 1000)
+    try {
+      await new Promise<void>((resolve) => {
+        wake = () => {
+          if (ready() || failure !== undefined) resolve()
+        }
+        wake()
+      })
+    } finally {
+      clearTimeout(timer)
+      wake = () => {}
+    }
+    signal.throwIfAborted()
+    if (!ready()) throw failure
+  }
+
+  const close = async () => {
+    if (socket.readyState === WebSocket.OPEN) {
+      socket.send('{"type":"close"}', () => {})
+      socket.close()
+    } else if (socket.readyState === WebSocket.CONNECTING) socket.terminate()
+    if (socket.readyState === WebSocket.CLOSED) return
+    const timer = setTimeout(() => socket.terminate(), closeTimeout * 1000)
+    await new Promise<void>((resolve) => socket.once("close", () => resolve()))
+    clearTimeout(timer)
+  }
+
+  try {
+    await wait("open a connection", () => socket.readyState === WebSocket.OPEN || frames.length > 0)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    async request(message) {
+      signal.throwIfAborted()
+      if (busy)
+        throw new GigpoError("BAD_ARGUMENT", "An OpenEnv episode takes one step at a time; await the last one first.")
+      const unasked = frames.length > 0
+      if (!unasked) {
+        if (failure !== undefined) throw failure
+        socket.send(JSON.stringify(message), () => {})
+        busy = true
+        await wait("answer", () => frames.length > 0).finally(() => {
+          busy = false
+        })
+      }
+      const text = frames.shift()!
+      const frame = readFrame(text)
+      if (typeof frame === "string") failed(`sent ${show(text)}, which is not of the OpenEnv protocol: ${frame}.`)
+      // Only errors may come unasked, such as that all slots are taken.
+      else if (unasked && frame.type !== "error") failed("answered before it was asked; check url.")
+      else return frame
+      throw failure
+    },
+    close,
+  }
+}
+
+function explain(error: Error & { code?: string }, maxFrameBytes: number): string {
+  if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
+    return `sent a frame of more than ${maxFrameBytes} bytes; raise maxFrameBytes.`
+  if (error.code?.startsWith("WS_ERR")) return `does not keep the WebSocket protocol: ${error.message}.`
+  // Where several addresses were tried, the message is empty and the code says it.
+  return `cannot be reached: ${error.message || error.code}. Start the OpenEnv server, or correct url.`
+}
+
+function show(text: string): string {
+  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+}

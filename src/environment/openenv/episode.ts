@@ -1,0 +1,74 @@
+import { GigpoError } from "../../errors.ts"
+import type { EnvironmentEpisode, Observation, StepResult } from "../environment.ts"
+import type { Connection } from "./connection.ts"
+import type { ErrorFrame, ObservationFrame } from "./frames.ts"
+import { readObservation } from "./observe.ts"
+import type { ResolvedOptions } from "./options.ts"
+import type { ServerAddress } from "./server-address.ts"
+import { serverError } from "./session.ts"
+
+export interface EpisodeParts {
+  readonly address: ServerAddress
+  readonly connection: Connection
+  readonly first: ObservationFrame
+  readonly act: (action: string) => object
+  readonly options: ResolvedOptions
+  readonly signal: AbortSignal
+}
+
+/** Drives the environment behind a connection that was reset. */
+export function playSession({ address, connection, first, act, options, signal }: EpisodeParts): EnvironmentEpisode {
+  let now = readObservation(first.observation, options)
+  let steps = 0
+  let refused = 0
+  let state: "running" | "ended" | "disposed" = "running"
+  return {
+    first: now,
+    async step(action) {
+      signal.throwIfAborted()
+      if (state === "disposed") throw new GigpoError("DISPOSED", "This OpenEnv episode was disposed; start a new one.")
+      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", "This OpenEnv episode is over; start a new one.")
+      const frame = await connection.request({ type: "step", data: act(action) })
+      const truncated = ++steps >= options.maxSteps
+      if (frame.type === "error") {
+        if (!isRefusal(frame)) throw serverError(address, "step", frame)
+        refused++
+        if (truncated) state = "ended"
+        const metrics = { success: 0, refused }
+        return { observation: refusal(now, frame), reward: 0, terminated: false, truncated, metrics }
+      }
+      now = readObservation(frame.observation, options)
+      const ended = frame.done || truncated
+      if (ended) state = "ended"
+      const won = frame.done && (options.success ? options.success(frame) : frame.reward > 0)
+      const result: StepResult = {
+        observation: now,
+        reward: frame.reward,
+        terminated: frame.done,
+        truncated: truncated && !frame.done,
+        metrics: { success: won ? 1 : 0, refused },
+      }
+      return result
+    },
+    async [Symbol.asyncDispose]() {
+      state = "disposed"
+      await connection.close()
+    },
+  }
+}
+
+/**
+ * Whether the action is to blame, and not the fields it was put into: pydantic calls those missing or extra_forbidden. An
+ * environment that raised (EXECUTION_ERROR) is taken to have raised at the action, as for an illegal move.
+ */
+function isRefusal({ code, errors }: ErrorFrame): boolean {
+  if (code === "EXECUTION_ERROR") return true
+  return code === "VALIDATION_ERROR" && !errors.some(({ type }) => type === "missing" || type === "extra_forbidden")
+}
+
+/** The state as it was, with the reason for the model to read. */
+function refusal(now: Observation, { message, errors }: ErrorFrame): Observation {
+  const [detail] = errors
+  const reason = `${message}${detail ? ` (${detail.loc}: ${detail.type})` : ""}`.slice(0, 500)
+  return { ...now, text: `${now.text}\n\nThe action was refused: ${reason}` }
+}

@@ -1,0 +1,39 @@
+import { GigpoError } from "../../errors.ts"
+import type { Observation } from "../environment.ts"
+import { asObject } from "./frames.ts"
+import type { ResolvedOptions } from "./options.ts"
+
+/** Where environments say what the agent reads, by how likely they mean it. */
+const textFields = ["text", "prompt", "message", "question", "content", "observation", "output", "result", "response"]
+const actionsFields = ["admissible", "admissible_commands", "available_actions", "legal_actions", "actions"]
+
+/** Reads the server's observation. Throws `BAD_CONFIG` where it has no field of the name that an option gives. */
+export function readObservation(observation: unknown, options: ResolvedOptions): Observation {
+  if (options.observe) {
+    const { text, anchor = text, actions } = options.observe(observation)
+    return { text, anchor, ...(actions && { actions }) }
+  }
+  const fields = asObject(observation)
+  const named = (option: "textField" | "anchorField" | "actionsField"): unknown => {
+    const name = options[option]
+    if (name === undefined || Object.hasOwn(fields, name)) return name === undefined ? undefined : fields[name]
+    const known = Object.keys(fields).join(", ")
+    throw new GigpoError("BAD_CONFIG", `openenv: ${option} is "${name}", but the observation has the fields ${known}.`)
+  }
+  const text = asText(named("textField") ?? textFields.map((name) => fields[name]).find(isText) ?? observation)
+  const anchor = asText(named("anchorField") ?? text)
+  const actions = named("actionsField") ?? actionsFields.map((name) => fields[name]).find(isList)
+  return { text, anchor, ...(isList(actions) && { actions }) }
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== ""
+}
+
+function isList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isText)
+}

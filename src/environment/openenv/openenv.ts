@@ -1,0 +1,115 @@
+import { GigpoError } from "../../errors.ts"
+import type { Random } from "../../random.ts"
+import { readAction, rememberTurns, replyFormat, type Thinking } from "../agent.ts"
+import type { Environment, Observation, ParsedAction, Turn } from "../environment.ts"
+import { readOptions } from "../options.ts"
+import { findActionField } from "./action-field.ts"
+import { playSession } from "./episode.ts"
+import { type OpenEnvOptions, type OpenEnvTask, openEnvFields, type ResolvedOptions } from "./options.ts"
+import { serverAddress } from "./server-address.ts"
+import { openSession } from "./session.ts"
+
+/**
+ * An environment that runs elsewhere, behind an OpenEnv server (https://github.com/meta-pytorch/OpenEnv), over its WebSocket: one
+ * connection an episode, reset with the task's seed. Episodes wait where the server has fewer slots than a group has
+ * members. Group credit asks that the server's environment is a pure function of seed and actions; `checkEnvironment` tells.
+ *
+ * - Reward null counts 0. The episode ends where the server says done, or after `maxSteps` steps.
+ * - An action that the server refuses (VALIDATION_ERROR on its content, EXECUTION_ERROR) gives 0 and the same state with the
+ *   reason below it; the metric `refused` counts them. A VALIDATION_ERROR on an action's fields fails the episode, as all other
+ *   errors of the server do, its death, silence and nonsense: with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT.
+ * - Environments of MCP tools can be played as far as `act` can write their actions, e.g.
+ *   `(action) => ({ type: "call_tool", tool_name: "search", arguments: { query: action } })`. Tools are not listed in the prompt.
+ *
+ * Metrics: `success`, `refused`. Throws `BAD_CONFIG` where options are wrong; the server is first spoken to by `start`.
+ */
+export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
+  const resolved: ResolvedOptions = readOptions("openenv", options, openEnvFields)
+  const address = serverAddress(resolved.url)
+  let found: Promise<string> | undefined
+  /** Asked once for all episodes, and again where it failed. */
+  const foundActionField = (): Promise<string> => {
+    found ??= findActionField(address, resolved.messageTimeout).catch((error: unknown) => {
+      found = undefined
+      throw error
+    })
+    return found
+  }
+  const writer = async (signal: AbortSignal): Promise<(action: string) => object> => {
+    if (resolved.act) return resolved.act
+    const field = resolved.actionField ?? (await unlessAborted(foundActionField(), signal))
+    return (action) => ({ [field]: action })
+  }
+
+  return {
+    name: "openenv",
+    tasks: (split, random) => openEnvTasks(split, random),
+    async start(task, { signal }) {
+      signal.throwIfAborted()
+      const act = await writer(signal)
+      const reset = resolved.reset?.(task) ?? { seed: task.seed }
+      const { connection, first } = await openSession(address, reset, resolved, signal)
+      try {
+        if (first.done)
+          throw new GigpoError("ENVIRONMENT_FAILED", `openenv: ${address.name} was done right after a reset.`)
+        return playSession({ address, connection, first, act, options: resolved, signal })
+      } catch (error) {
+        await connection.close()
+        throw error
+      }
+    },
+    prompt:
+      resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
+    parse: resolved.parse ?? ((reply, now) => parseAction(reply, now, resolved.thinking)),
+  }
+}
+
+/** Training seeds lie below, test seeds from here on. */
+const firstTestSeed = 2 ** 16
+
+function* openEnvTasks(split: "train" | "test", random: Random): Generator<OpenEnvTask, void, undefined> {
+  const seeds = split === "train" ? random.fork("openenv seeds") : undefined
+  for (let i = 0; ; i++) yield { seed: seeds ? seeds.below(firstTestSeed) : firstTestSeed + i }
+}
+
+/** The case of an action matters to some servers, so it is kept as far as the reply shows it. */
+function parseAction(reply: string, now: Observation, thinking: Thinking): ParsedAction {
+  const { action, valid } = readAction(reply, { tail: 30, thinking })
+  const known = now.actions?.filter((one) => one.toLowerCase() === action) ?? []
+  if (known.length === 1) return { action: known[0]!, valid }
+  const lower = reply.toLowerCase()
+  const [start, end] = [lower.indexOf("<action>"), lower.indexOf("</action>")]
+  // A few letters change their length in lower case, and with it every index.
+  const exact = start >= 0 && end > start && lower.length === reply.length
+  return { action: exact ? reply.slice(start + "<action>".length, end).trim() : action, valid }
+}
+
+function promptText(history: readonly Turn[], now: Observation, options: ResolvedOptions): string {
+  const past = rememberTurns(history, options)
+  const actions = now.actions ? `Possible actions:\n${now.actions.join("\n")}` : ""
+  const what = now.actions ? "one of the possible actions" : "the text of your next action"
+  const parts = options.rules
+    ? [
+        "You act in an environment, one step at a time, to reach the goal that it sets.",
+        past,
+        `Step ${history.length + 1}, now:\n${now.text}`,
+        actions,
+        replyFormat(options.thinking, what),
+      ]
+    : [past, now.text, actions]
+  return parts.filter((part) => part !== "").join("\n\n")
+}
+
+/** What `promise` gives, or the signal's reason, whichever comes first. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let abort = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason)
+    signal.addEventListener("abort", abort, { once: true })
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener("abort", abort)
+  }
+}

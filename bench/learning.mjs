@@ -1,113 +1,131 @@
-// GiGPO beside GRPO on Sokoban: from the same warm start, with the same tasks, the same number of episodes and the same
-// settings, three seeds each. Writes a table, the curves and the numbers into bench/results/.
-//   npm run bench:learning -- [--seeds 3] [--iterations 60]
+// GiGPO beside GRPO in the environments of examples/: from the same warm start, with the same tasks, the same number of episodes and
+// the same settings. Writes a table, the curves and the numbers of each into bench/results/.
+//   npm run bench:learning -- [environment …] [--seeds 3] [--set training.iterations=20 …]
+import { readdirSync } from "node:fs"
 import { mkdir, rm, writeFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
-import { clone, evaluate, initialize, NativePolicy, sokoban, Tokenizer, train } from "gigpo"
+import { clone, evaluate, initialize, NativePolicy, openEnvironment, Tokenizer, train } from "gigpo"
+import { loadConfig } from "../dist/cli/config/resolve.js"
 import { curvesSvg } from "./curves-svg.mjs"
-import { describeMachine, stamp } from "./machine.mjs"
+import { describeMachine, markdownTable, stamp } from "./machine.mjs"
 
-const { values } = parseArgs({
-  options: { seeds: { type: "string", default: "3" }, iterations: { type: "string", default: "60" } },
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seeds: { type: "string", default: "3" }, set: { type: "string", multiple: true, default: [] } },
 })
+const examples = readdirSync("examples").filter((name) => name.endsWith(".yaml"))
+const names = positionals.length > 0 ? positionals : examples.map((name) => name.slice(0, -".yaml".length))
 const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => index + 1)
-const iterations = Number(values.iterations)
-const every = 10
-
-const environment = sokoban({ rules: false, history: 0, thinking: "off" })
-const rollout = { maxReplyTokens: 8 }
-const evaluation = { tasks: 256, temperature: 0.4 }
-const cloning = {
-  tasks: 240,
-  epochs: 5,
-  batchRows: 16,
-  optimizer: { learningRate: 3e-3, warmup: 10, schedule: "cosine" },
-}
-const options = {
-  iterations,
-  groups: 48,
-  groupSize: 8,
-  batchRows: 1024,
-  rollout,
-  optimizer: { learningRate: 4e-4, warmup: 3, schedule: "cosine" },
-}
-const estimators = {
-  GiGPO: { name: "gigpo", normalization: "none", invalidActionPenalty: 0.1 },
-  GRPO: { name: "grpo", normalization: "none", invalidActionPenalty: 0.1 },
-}
-
 const folder = "runs/bench-learning"
 const started = performance.now()
 const say = (text) => console.log(`${((performance.now() - started) / 60_000).toFixed(1).padStart(5)} min  ${text}`)
 
+for (const name of names) await compare(name, await loadConfig(`examples/${name}.yaml`, values.set))
 await rm(folder, { recursive: true, force: true })
-const results = Object.keys(estimators).map((name) => ({ name, runs: [] }))
-for (const seed of seeds) {
-  for (const { name, runs } of results) runs.push(await learn(name, seed))
+
+async function compare(name, config) {
+  const { name: kind, ...options } = config.environment
+  const environment = await openEnvironment(kind, options)
+  const { gamma: _, omega: __, similarity: ___, ...both } = config.training.estimator
+  const estimators = { GiGPO: { ...config.training.estimator, name: "gigpo" }, GRPO: { ...both, name: "grpo" } }
+  const results = Object.keys(estimators).map((estimator) => ({ name: estimator, runs: [], minutes: [] }))
+  for (const seed of seeds) {
+    const warm = `${folder}/${name}-${seed}`
+    await warmStart(warm, environment, config, seed)
+    for (const { name: estimator, runs, minutes } of results) {
+      const began = performance.now()
+      const training = { ...config.training, estimator: estimators[estimator], seed }
+      runs.push(await learn(warm, environment, training, `${name}, seed ${seed}, ${estimator}`))
+      minutes.push((performance.now() - began) / 60_000)
+    }
+  }
+  await writeResults(name, config, results)
 }
-await rm(folder, { recursive: true, force: true })
-await writeResults()
 
-/**
- * Success on the held-out levels before training and after every so many iterations: [iteration, share] pairs. The warm start
- * is made anew, to the last bit the same for both estimators, AdamW's moments included.
- */
-async function learn(name, seed) {
-  await initialize({ directory: folder, environment, options: { seed }, overwrite: true })
-  const policy = await NativePolicy.open(folder)
-  const tokenizer = await Tokenizer.open(folder)
-  for await (const _ of clone({ policy, tokenizer, environment, options: { ...cloning, seed } }));
+/** A new model that has learned a little from the expert: what `gigpo init` and `gigpo clone` make. */
+async function warmStart(directory, environment, config, seed) {
+  const made = `${directory}-new`
+  await initialize({ directory: made, environment, options: { ...config.initialize, seed }, overwrite: true })
+  const { policy, tokenizer, close } = await openModel(made)
+  for await (const { epoch, epochs, loss, rows } of clone({
+    policy,
+    tokenizer,
+    environment,
+    options: { ...config.clone, seed },
+  }))
+    say(`cloning, pass ${epoch} of ${epochs} over ${rows} steps: loss ${loss.toFixed(3)}`)
+  await rm(directory, { recursive: true, force: true })
+  await policy.save(directory, { files: tokenizer.files })
+  await close()
+}
 
+/** Success on held-out tasks before training and after every so many iterations: [iteration, share] pairs. */
+async function learn(directory, environment, options, title) {
+  const { policy, tokenizer, close } = await openModel(directory)
+  const { iterations, rollout, seed } = options
+  const { every, ...evaluation } = options.evaluation
   const curve = []
   const measure = async (iteration) => {
     const { success } = await evaluate({ policy, tokenizer, environment, rollout, options: evaluation, seed })
     curve.push([iteration, success])
-    say(`seed ${seed}, ${name}, iteration ${iteration}: ${(100 * success).toFixed(1)} %`)
+    say(`${title}, iteration ${iteration}: ${percent(success)} %`)
   }
   await measure(0)
-  const setup = { ...options, estimator: estimators[name], seed }
-  for await (const { iteration } of train({ policy, tokenizer, environment, options: setup })) {
-    if (iteration % every === 0) await measure(iteration)
-  }
-  await policy.dispose()
-  await tokenizer.dispose()
+  for await (const { iteration } of train({ policy, tokenizer, environment, options: { ...options, evaluation: {} } }))
+    if (iteration % every === 0 || iteration === iterations) await measure(iteration)
+  await close()
   return curve
 }
 
-async function writeResults() {
-  const percent = (share) => (100 * share).toFixed(1)
+async function openModel(directory) {
+  const policy = await NativePolicy.open(directory)
+  const tokenizer = await Tokenizer.open(directory)
+  const close = async () => {
+    await policy.dispose()
+    await tokenizer.dispose()
+  }
+  return { policy, tokenizer, close }
+}
+
+function percent(share) {
+  return (100 * share).toFixed(1)
+}
+
+async function writeResults(name, config, results) {
   const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
   const header = ["", ...seeds.map((seed) => `seed ${seed}`), "mean"]
-  const row = (name, shares) => [name, ...shares.map(percent), percent(mean(shares))]
+  const row = (title, shares) => [title, ...shares.map(percent), percent(mean(shares))]
   const last = (runs) => runs.map((curve) => curve.at(-1)[1])
   // Learning speed: the mean over the whole curve says more than one noisy last point.
   const whole = (runs) => runs.map((curve) => mean(curve.map(([, share]) => share)))
-  const rows = [
-    row(
-      "warm start",
-      results[0].runs.map((curve) => curve[0][1]),
-    ),
-    ...results.map(({ name, runs }) => row(`${name}, after ${iterations} iterations`, last(runs))),
+  const warm = results[0].runs.map((curve) => curve[0][1])
+  const table = markdownTable([
+    header,
+    row("warm start", warm),
+    ...results.map(({ name, runs }) => row(`${name}, after ${config.training.iterations} iterations`, last(runs))),
     ...results.map(({ name, runs }) => row(`${name}, mean over the curve`, whole(runs))),
-  ]
-  const table = [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
+    ...results.map(({ name, minutes }) => [
+      `${name}, minutes of training with evaluations`,
+      ...[...minutes, mean(minutes)].map((m) => m.toFixed(1)),
+    ]),
+  ])
   const about = describeMachine()
-  const text = `# GiGPO beside GRPO on Sokoban (6 × 6, one box)
+  const title = `${stamp}-learning-${name}`
+  await mkdir("bench/results", { recursive: true })
+  await writeFile(
+    `bench/results/${title}.md`,
+    `# GiGPO beside GRPO: examples/${name}.yaml
 
-Success on 256 held-out levels, in percent, from the same warm start with the same tasks and number of episodes.
+Success on ${config.training.evaluation.tasks} held-out tasks, in percent, from the same warm start with the same tasks and number of episodes.
 ${about}
 
 ${table}
 
-![curves](./${stamp}-learning.svg)
-`
-  await mkdir("bench/results", { recursive: true })
-  await writeFile(`bench/results/${stamp}-learning.md`, text)
-  await writeFile(
-    `bench/results/${stamp}-learning.svg`,
-    curvesSvg(results, { x: "iteration", y: "success on held-out levels" }),
+![curves](./${title}.svg)
+`,
   )
-  const numbers = { about, options, cloning, estimators, evaluation, seeds, results }
-  await writeFile(`bench/results/${stamp}-learning.json`, `${JSON.stringify(numbers, null, 1)}\n`)
-  console.log(`\n${table}`)
+  const curves = curvesSvg(results, { x: "iteration", y: "success on held-out tasks" })
+  await writeFile(`bench/results/${title}.svg`, curves)
+  await writeFile(`bench/results/${title}.json`, `${JSON.stringify({ about, config, seeds, results }, null, 1)}\n`)
+  console.log(`\n${table}\n`)
 }

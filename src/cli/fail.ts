@@ -9,6 +9,7 @@ const failed = 4
 const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
   BAD_ARGUMENT: 2,
   BAD_CONFIG: 2,
+  BAD_DATA: 2,
   BAD_MODEL: 2,
   BAD_TOKENIZER: 2,
   RUN_EXISTS: 2,

@@ -7,6 +7,7 @@ import { doctorCommand } from "./commands/doctor.ts"
 import { evaluateCommand } from "./commands/evaluate.ts"
 import { initCommand } from "./commands/init.ts"
 import { playCommand } from "./commands/play.ts"
+import { retrieverCommand } from "./commands/retriever.ts"
 import { trainCommand } from "./commands/train.ts"
 import { runProgram } from "./program.ts"
 
@@ -19,6 +20,7 @@ const program = new Command("gigpo")
   .addCommand(trainCommand())
   .addCommand(evaluateCommand())
   .addCommand(playCommand())
+  .addCommand(retrieverCommand())
   .addCommand(showConfigCommand())
   .addCommand(doctorCommand())
   .addHelpText("after", "\nTo begin, where nothing is there yet: gigpo init sokoban demo")

@@ -2,13 +2,17 @@ import { GigpoError } from "../errors.ts"
 import { replayAlfworld } from "./alfworld.ts"
 import { readRecording } from "./recording.ts"
 import type { Difference, Replay } from "./replay.ts"
+import { replaySearchSimilarity } from "./search-similarity.ts"
 import { replaySokoban } from "./sokoban.ts"
 import { replayWebshop } from "./webshop.ts"
+import { replayWebshopRanking } from "./webshop-ranking.ts"
 
 /** The recordings that can be replayed, by the name of what they record. */
 export const replays: Readonly<Record<string, Replay>> = {
   alfworld: replayAlfworld,
   webshop: replayWebshop,
+  "webshop-ranking": replayWebshopRanking,
+  "search-similarity": replaySearchSimilarity,
   sokoban: replaySokoban,
 }
 

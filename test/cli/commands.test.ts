@@ -29,7 +29,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" })
       const { code, stdout } = await run(["--help"])
       expect(code).toBe(0)
-      for (const command of ["init", "clone", "train", "evaluate", "play", "config", "doctor"]) {
+      for (const command of ["init", "clone", "train", "evaluate", "play", "retriever", "config", "doctor"]) {
         expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"))
         const help = await run([command, "--help"])
         expect(help).toMatchObject({ code: 0, stderr: "" })
@@ -231,6 +231,37 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await run([...clone, "copy", "-s", "model=copy"])).toMatchObject({ code: 0 })
       expect((await readFile(join(folder, "copy/model.safetensors"))).equals(before)).toBe(false)
       expect(await readdir(join(folder, "copy"))).toContain("tokenizer.json")
+    })
+  })
+
+  describe("retriever", () => {
+    it("serves a corpus until it is stopped", async () => {
+      const corpus = join(folder, "corpus.jsonl")
+      const lines = ["the river Orva runs through Tarn", "bread is baked in Tarn", "nothing of note"]
+      await writeFile(corpus, lines.map((contents, id) => JSON.stringify({ id: String(id), contents })).join("\n"))
+      let answer: Promise<unknown> | undefined
+      const ask = async (url: string) => {
+        const body = JSON.stringify({ query: "which river?", topk: 1, return_scores: true })
+        return (await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } })).json()
+      }
+      const { code, stderr } = await run(["retriever", corpus, "--port", "0"], {
+        onOutput(stdout, kill) {
+          if (!stdout.includes("\n")) return
+          answer ??= ask(stdout.trim()).finally(() => kill("SIGINT"))
+        },
+      })
+      expect(await answer).toEqual({
+        result: [[{ document: expect.objectContaining({ id: "0" }), score: expect.any(Number) }]],
+      })
+      expect(stderr).toMatch(/^3 passages of .*corpus\.jsonl; Ctrl-C ends it\.\n$/)
+      expect(code).toBe(0)
+    })
+
+    it("names the line of a corpus that is wrong, and a port that is none", async () => {
+      await writeFile(join(folder, "broken.jsonl"), '{"id": "1", "contents": "a"}\n{"id": ')
+      refused(await run(["retriever", "broken.jsonl"]), 2, /broken\.jsonl.*line 2/)
+      refused(await run(["retriever", "broken.jsonl", "--port", "70000"]), 2, /whole number from 0 to 65535/)
+      refused(await run(["retriever", "none.jsonl"]), 4, /none\.jsonl/)
     })
   })
 

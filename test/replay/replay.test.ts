@@ -11,7 +11,14 @@ import { replay, replays } from "../../src/replay/run.ts"
 const shared = fileURLToPath(new URL("../../../shared/data", import.meta.url))
 
 // What the original engines did, step by step, and how many steps that is.
-const recordings = [["sokoban", "sokoban", "sokoban/rooms.jsonl.gz", 196]] as const
+const recordings = [
+  ["webshop", "webshop", "webshop/traces_goal.jsonl.gz", 709],
+  ["webshop", "webshop", "webshop/traces_random.jsonl.gz", 1126],
+  ["webshop-ranking", "webshop", "webshop/lucene_rankings.jsonl.gz", 501],
+  ["search-similarity", "search", "search/difflib_ratios.jsonl.gz", 120],
+  ["search-similarity", "search", "search/qa_normalize.jsonl", 25],
+  ["sokoban", "sokoban", "sokoban/rooms.jsonl.gz", 196],
+] as const
 
 describe("recordings of the original engines", () => {
   for (const [name, data, file, steps] of recordings) {

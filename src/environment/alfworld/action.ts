@@ -80,10 +80,9 @@ export class Action {
 
   /** Whether an effect could be nothing new, by predicate alone. */
   #mayBeImplied(effect: Effect, { conditions }: Branch): boolean {
-    if (effect.when) return false
-    const says = effect.present ? "fact" : "no fact"
+    if (effect.terms.some((term) => term >= this.schema.parameters.length)) return false
     return (
-      conditions.some((condition) => condition.kind === says && condition.predicate === effect.predicate) ||
+      conditions.some((condition) => condition.kind === saysOf(effect) && condition.predicate === effect.predicate) ||
       (!effect.present && this.#effects.some((other) => other.present && other.predicate === effect.predicate))
     )
   }
@@ -95,16 +94,20 @@ export class Action {
   #isIdle(conditions: readonly Condition[], binding: Binding): boolean {
     const factOf = (terms: readonly Term[]) => encode(terms, binding, this.#slots.base)
     const changes = this.#effects.map((effect) => ({ effect, fact: factOf(effect.terms) }))
-    return changes.every(({ effect, fact }) => {
-      const says = effect.present ? "fact" : "no fact"
-      return (
+    const sure = changes.filter(({ effect }) => !effect.when)
+    return changes.every(
+      ({ effect, fact }) =>
         conditions.some(
-          (one) => one.kind === says && one.predicate === effect.predicate && factOf(one.terms) === fact,
+          (one) => one.kind === saysOf(effect) && one.predicate === effect.predicate && factOf(one.terms) === fact,
         ) ||
-        (!effect.present && isMade(changes, effect.predicate, fact))
-      )
-    })
+        (!effect.present && isMade(sure, effect.predicate, fact)),
+    )
   }
+}
+
+/** The kind of condition that says that an effect is there already. */
+function saysOf(effect: Effect): "fact" | "no fact" {
+  return effect.present ? "fact" : "no fact"
 }
 
 /** A fact that is both made and unmade is made. */

@@ -60,9 +60,8 @@ export function branchesOf(formula: Expression, scope: Scope, wanted = true): re
       const queries = counterexamples.map((branch) =>
         planQuery({ ...branch, variables: [...branch.variables, ...inner.added] }, scope.slots, new Map()),
       )
-      const own = new Set([...inner.added, ...counterexamples.flatMap((branch) => branch.variables)])
       const terms = counterexamples.flatMap((branch) => branch.conditions.flatMap((condition) => condition.terms))
-      return single({ kind: "none", queries, terms: terms.filter((term) => !own.has(term)) })
+      return single({ kind: "none", queries, terms })
     }
     case "=": {
       const [left, right] = rest.map((word) => termOf(word, scope))

@@ -45,6 +45,22 @@ describe("alfworld", () => {
     }
   })
 
+  it("tests on the split that it is told, and trains on neither", async () => {
+    const scenes = async (split: "train" | "test", testSplit: string) => {
+      const tasks: AlfworldTask[] = []
+      const environment = await alfworld({ testSplit })
+      for (const task of environment.tasks(split, new Random(1))) if (tasks.push(task) === 50) break
+      return new Set(tasks.map((task) => ("scene" in task ? task.scene : -1)))
+    }
+    const [train, seen, unseen] = [
+      await scenes("train", "valid_unseen"),
+      await scenes("test", "valid_seen"),
+      await scenes("test", "valid_unseen"),
+    ]
+    for (const scene of unseen) expect([train.has(scene), seen.has(scene)]).toEqual([false, false])
+    expect([...seen].some((scene) => train.has(scene))).toBe(true)
+  })
+
   it("cuts the episode off at maxSteps; doing nothing counts as a step", async () => {
     const { environment, task } = await open({ maxSteps: 3 })
     const episode = await environment.start(task, context())

@@ -57,12 +57,12 @@ describe("conditions", () => {
   })
 
   it("know types above types, and `object` above all", () => {
-    const more = { types: "fruit - food food tool", objects: "a - fruit b - food c - tool d" }
+    const more = { types: "fruit - food food tool", objects: "a - fruit b - food c - tool e - other d" }
     const of = (type: string) =>
       tiny({ ...more, actions: { try: note(`?x - ${type}`, "()") }, wordings: { try: ["{x.id}", ""] } }).admissible()
     expect(of("fruit")).toEqual(["a"])
     expect(of("food")).toEqual(["a", "b"])
-    expect(of("object")).toEqual(["a", "b", "c", "d"])
+    expect(of("object")).toEqual(["a", "b", "c", "d", "e"])
     expect(of("unheard")).toEqual([])
   })
 
@@ -228,6 +228,16 @@ describe("actions that change nothing", () => {
   it("are left out where they unmake what must not hold anyway", () => {
     const clear = ":parameters (?x ?y - thing) :precondition (and (= ?x ?y) (not (p ?x))) :effect (not (p ?x))"
     expect(commands(clear, "(p a)")).toEqual([])
+  })
+
+  it("are left out where what they do, they do only in a case, and the condition says it anyway", () => {
+    const mark = (effect: string) =>
+      commands(`:parameters (?x ?y - thing) :precondition (and (= ?x ?y) (p ?x)) :effect ${effect}`, "(p a)")
+    expect(mark("(when (q ?x) (p ?x))")).toEqual([])
+    expect(mark("(when (q ?x) (q ?x))")).toEqual(["a a"])
+    expect(mark("(and (p ?x) (when (q ?x) (not (p ?x))))")).toEqual([])
+    expect(mark("(and (not (q ?x)) (when (p ?x) (q ?x)))")).toEqual(["a a"])
+    expect(mark("(forall (?z - thing) (p ?z))")).toEqual(["a a"])
   })
 
   it("are left out where they have no effect but their cost", () => {

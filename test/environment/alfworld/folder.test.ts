@@ -84,7 +84,7 @@ describe("a folder of games", () => {
   })
 
   it("offers training games epoch by epoch in new orders, test games once in one order", async () => {
-    const names = Array.from({ length: 8 }, (_, i) => `g${i}/t`)
+    const names = Array.from({ length: 8 }, (_, i) => `g${7 - i}/t`)
     const data = write(
       Object.fromEntries(["train", "valid_seen"].flatMap((s) => names.map((n) => [`${s}/${n}`, good]))),
     )
@@ -97,9 +97,10 @@ describe("a folder of games", () => {
     expect(await paths("train", 16)).toEqual(train)
     expect(await paths("train", 16, 2)).not.toEqual(train)
     const test = await paths("test")
-    expect(test).toHaveLength(8)
+    const sorted = [...names].sort().map((name) => `valid_seen/${name}/game.tw-pddl`)
+    expect(test).toEqual(new Random(0).fork("alfworld test").shuffled(sorted))
     expect(await paths("test", 1000, 2)).toEqual(test)
-    expect(test).not.toEqual([...test].sort())
+    expect(test).not.toEqual(sorted)
   })
 
   it("is found where the folder around json_2.1.1 is given", async () => {
@@ -130,6 +131,14 @@ describe("a folder of games", () => {
       truncated: false,
       metrics: { success: 1 },
     })
+  })
+
+  it("ends a game that is won with the last step allowed as won, not as cut off", async () => {
+    const environment = await alfworld({ data: write({ "train/a/t": good }), maxSteps: 1 })
+    const start = () =>
+      environment.start({ game: "train/a/t/game.tw-pddl", taskType: "pick_and_place_simple" }, context())
+    expect(await (await start()).step("shout")).toMatchObject({ terminated: true, truncated: false })
+    expect(await (await start()).step("help")).toMatchObject({ terminated: false, truncated: true })
   })
 
   it.each([

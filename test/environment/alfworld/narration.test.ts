@@ -99,18 +99,37 @@ describe("texts", () => {
   it("preset the parameters of the action, under name and type", () => {
     const world = tiny({
       ...shelf,
-      init: "(on a_bar_ shelf) (on b_bar_ shelf) (near a_bar_ b_bar_)",
+      init: "(on a_bar_ shelf) (on b_bar_ shelf) (near a_bar_ b_bar_) (near b_bar_ c_bar_)",
       rules: { list_empty: "nothing", list_last_separator: ", and " },
       actions: { see: ":parameters (?X - thing) :precondition (on ?x shelf) :effect (seen ?x)" },
       wordings: {
         see: [
           "see {x}",
-          "[{x.name | on(x:thing, s:place)}]; [{y.name | on(y:thing, s:place)}]; [{s.id | on(x:object, s:place)}]",
+          "[{x.name | on(x:thing, s:place)}]; [{y.name | on(y:thing, s:place)}]; [{z.name | near(x:object, z:thing)}]",
         ],
       },
     })
     // x is what is seen, y another thing, but x of another type is another placeholder, free to be b.
-    expect(world.step("see a 1")).toBe("a 1; b 1; shelf")
+    expect(world.step("see a 1")).toBe("a 1; b 1; c 1")
+  })
+
+  it("know nothing of the parameters of earlier actions", () => {
+    const world = tiny({
+      ...shelf,
+      init: "(on a_bar_ shelf) (on b_bar_ shelf)",
+      rules: { list_last_separator: ", and " },
+      actions: {
+        count: ":parameters (?m - agent) :precondition () :effect (counted ?m)",
+        see: ":parameters (?x - thing) :precondition (on ?x shelf) :effect (seen ?x)",
+      },
+      wordings: { count: ["count", "[{x.name | on(x:thing, s:place)}]"], see: ["see {x}", "Seen."] },
+    })
+    world.step("see a 1")
+    expect(world.step("count")).toBe("a 1, and b 1")
+  })
+
+  it("may hold many symbols side by side", () => {
+    expect(tell("#o#".repeat(200), { rules: { o: "o" } })).toBe("o".repeat(200))
   })
 
   it("are told after the action has had its effect, commands before", () => {

@@ -165,8 +165,9 @@ describe("a household", () => {
       { receptacles: [4, 4], objects: [4, 4] },
       { receptacles: [46, 46], objects: [200, 200] },
     ] as const) {
-      for (let seed = 0; seed < 40; seed++) {
-        const file = generateHousehold(seed, { size })
+      for (let scene = 0; scene < 40; scene++) {
+        const { taskTypes } = rooms[roomOf(scene)]
+        const file = generateHousehold({ seed: 1, scene, taskType: taskTypes[scene % taskTypes.length]! }, { size })
         const game = Game.parse(file)
         expect(game.facts("receptacletype")).toHaveLength(size.receptacles[0])
         expect(game.facts("objecttype")).toHaveLength(size.objects[0])
@@ -180,6 +181,7 @@ describe("a household", () => {
     expect(wrong({ size: "tiny" })).toThrow(/size must be small, medium, large or/)
     expect(wrong({ size: { receptacles: [3, 5], objects: [6, 8] } })).toThrow(/alfworld: size must be/)
     expect(wrong({ size: { receptacles: [6, 5], objects: [6, 8] } })).toThrow(/alfworld: size must be/)
+    expect(wrong({ size: { receptacles: [6, 47], objects: [6, 8] } })).toThrow(/alfworld: size must be/)
     expect(wrong({ size: { receptacles: [6, 6] } })).toThrow(/alfworld: size must be/)
     expect(wrong({ taskTypes: [] })).toThrow(/taskTypes must list one or more of pick_and_place_simple, /)
     expect(wrong({ taskTypes: ["pick"] })).toThrow(/taskTypes must list/)

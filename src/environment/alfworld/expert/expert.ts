@@ -1,6 +1,5 @@
 import { GigpoError } from "../../../errors.ts"
 import type { Expert, Observation, Turn } from "../../environment.ts"
-import { type Fields, oneOf, readOptions } from "../../options.ts"
 import type { Game, World } from "../game.ts"
 import type { Wording } from "../generate/grammar.ts"
 import { type Advice, explore } from "./explore.ts"
@@ -20,18 +19,12 @@ export interface ExpertOptions {
   readonly thinking?: "optional" | "required" | "off"
 }
 
-/** The table that checks them, for an environment's own options to take in. */
-export const expertFields: Fields<ExpertOptions> = {
-  expert: oneOf<"plan" | "explore">("plan", ["plan", "explore"]),
-  thinking: oneOf<"optional" | "required" | "off">("required", ["optional", "required", "off"]),
-}
-
 /**
  * Solves the six task types, after whatever was done before. Silent where the goal is another one, is reached, or
  * cannot be reached by what the expert knows.
  */
 export function alfworldExpert(game: Game | (() => Game), options: ExpertOptions = {}): Expert {
-  const { expert, thinking } = readOptions("alfworld", options, expertFields)
+  const { expert = "plan", thinking = "required" } = options
   const advise = expert === "plan" ? planner(game) : explorer(game)
   return {
     reply(now, history) {

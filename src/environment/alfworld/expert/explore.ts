@@ -1,3 +1,4 @@
+import { likelihood } from "../generate/things.ts"
 import type { Goal } from "./goal.ts"
 import { inOrder } from "./home.ts"
 import { type Memory, places } from "./memory.ts"
@@ -13,8 +14,10 @@ export interface Advice {
  * What a player would do who knows only what was read: go for what is known, else look for what is missing.
  */
 export function explore(memory: Memory, goal: Goal): Advice | undefined {
-  const known = knownScript(memory, goal)
-  if (known?.length) return { command: known[0]! }
+  const whole = shortestScript(memory, goal)
+  if (whole) return whole.length > 0 ? { command: whole[0]! } : undefined
+  const part = partOf(memory, goal)
+  if (part?.length) return { command: part[0]! }
   const hasObject = [...memory.things.values()].some(({ kind }) => kind === goal.object)
   const sought = goal.taskType === "look_at_obj_in_light" && hasObject ? goal.target : goal.object
   const command = search(memory, sought)
@@ -22,9 +25,7 @@ export function explore(memory: Memory, goal: Goal): Advice | undefined {
 }
 
 /** The script for as much of the goal as is known to be there. */
-function knownScript(memory: Memory, goal: Goal): readonly string[] | undefined {
-  const whole = shortestScript(memory, goal)
-  if (whole) return whole
+function partOf(memory: Memory, goal: Goal): readonly string[] | undefined {
   if (goal.taskType === "look_at_obj_in_light") return shortestFetch(memory, goal.object)
   return goal.count === 2 ? shortestScript(memory, { ...goal, count: 1 }) : undefined
 }
@@ -37,7 +38,7 @@ function search({ receptacles, seen, here }: Memory, kind: string): string | und
     const { kind, closed } = receptacles.get(name)!
     const rank = likely.indexOf(kind)
     const same = names.filter((other) => receptacles.get(other)!.kind === kind).length
-    return (rank < 0 ? 0.01 : 1 / (rank + 2)) / same / (closed ? 2 : 1)
+    return (rank < 0 ? 0.01 : likelihood(rank)) / same / (closed ? 2 : 1)
   }
   const next = names
     .filter((name) => !seen.has(name))

@@ -19,8 +19,8 @@ export interface Receptacle {
 
 export interface Thing {
   readonly kind: string
-  /** Where it lies; `undefined` where nobody can take it, or it is held. */
-  readonly receptacle: string | undefined
+  /** Where it lies and can be taken. ALFWorld's own households have things in two receptacles at once, even while held. */
+  readonly receptacles: readonly string[]
   /** Whether what the goal asks to do with it is done. */
   readonly treated: boolean
   /** Whether it was switched on. */

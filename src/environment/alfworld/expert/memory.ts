@@ -33,7 +33,9 @@ const here = "here"
 class Reader {
   readonly #goal: Goal
   #receptacles = new Map<string, Receptacle>()
+  /** What is known to be where; of receptacles not looked into it is what was put there. */
   readonly #contents = new Map<string, readonly string[]>()
+  readonly #seen = new Set<string>()
   readonly #treated = new Set<string>()
   readonly #lit = new Set<string>()
   /** Pairs of kinds, as "mug safe", of which the first was refused by the second. */
@@ -57,9 +59,13 @@ class Reader {
     if (text.startsWith("You arrive at ")) this.#arrived = /^go to (.+)$/.exec(this.#action)?.[1]
     this.#readReceptacle(text)
     this.#readThing(text)
-    if (actions) this.#readActions(new Set(actions))
-    else
-      for (const name of this.#receptacles.keys()) this.#update(name, { place: name === this.#arrived ? here : name })
+    const offered = actions && new Set(actions)
+    for (const name of this.#receptacles.keys()) {
+      // One cannot go to where one is, so what cannot be gone to is here.
+      const near = offered ? !offered.has(`go to ${name}`) : name === this.#arrived
+      this.#update(name, { place: near ? here : name })
+      if (near && offered) this.#readActions(name, offered)
+    }
   }
 
   #enter(names: readonly string[]): void {
@@ -79,6 +85,7 @@ class Reader {
     const name = inside?.[1] ?? inside?.[2]
     if (name !== undefined) {
       this.#contents.set(name, listed(inside![3]!))
+      this.#seen.add(name)
       this.#update(name, { closed: false })
     }
     const closed = /The (.+?) is closed\./.exec(text) ?? /^You close the (.+)\.$/.exec(text)
@@ -105,21 +112,15 @@ class Reader {
     if (lit) this.#lit.add(lit[1]!)
   }
 
-  /** The commands offered say more: what cannot be gone to is here, and what is here says whether it can be used. */
-  #readActions(actions: ReadonlySet<string>): void {
+  /** What is here says by the commands offered whether it can be opened and takes what is held. */
+  #readActions(name: string, actions: ReadonlySet<string>): void {
+    const closed = actions.has(`open ${name}`)
+    this.#update(name, { closed })
     const held = this.#held?.name
-    for (const name of this.#receptacles.keys()) {
-      const near = !actions.has(`go to ${name}`)
-      this.#update(name, { place: near ? here : name })
-      if (!near) continue
-      const closed = actions.has(`open ${name}`)
-      this.#update(name, { closed })
-      if (held === undefined || closed) continue
-      const pair = this.#pair(held, name)
-      if (actions.has(`move ${held} to ${name}`) || actions.has(`put ${held} in/on ${name}`))
-        this.#refusals.delete(pair)
-      else this.#refusals.add(pair)
-    }
+    if (held === undefined || closed) return
+    const takes = actions.has(`move ${held} to ${name}`) || actions.has(`put ${held} in/on ${name}`)
+    if (takes) this.#refusals.delete(this.#pair(held, name))
+    else this.#refusals.add(this.#pair(held, name))
   }
 
   #pair(thing: string, receptacle: string): string {
@@ -127,19 +128,22 @@ class Reader {
   }
 
   memory(): Memory {
-    const things = new Map<string, Thing>()
-    const add = (name: string, receptacle: string | undefined) => {
-      const [treated, lit] = [this.#treated.has(name), this.#lit.has(name)]
-      things.set(name, { kind: kindOfName(name), receptacle, treated, lit })
+    const where = new Map<string, string[]>()
+    for (const [receptacle, names] of this.#contents) {
+      for (const name of names) where.set(name, [...(where.get(name) ?? []), receptacle])
     }
-    for (const [receptacle, names] of this.#contents) for (const name of names) add(name, receptacle)
-    if (this.#held) add(this.#held.name, undefined)
+    if (this.#held) where.set(this.#held.name, where.get(this.#held.name) ?? [])
+    const things = new Map<string, Thing>()
+    for (const [name, receptacles] of where) {
+      const [treated, lit] = [this.#treated.has(name), this.#lit.has(name)]
+      things.set(name, { kind: kindOfName(name), receptacles, treated, lit })
+    }
     return {
       receptacles: this.#receptacles,
       things,
       here,
       held: this.#held?.name,
-      seen: new Set(this.#contents.keys()),
+      seen: this.#seen,
       fits: (thing, receptacle) => {
         if (this.#refusals.has(this.#pair(thing, receptacle))) return false
         const [one, other] = [kindOfName(thing), kindOfName(receptacle)]

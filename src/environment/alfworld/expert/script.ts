@@ -28,7 +28,7 @@ function shortest(scripts: readonly Script[]): readonly string[] | undefined {
 
 /** Things of a kind that are held or lie where they can be taken. */
 function objectsOf({ held, things }: Home, kind: string): string[] {
-  const isReachable = (name: string) => name === held || things.get(name)!.receptacle !== undefined
+  const isReachable = (name: string) => name === held || things.get(name)!.receptacles.length > 0
   return inOrder(things.keys()).filter((name) => things.get(name)!.kind === kind && isReachable(name))
 }
 
@@ -43,8 +43,8 @@ function bring(home: Home, goal: Goal, objects: readonly string[]): Script[] {
   const appliances = treatment ? receptaclesOf(home, treatment.appliance) : [undefined]
   return receptaclesOf(home, goal.target).flatMap((target) => {
     const isThere = (name: string) => {
-      const { receptacle, treated } = home.things.get(name)!
-      return receptacle === target && (treated || !treatment)
+      const { receptacles, treated } = home.things.get(name)!
+      return receptacles.includes(target) && (treated || !treatment)
     }
     const missing = goal.count - objects.filter(isThere).length
     const others = objects.filter((name) => !isThere(name) && home.fits(name, target))
@@ -52,9 +52,9 @@ function bring(home: Home, goal: Goal, objects: readonly string[]): Script[] {
       appliances.map((appliance) => {
         const script = new Script(home)
         for (const name of chosen) {
-          script.take(name)
+          script.take(name, target)
           if (treatment && !home.things.get(name)!.treated) script.treat(name, treatment, appliance!)
-          script.put(name, target)
+          if (!script.isStillIn(name, target)) script.put(name, target)
         }
         return script
       }),
@@ -85,6 +85,7 @@ class Script {
   readonly #home: Home
   readonly #opened = new Set<string>()
   readonly #moved = new Map<string, string>()
+  readonly #taken = new Set<string>()
   #here: string
   #held: string | undefined
 
@@ -94,14 +95,25 @@ class Script {
     this.#held = home.held
   }
 
-  take(name: string): this {
+  /** Takes a thing from where it is easiest, of several places not from where it is wanted. */
+  take(name: string, wanted?: string): this {
     if (this.#held === name) return this
     if (this.#held !== undefined) this.#putAway(this.#held)
-    const receptacle = this.#moved.get(name) ?? this.#home.things.get(name)!.receptacle!
+    const { receptacles } = this.#home.things.get(name)!
+    const others = receptacles.filter((receptacle) => receptacle !== wanted)
+    const receptacle = this.#moved.get(name) ?? this.#easiest(others.length > 0 ? others : receptacles)!
     this.#reachInto(receptacle)
     this.commands.push(`take ${name} from ${receptacle}`)
     this.#held = name
+    this.#taken.add(`${name} from ${receptacle}`)
     return this
+  }
+
+  /** Whether a thing that is held lies there all the same. */
+  isStillIn(name: string, receptacle: string): boolean {
+    return (
+      this.#home.things.get(name)!.receptacles.includes(receptacle) && !this.#taken.has(`${name} from ${receptacle}`)
+    )
   }
 
   treat(name: string, { verb }: Treatment, appliance: string): this {
@@ -120,19 +132,25 @@ class Script {
 
   /** Goes to a lamp and sees that it is on. */
   useAt(lamp: string): this {
-    const { receptacle, lit } = this.#home.things.get(lamp)!
-    this.#goTo(receptacle!)
+    const { receptacles, lit } = this.#home.things.get(lamp)!
+    this.#goTo(receptacles.find((receptacle) => this.#isNear(receptacle)) ?? receptacles[0]!)
     if (!lit) this.commands.push(`use ${lamp}`)
     return this
   }
 
-  /** Puts down what is in the way, where that takes the fewest commands. */
+  /** Puts down what is in the way. */
   #putAway(name: string): void {
-    const fitting = inOrder(this.#home.receptacles.keys()).filter((receptacle) => this.#home.fits(name, receptacle))
-    const cost = (receptacle: string) => (this.#isNear(receptacle) ? 0 : 1) + (this.#isClosed(receptacle) ? 1 : 0)
-    const easiest = fitting.sort((a, b) => cost(a) - cost(b))[0]
-    if (easiest) this.put(name, easiest)
+    const receptacle = this.#easiest(
+      inOrder(this.#home.receptacles.keys()).filter((receptacle) => this.#home.fits(name, receptacle)),
+    )
+    if (receptacle) this.put(name, receptacle)
     else this.possible = false
+  }
+
+  /** The first of those that take the fewest commands to reach into. */
+  #easiest(receptacles: readonly string[]): string | undefined {
+    const cost = (receptacle: string) => (this.#isNear(receptacle) ? 0 : 1) + (this.#isClosed(receptacle) ? 1 : 0)
+    return [...receptacles].sort((a, b) => cost(a) - cost(b))[0]
   }
 
   #goTo(receptacle: string): void {

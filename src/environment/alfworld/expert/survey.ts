@@ -5,7 +5,10 @@ import type { Home, Receptacle, Thing } from "./home.ts"
 /** Reads the household as it is now, which no player can. */
 export function survey(game: Game, world: World, goal: Goal): Home {
   const placeOf = new Map(game.facts("receptacleatlocation").map(([receptacle, place]) => [receptacle!, place!]))
-  const inside = new Map(world.facts("inreceptacle").map(([thing, receptacle]) => [thing!, receptacle!]))
+  const inside = new Map<string, string[]>()
+  for (const [thing, receptacle] of world.facts("inreceptacle")) {
+    inside.set(thing!, [...(inside.get(thing!) ?? []), game.name(receptacle!)])
+  }
   const portable = new Set(game.facts("pickupable").map(([thing]) => thing!))
   const can = new Set(game.facts("cancontain").map((types) => types.join(" ")))
   const typeOf = new Map<string, string>()
@@ -19,12 +22,11 @@ export function survey(game: Game, world: World, goal: Goal): Home {
   }
   const things = new Map<string, Thing>()
   for (const [id, type] of game.facts("objecttype")) {
-    const receptacle = inside.get(id!)
     typeOf.set(game.name(id!), type!)
-    const reachable = receptacle !== undefined && (portable.has(id!) || kindOf(type) === goal.target)
+    const canUse = portable.has(id!) || kindOf(type) === goal.target
     things.set(game.name(id!), {
       kind: kindOf(type)!,
-      receptacle: reachable ? game.name(receptacle) : undefined,
+      receptacles: canUse ? (inside.get(id!) ?? []) : [],
       treated: goal.treatment !== undefined && world.holds(goal.treatment.result, id!),
       lit: world.holds("istoggled", id!),
     })

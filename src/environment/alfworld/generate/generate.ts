@@ -13,7 +13,7 @@ import { rooms } from "./rooms.ts"
 import { drawWeighted, layOut, type Places, places, type Receptacle, roomOf, type Scene } from "./scene.ts"
 import type { TaskType } from "./task-types.ts"
 import type { HouseholdTask } from "./tasks.ts"
-import { objectKinds } from "./things.ts"
+import { likelihood, objectKinds } from "./things.ts"
 
 export interface GeneratedHousehold extends GameFile {
   readonly walkthrough: readonly string[]
@@ -93,7 +93,7 @@ function spots(scene: Scene, assignment: Assignment, kind: string): readonly Rec
 function put(kind: string, spots: readonly Receptacle[], place: Places, random: Random): Placed {
   const { where } = objectKinds.get(kind)!
   const kinds = where.filter((one) => spots.some((spot) => spot.kind === one))
-  const likely = drawWeighted(kinds, (_, rank) => 1 / (rank + 2), random)
+  const likely = drawWeighted(kinds, (_, rank) => likelihood(rank), random)
   const same = spots.filter((spot) => spot.kind === likely)
   return { id: place.thing(kind), kind, receptacle: same[random.below(same.length)]! }
 }

@@ -6,7 +6,7 @@ type Range = readonly [least: number, most: number]
 
 /** How many receptacles and objects a household has; both ends included. */
 export interface HouseholdSize {
-  /** From 4 to 60. Rooms run out of receptacles: kitchens have up to 77, living rooms 62, bedrooms 48, bathrooms 46. */
+  /** From 4 to 46; a bathroom has room for no more. */
   readonly receptacles: Range
   /** From 4 to 200. */
   readonly objects: Range
@@ -57,13 +57,13 @@ function sizeField(): Field<keyof typeof sizes | HouseholdSize> {
     value[0] <= value[1] &&
     value[1] <= most
   const isSize = (value: HouseholdSize | null) =>
-    typeof value === "object" && value !== null && isRange(value.receptacles, 60) && isRange(value.objects, 200)
+    typeof value === "object" && value !== null && isRange(value.receptacles, 46) && isRange(value.objects, 200)
   return {
     fallback: "medium",
     problem: (value) =>
       (typeof value === "string" && Object.hasOwn(sizes, value)) || isSize(value as HouseholdSize | null)
         ? undefined
-        : `must be ${Object.keys(sizes).join(", ")} or { receptacles: [4 … 60, 4 … 60], objects: [4 … 200, 4 … 200] }`,
+        : `must be ${Object.keys(sizes).join(", ")} or { receptacles: [4 … 46, 4 … 46], objects: [4 … 200, 4 … 200] }`,
   }
 }
 

@@ -36,7 +36,6 @@ function furnish(room: RoomKind, count: number, random: Random): string[] {
   const kinds = [...always]
   while (kinds.length < count) {
     const left = further.filter(([kind, , most]) => kinds.filter((one) => one === kind).length < most)
-    if (left.length === 0) break
     kinds.push(drawWeighted(left, ([, weight]) => weight, random)[0])
   }
   return kinds

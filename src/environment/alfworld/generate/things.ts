@@ -104,6 +104,11 @@ export const objectKinds: ReadonlyMap<string, ObjectKind> = new Map(
   ]),
 )
 
+/** How likely a thing is in a kind of receptacle, not normed, by the rank of the kind among its places. */
+export function likelihood(rank: number): number {
+  return 1 / (rank + 2)
+}
+
 /** Whether a receptacle of one kind can hold an object of another. */
 export function fits(object: string, receptacle: string): boolean {
   return objectKinds.get(object)?.where.includes(receptacle) ?? false

@@ -29,6 +29,9 @@ interface StepRecord {
 /** Plays the recorded commands; texts, admissible commands and success must be equal at every step. */
 export const replayAlfworld: Replay = async function* (data, records) {
   for await (const record of records as AsyncIterable<EpisodeRecord>) {
+    if (typeof record?.game !== "string" || !Array.isArray(record.steps)) {
+      throw new GigpoError("BAD_DATA", "A line of the recording is no episode of ALFWorld: it lacks game or steps.")
+    }
     const path = join(data, record.game)
     const file = readGameFile(await readText(path), path)
     yield* episodeDifferences(record, Game.parse(record.logic === "0.4.2" ? toNewerRules(file, record) : file, path))

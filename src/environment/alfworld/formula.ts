@@ -153,10 +153,10 @@ function product(parts: readonly (readonly Branch[])[]): readonly Branch[] {
 }
 
 function bounded(branches: readonly Branch[]): readonly Branch[] {
-  work(branches.length)
   if (branches.length > maxBranches) fault(`a condition splits into more than ${maxBranches} cases`)
-  if (branches.some(({ conditions }) => conditions.length > maxConditions)) {
-    fault(`a condition has more than ${maxConditions} parts`)
+  for (const { conditions } of branches) {
+    work(conditions.length)
+    if (conditions.length > maxConditions) fault(`a condition has more than ${maxConditions} parts`)
   }
   return branches
 }

@@ -62,6 +62,18 @@ describe.skipIf(!present)(`recordings of ALFWorld's own engine${reason}`, () => 
     })
   })
 
+  it("are refused where a line is no episode, or its game is not there", async () => {
+    const play = async (record: unknown) => {
+      const list = async function* () {
+        yield record
+      }
+      for await (const _ of replayAlfworld(games(), list())) throw new Error("it played")
+    }
+    for (const wrong of [null, {}, { game: "a/game.tw-pddl" }, { steps: [] }])
+      await expect(play(wrong)).rejects.toMatchObject({ code: "BAD_DATA", message: /no episode of ALFWorld/ })
+    await expect(play({ game: "a/game.tw-pddl", steps: [] })).rejects.toMatchObject({ code: "IO" })
+  })
+
   it("are won with 10 by the recorded plans, through the environment", async () => {
     const environment = await alfworld({ data: data(), trainSplit: "valid_train" })
     const plans = (await recordings()).filter(({ policy }) => policy === "plan")

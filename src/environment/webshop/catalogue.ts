@@ -55,7 +55,7 @@ export async function openCatalogue(given: ProductSource, signal?: AbortSignal):
 
   const index = await Bm25Index.build(documents(), { ...(signal && { signal }) })
   // The limits of the goals come from the same stream of numbers, after all prices.
-  goals.close(prices, random)
+  await goals.close(prices, random, signal)
   return {
     size: source.size,
     product: (number) => source.read(number).product,

@@ -1,4 +1,5 @@
 import { GigpoError } from "../../errors.ts"
+import { Pace } from "../../retrieval/pace.ts"
 import { PythonRandom } from "../mersenne-twister.ts"
 import type { ProductSource } from "./catalogue.ts"
 import type { Instruction, Product } from "./product.ts"
@@ -42,8 +43,8 @@ export class GoalTable {
   readonly #products: number[] = []
   readonly #numbers: number[] = []
   readonly #firsts: number[] = []
-  #limits: readonly number[] = []
-  #order: readonly number[] = []
+  readonly #limits: number[] = []
+  #order = new Uint32Array(0)
   #size = 0
   /** Goals that ask for an attribute. */
   readonly #attributes = new Map<string, number>()
@@ -74,16 +75,29 @@ export class GoalTable {
   }
 
   /** Draws the price limits and the order, once all products are in. Prices are in dollars, [product]. */
-  close(prices: Readonly<Float64Array>, random: PythonRandom): void {
+  async close(prices: Readonly<Float64Array>, random: PythonRandom, signal?: AbortSignal): Promise<void> {
     if (this.#size > mostGoals) {
       throw new GigpoError(
         "BAD_DATA",
         `webshop: the catalogue's options make ${this.#size} goals; use at most ${mostGoals}.`,
       )
     }
-    this.#limits = this.#products.map((product) => priceLimit(prices[product]!, random))
-    const order = Array.from({ length: this.#size }, (_, i) => i)
-    new PythonRandom(orderSeed).shuffle(order)
+    const pace = new Pace(signal)
+    for (const [i, product] of this.#products.entries()) {
+      this.#limits.push(priceLimit(prices[product]!, random))
+      if (i % 1024 === 0 && pace.due()) await pace.rest()
+    }
+    // CPython's random.shuffle, with rests.
+    const order = new Uint32Array(this.#size)
+    for (let i = 0; i < this.#size; i++) order[i] = i
+    const shuffle = new PythonRandom(orderSeed)
+    for (let i = this.#size - 1; i > 0; i--) {
+      const j = shuffle.below(i + 1)
+      const kept = order[i]!
+      order[i] = order[j]!
+      order[j] = kept
+      if (i % 1024 === 0 && pace.due()) await pace.rest()
+    }
     this.#order = order
   }
 

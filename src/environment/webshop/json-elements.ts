@@ -94,7 +94,6 @@ class ElementScanner {
   /** 0 before the outer bracket, 1 between elements, deeper inside one; -1 behind the end. */
   #depth = 0
   #inString = false
-  #escaped = false
   #isObject = false
   #count = 0
 
@@ -106,12 +105,15 @@ class ElementScanner {
   *push(chunk: Buffer): Generator<Span> {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     for (; this.#at < this.#pending.length; this.#at++) {
-      const byte = this.#pending[this.#at]!
       if (this.#inString) {
-        if (this.#escaped) this.#escaped = false
-        else if (byte === backslash) this.#escaped = true
-        else if (byte === quote) this.#inString = false
-      } else if (this.#depth <= 0) this.#outside(byte)
+        // The whole element is pending, so the quote that ends the string can look back at what stands before it.
+        const end = this.#pending.indexOf(quote, this.#at)
+        this.#at = end < 0 ? this.#pending.length - 1 : end
+        if (end >= 0 && !this.#isEscaped(end)) this.#inString = false
+        continue
+      }
+      const byte = this.#pending[this.#at]!
+      if (this.#depth <= 0) this.#outside(byte)
       else if (byte === quote) this.#inString = true
       else if (byte === arrayOpen || byte === objectOpen) this.#depth++
       else if (byte === comma && this.#depth === 1) yield this.#cut()
@@ -125,6 +127,13 @@ class ElementScanner {
       }
     }
     if (this.#at > longestElement) this.#corrupt(`an element of more than ${longestElement / 2 ** 20} MiB`)
+  }
+
+  /** Behind an odd number of backslashes. */
+  #isEscaped(at: number): boolean {
+    let start = at
+    while (this.#pending[start - 1] === backslash) start--
+    return (at - start) % 2 === 1
   }
 
   #outside(byte: number): void {

@@ -43,7 +43,7 @@ export function findCatalogue(folder: string, goals: "synthetic" | "human"): Cat
 }
 
 /**
- * Opens a catalogue. Files above 256 MiB (the full one has several GB) are read once from end to end and then, product by product,
+ * Opens a catalogue. Files above 32 MiB (the full one has several GB) are read once from end to end and then, product by product,
  * when they are needed. Products without a usable asin and those seen before are left out, as in the original.
  *
  * @throws IO where a file cannot be read, BAD_DATA with file, position and reason where one is truncated or corrupt

@@ -33,7 +33,7 @@ const longestElement = 64 * 2 ** 20
 export async function readElements(
   path: string,
   keep: (element: JsonElement) => boolean,
-  { inMemory = 256 * 2 ** 20, chunkBytes = 2 ** 18, signal }: ReadElementsOptions = {},
+  { inMemory = 32 * 2 ** 20, chunkBytes = 2 ** 18, signal }: ReadElementsOptions = {},
 ): Promise<KeptElements> {
   const { size } = await stat(path).catch((error: unknown) => fail("IO", path, "cannot be read", error))
   const elements: JsonElement[] = []
@@ -66,7 +66,7 @@ export async function readElements(
 }
 
 export interface ReadElementsOptions {
-  /** Bytes up to which a file stays in memory. Default 256 MiB. */
+  /** Bytes up to which a file stays in memory. Default 32 MiB. */
   readonly inMemory?: number
   /** Bytes read at a time. Default 256 KiB, which takes a few milliseconds to scan and parse. */
   readonly chunkBytes?: number

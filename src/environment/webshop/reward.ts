@@ -93,7 +93,9 @@ function judgeOptions(chosen: ReadonlyMap<string, string>, goal: Goal["options"]
 
 /**
  * Wanted options of goals made from the catalogue are Python tuples (name, value) in the original. Its search for a colour then
- * compares whole elements, and what is scored is the printed tuple, so that the value bought need only be a part of it.
+ * compares whole elements, and what is scored is the printed tuple, so that the value bought need only be a part of it. Where that
+ * value is reduced to a colour that is no word of the wish (`rectangular` to `tan`), nothing meets it: so it is with 458 of the 6,910
+ * goals of WebShop's small catalogue.
  */
 function comparable([name, value]: [string, string]): string {
   const colour = colours.find((colour) => colour === name || colour === value)

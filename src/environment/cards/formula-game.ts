@@ -86,10 +86,8 @@ function advise(solver: FormulaSolver, now: Observation): string | undefined {
   const [, cards, formula] = /^Cards: (.*)\nFormula: (.*)$/.exec(now.text) ?? []
   if (cards === undefined || formula === undefined) return undefined
   const values = cards.split(" ").map((name) => cardValue(rankNames.indexOf(name) + 1))
-  // No plain solution has two numbers side by side, so its text tells its elements.
-  const solution = solver(values).find((elements) => elements.join("").startsWith(formula))
-  if (!solution) return undefined
-  let position = 0
-  for (let written = ""; written.length < formula.length; position++) written += solution[position]
-  return solution[position] ?? "="
+  // No element begins with 0, so the text tells its elements: 110 is 1 and 10, 101 is 10 and 1.
+  const written = formula.match(/10|[1-9]|[^\d]/g) ?? []
+  const solution = solver(values).find((elements) => written.every((element, i) => elements[i] === element))
+  return solution && (solution[written.length] ?? "=")
 }

@@ -27,7 +27,13 @@ export function readObservation(observation: unknown, options: ResolvedOptions):
 }
 
 function asText(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+  if (typeof value === "string") return value
+  try {
+    return JSON.stringify(value) ?? ""
+  } catch (cause) {
+    const problem = "openenv: an observation is nested too deeply to be shown as JSON; set textField, or give observe."
+    throw new GigpoError("ENVIRONMENT_FAILED", problem, { cause })
+  }
 }
 
 function isText(value: unknown): value is string {

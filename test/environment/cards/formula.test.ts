@@ -198,6 +198,29 @@ describe("points24", () => {
     expect(advice("something else")).toBeUndefined()
   })
 
+  it("tells 1 from the beginning of 10", async () => {
+    const hands: number[] = []
+    for (let seed = 0; hands.length < 40; seed++) {
+      const [cards] = cardsOf((await start(p24, seed)).first.text)
+      if (/A/.test(cards) && /10|J|Q|K/.test(cards)) hands.push(seed)
+    }
+    let helped = 0
+    for (const seed of hands) {
+      const episode = await start(p24, seed)
+      let result = await episode.step("1")
+      const expert = p24.expert!({ seed })
+      for (let spoke = false; !result.terminated; spoke = true) {
+        const reply = expert.reply(result.observation, [])
+        if (!spoke && reply === undefined) break
+        result = await episode.step(p24.parse(reply!, result.observation).action)
+        if (result.terminated) helped++
+      }
+      expect([0, 10]).toContain(result.reward)
+      expect(result.terminated).toBe(result.reward === 10)
+    }
+    expect(helped).toBeGreaterThan(10)
+  })
+
   it('with solvable: "only" leaves out the others', async () => {
     const only = points24({ solvable: "only" })
     const all = firstTasks(p24, "train", 200)

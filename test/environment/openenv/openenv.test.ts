@@ -6,6 +6,7 @@ import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Turn } from "../../../src/environment/environment.ts"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
 import type { OpenEnvOptions } from "../../../src/environment/openenv/options.ts"
+import { serverAddress } from "../../../src/environment/openenv/server-address.ts"
 import { Random } from "../../../src/random.ts"
 import { actionSchema, error, observation, type ServerOptions, startServer, type TestServer } from "./server.ts"
 
@@ -168,6 +169,25 @@ describe("openEnv", () => {
     const episode = await start({ url: server.url })
     expect(episode.first).toEqual({ text, anchor: text })
     await episode[Symbol.asyncDispose]()
+  })
+
+  it("refuses observations that are nested too deeply", async () => {
+    const deep = `{"type":"observation","data":{"observation":${"[".repeat(200_000)}${"]".repeat(200_000)},"done":false}}`
+    const server = await serve({ answer: ({ type }) => (type === "reset" ? deep : undefined) })
+    await expect(start({ url: server.url })).rejects.toMatchObject({ code: "ENVIRONMENT_FAILED", message: /textField/ })
+    await released(server)
+  })
+
+  it.each([
+    ["http://127.0.0.1:8000", "ws://127.0.0.1:8000/ws", "http://127.0.0.1:8000/schema"],
+    ["ws://host:1/ws", "ws://host:1/ws", "http://host:1/schema"],
+    ["https://a.hf.space/", "wss://a.hf.space/ws", "https://a.hf.space/schema"],
+    ["wss://host/env/one/ws/", "wss://host/env/one/ws", "https://host/env/one/schema"],
+    ["http://me:secret@host/?key=1#top", "ws://me:secret@host/ws?key=1", "http://host/schema?key=1"],
+  ])("takes the address %s", (url, socket, schema) => {
+    const address = serverAddress(url)
+    expect([address.socket.href, address.schema.href]).toEqual([socket, schema])
+    expect(address.name).toBe(socket.replace("me:secret@", "").replace("?key=1", ""))
   })
 
   it("lets 8 episodes wait for 2 slots", async () => {

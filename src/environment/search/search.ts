@@ -77,5 +77,5 @@ export function worldCorpus(world: World): Promise<Corpus> {
 
 /** Knows the answer; searches for the question once all the same, to show how it is done. */
 function plainExpert({ question, answers }: SearchTask, history: readonly Turn[], _now: Observation): string {
-  return history.length === 0 ? `<search>${question}</search>` : `<answer>${answers[0]}</answer>`
+  return history.length === 0 ? `<search> ${question} </search>` : `<answer> ${answers[0]} </answer>`
 }

@@ -1,5 +1,6 @@
 import type { Observation, Turn } from "../../environment.ts"
 import { resultOf } from "../information.ts"
+import { queryOf } from "../projection.ts"
 import type { SearchTask } from "../questions.ts"
 import { readFact } from "./world.ts"
 
@@ -12,13 +13,14 @@ export function worldExpert(task: SearchTask, history: readonly Turn[], now: Obs
   let at = task.subject!
   for (const relation of task.path!) {
     const text = passages.find((passage) => passage.title === at)?.text
-    const search = `<search>${at}</search>`
-    if (text === undefined) return history.some((turn) => turn.action === search) ? undefined : search
+    // Spaces inside the tags: most tokenizers then see the name as they saw it in the question.
+    if (text === undefined)
+      return history.some((turn) => queryOf(turn.action) === at) ? undefined : `<search> ${at} </search>`
     const value = readFact(text, at, relation)
     if (value === undefined) return undefined
     at = value
   }
-  return `<answer>${at}</answer>`
+  return `<answer> ${at} </answer>`
 }
 
 function shownPassages({ text }: Observation): { title: string; text: string }[] {

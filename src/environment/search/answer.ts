@@ -21,6 +21,12 @@ export function isRight(answer: string, targets: readonly string[], match: Match
 /** The last answer block of a conversation, trimmed. */
 export function lastAnswer(conversation: string): string | undefined {
   let answer: string | undefined
-  for (const match of conversation.matchAll(/<answer>(.*?)<\/answer>/gs)) answer = match[1]!.trim()
-  return answer
+  // By hand, because a regular expression takes quadratic time where many blocks are opened and none is closed.
+  for (let from = 0; ; ) {
+    const open = conversation.indexOf("<answer>", from)
+    const close = open < 0 ? -1 : conversation.indexOf("</answer>", open)
+    if (close < 0) return answer
+    answer = conversation.slice(open + "<answer>".length, close).trim()
+    from = close + "</answer>".length
+  }
 }

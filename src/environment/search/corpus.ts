@@ -1,7 +1,7 @@
-import { open } from "node:fs/promises"
+import { type FileHandle, open } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
 import { Bm25Index, type Hit } from "../../retrieval/bm25.ts"
-import { parse, readJsonLines } from "./json-lines.ts"
+import { decodeLine, readJsonLines } from "./json-lines.ts"
 import type { Passage, Retriever } from "./retriever.ts"
 
 /** Passages that can be searched, by BM25 in this process. */
@@ -36,24 +36,25 @@ export async function openCorpus(path: string, options: OpenCorpusOptions = {}):
     throw new GigpoError("BAD_DATA", `${path} has no passages; a line must read like {"id": "1", "contents": "…"}.`)
 
   return corpusOf(index, async (hits) => {
-    const file = await open(path).catch((cause: Error) => {
-      throw new GigpoError("IO", `Cannot read ${path}: ${cause.message}.`, { cause })
-    })
     try {
+      await using file = await open(path)
       const contents: string[] = []
-      for (const { document } of hits) {
-        const buffer = Buffer.alloc(places.length(document))
-        await file.read(buffer, 0, buffer.length, places.start(document))
-        contents.push(
-          readPassage(parse(buffer.toString("utf8").replace(/^\ufeff/, ""), path, document + 1), path, document + 1)
-            .contents,
-        )
-      }
+      for (const { document } of hits) contents.push(await readAt(file, places, document))
       return contents
-    } finally {
-      await file.close()
+    } catch (cause) {
+      throw new GigpoError(
+        "IO",
+        `Passages of ${path} cannot be read again; it must stay as it was when it was opened.`,
+        { cause },
+      )
     }
   })
+}
+
+async function readAt(file: FileHandle, places: Places, passage: number): Promise<string> {
+  const bytes = Buffer.alloc(places.length(passage))
+  await file.read(bytes, 0, bytes.length, places.start(passage))
+  return readPassage(JSON.parse(decodeLine(bytes)), "", passage).contents
 }
 
 /** A corpus of passages in memory. */

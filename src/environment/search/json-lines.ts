@@ -28,7 +28,7 @@ export async function* readJsonLines(path: string, signal?: AbortSignal): AsyncG
     number++
     const at = start
     start += bytes.length + 1
-    const text = bytes.toString("utf8").replace(/^\ufeff/, "")
+    const text = decodeLine(bytes)
     return text.trim() === ""
       ? undefined
       : { number, start: at, length: bytes.length, value: parse(text, path, number) }
@@ -59,8 +59,12 @@ export async function* readJsonLines(path: string, signal?: AbortSignal): AsyncG
   }
 }
 
-/** Reads a value again, `bytes` as `start` and `length` of its line say. */
-export function parse(text: string, path: string, number: number): unknown {
+/** The text of a line; a file may begin with a byte order mark. */
+export function decodeLine(bytes: Buffer): string {
+  return bytes.toString("utf8").replace(/^\ufeff/, "")
+}
+
+function parse(text: string, path: string, number: number): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {

@@ -25,7 +25,7 @@ export type { SearchTask } from "./questions.ts"
  */
 export async function search(options: SearchOptions = {}): Promise<Environment<SearchTask>> {
   const resolved = resolveOptions(options)
-  const world = resolved.questions === undefined ? makeWorld(resolved.entities, resolved.worldSeed) : undefined
+  const world = resolved.questions === undefined ? await makeWorld(resolved.entities, resolved.worldSeed) : undefined
   const tasks = world ? worldTasks(world, resolved) : await fileTasks(resolved.questions!, resolved.testQuestions)
   const retrievers = await openRetrievers(resolved, world)
   const thought = resolved.thinking === "required" ? "<think>I look it up.</think>" : ""

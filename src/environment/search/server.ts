@@ -86,15 +86,19 @@ class Refusal extends Error {
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > longestBody) throw new Refusal(413, `A request may have ${longestBody} bytes.`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString("utf8")
+function readBody(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    request.on("data", (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= longestBody) return chunks.push(chunk)
+      request.pause()
+      reject(new Refusal(413, `A request may have ${longestBody} bytes.`))
+    })
+    request.on("end", () => resolve(Buffer.concat(chunks).toString("utf8")))
+    request.on("error", reject)
+  })
 }
 
 function readRequest({ method, url = "" }: IncomingMessage, body: string, topk: number) {

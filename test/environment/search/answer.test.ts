@@ -36,6 +36,8 @@ describe("answers", () => {
 
   it("are what the last block says", () => {
     expect(lastAnswer("<answer>one</answer> <answer> two\n</answer> <answer>open")).toBe("two")
-    expect(lastAnswer("<search>x</search>")).toBeUndefined()
+    expect(lastAnswer("<answer>one <answer>two</answer> </answer>")).toBe("one <answer>two")
+    expect(lastAnswer("<search>x</search> </answer> <answer>")).toBeUndefined()
+    expect(lastAnswer("<answer>".repeat(500_000))).toBeUndefined()
   })
 })

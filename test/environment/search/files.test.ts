@@ -178,7 +178,10 @@ describe("openCorpus", () => {
     const path = write("changing.jsonl", '{"id":"1","contents":"velan bay"}\n{"id":"2","contents":"ordo"}')
     const corpus = await openCorpus(path)
     writeFileSync(path, "x".repeat(100))
-    await expect(corpus.retrieve("ordo", 1, signal)).rejects.toMatchObject({ code: "BAD_DATA" })
+    await expect(corpus.retrieve("ordo", 1, signal)).rejects.toMatchObject({
+      code: "IO",
+      message: /must stay as it was/,
+    })
     rmSync(path)
     await expect(corpus.retrieve("ordo", 1, signal)).rejects.toMatchObject({ code: "IO" })
   })

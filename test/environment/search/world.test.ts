@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { normalizeAnswer } from "../../../src/environment/search/answer.ts"
 import type { SearchTask } from "../../../src/environment/search/questions.ts"
 import { worldCorpus } from "../../../src/environment/search/search.ts"
@@ -18,14 +18,14 @@ function take(world: World, split: "train" | "test", hops: Hops, count: number, 
 }
 
 describe("the invented world", () => {
-  it("is the same for the same seed, and another for another", () => {
-    expect(makeWorld(300, 1)).toEqual(makeWorld(300, 1))
-    const other = makeWorld(300, 2)
-    expect(Array.from(makeWorld(300, 1).keys()).filter((name) => other.has(name)).length).toBeLessThan(10)
+  it("is the same for the same seed, and another for another", async () => {
+    expect(await makeWorld(300, 1)).toEqual(await makeWorld(300, 1))
+    const other = await makeWorld(300, 2)
+    expect(Array.from((await makeWorld(300, 1)).keys()).filter((name) => other.has(name)).length).toBeLessThan(10)
   })
 
-  it.each([60, 61, 64, 300, 3000])("of %i entities has so many different names, of two words each", (size) => {
-    const world = makeWorld(size, 1)
+  it.each([60, 61, 64, 300, 3000])("of %i entities has so many different names, of two words each", async (size) => {
+    const world = await makeWorld(size, 1)
     expect(world.size).toBe(size)
     for (const [name, entity] of world) {
       expect(entity.name).toBe(name)
@@ -36,8 +36,8 @@ describe("the invented world", () => {
     expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1)
   })
 
-  it("is closed: facts lead to entities of the right kind or to words", () => {
-    const world = makeWorld(300, 1)
+  it("is closed: facts lead to entities of the right kind or to words", async () => {
+    const world = await makeWorld(300, 1)
     for (const { kind, facts } of world.values()) {
       expect(Object.keys(facts)).toEqual(Object.keys(kinds[kind].relations))
       for (const [relation, value] of Object.entries(facts)) {
@@ -48,8 +48,8 @@ describe("the invented world", () => {
     }
   })
 
-  it("is told in passages of 20 to 30 words that state every fact", () => {
-    const world = makeWorld(300, 1)
+  it("is told in passages of 20 to 30 words that state every fact", async () => {
+    const world = await makeWorld(300, 1)
     for (const entity of world.values()) {
       const [title, text, ...more] = passageOf(entity).split("\n")
       expect([title, more]).toEqual([`"${entity.name}"`, []])
@@ -67,7 +67,7 @@ describe("the invented world", () => {
   it.each([60, 300, 3000])(
     "of %i entities gives each one's own passage first when its name is searched for",
     async (size) => {
-      const world = makeWorld(size, 1)
+      const world = await makeWorld(size, 1)
       const corpus = await worldCorpus(world)
       for (const entity of world.values())
         expect((await corpus.retrieve(entity.name, 1, signal))[0]!.contents).toBe(passageOf(entity))
@@ -76,7 +76,10 @@ describe("the invented world", () => {
 })
 
 describe("questions about the invented world", () => {
-  const world = makeWorld(300, 1)
+  let world: World
+  beforeAll(async () => {
+    world = await makeWorld(300, 1)
+  })
 
   it("have one answer each, which follows from the facts", () => {
     const answers = new Map<string, string>()

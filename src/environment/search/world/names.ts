@@ -12,8 +12,8 @@ const codas = ["", "", "l", "n", "r", "s"]
  * tells the kind (`Velan Bay`, `Velan Mills`); people have an invented first name, and a root as family name. A world's names thus
  * have few different words, and every pair stands for one entity alone.
  */
-export function makeNames(countOfEach: number, random: Random): Readonly<Record<Kind, readonly string[]>> {
-  const rootCount = Math.max(10, Math.ceil((countOfEach * 1.5) / 8))
+export function makeNames(countOf: (kind: Kind) => number, random: Random): Readonly<Record<Kind, readonly string[]>> {
+  const rootCount = Math.max(10, Math.ceil((Math.max(...kindNames.map(countOf)) * 1.5) / 8))
   const invented = inventWords(rootCount + 12, random.fork("words"))
   const [roots, firstNames] = [invented.slice(0, rootCount), invented.slice(rootCount)]
   const namesOf = (kind: Kind) => {
@@ -22,7 +22,7 @@ export function makeNames(countOfEach: number, random: Random): Readonly<Record<
       kind === "person"
         ? firstNames.flatMap((first) => roots.map((root) => `${first} ${root}`))
         : roots.flatMap((root) => endings.map((ending) => `${root} ${ending}`))
-    return random.fork(kind).shuffled(pairs).slice(0, countOfEach)
+    return random.fork(kind).shuffled(pairs).slice(0, countOf(kind))
   }
   return Object.fromEntries(kindNames.map((kind) => [kind, namesOf(kind)])) as Record<Kind, string[]>
 }

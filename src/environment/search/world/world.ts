@@ -1,4 +1,5 @@
 import { Random } from "../../../random.ts"
+import { Pace } from "../../../retrieval/pace.ts"
 import { type Kind, kindNames, kinds } from "./kinds.ts"
 import { makeNames } from "./names.ts"
 
@@ -11,28 +12,26 @@ export interface Entity {
 
 export type World = ReadonlyMap<string, Entity>
 
-/** Invents a world: about as many entities of each kind, linked at random. The same seed gives the same world. */
-export function makeWorld(size: number, seed: number): World {
+/** Invents a world: about as many entities of each kind, linked at random. The same size and seed give the same world. */
+export async function makeWorld(size: number, seed: number): Promise<World> {
   const random = new Random(seed).fork("search world")
-  const names = makeNames(Math.ceil(size / kindNames.length), random.fork("names"))
+  const countOf = (kind: Kind) => Math.ceil((size - kindNames.indexOf(kind)) / kindNames.length)
+  const names = makeNames(countOf, random.fork("names"))
+  const draw = random.fork("facts")
+  const pace = new Pace()
   const world = new Map<string, Entity>()
-  for (let i = 0; i < size; i++) {
-    const kind = kindNames[i % kindNames.length]!
-    const name = names[kind][Math.floor(i / kindNames.length)]!
-    const draw = random.fork("facts", i)
-    const facts: Record<string, string> = {}
-    for (const [relation, { to }] of Object.entries(kinds[kind].relations)) {
-      const values = typeof to === "string" ? names[to].slice(0, countOf(to, size)) : to
-      facts[relation] = values[draw.below(values.length)]!
+  for (const kind of kindNames) {
+    const relations = Object.entries(kinds[kind].relations)
+    for (const name of names[kind]) {
+      const facts = relations.map(([relation, { to }]) => {
+        const values = typeof to === "string" ? names[to] : to
+        return [relation, values[draw.below(values.length)]!]
+      })
+      world.set(name, { name, kind, facts: Object.fromEntries(facts) })
+      if (pace.due()) await pace.rest()
     }
-    world.set(name, { name, kind, facts })
   }
   return world
-}
-
-/** How many of `size` entities are of this kind. */
-function countOf(kind: Kind, size: number): number {
-  return Math.ceil((size - kindNames.indexOf(kind)) / kindNames.length)
 }
 
 /** The entity's passage: its name in quotes as the title, then what is told of it. */

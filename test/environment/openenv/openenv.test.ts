@@ -211,6 +211,19 @@ describe("openEnv", () => {
     expect(server.used().refused).toBeGreaterThanOrEqual(6)
   })
 
+  it("hangs up before it knocks again, also where the server does not", async () => {
+    let full = 3
+    const server = await serve({
+      slots: 10,
+      answer: ({ type }) => (type === "reset" && full-- > 0 ? error("CAPACITY_REACHED", "later") : undefined),
+    })
+    const episode = await start({ url: server.url })
+    while (server.used().now > 1) await sleep(5)
+    expect(server.received.filter((message) => (message as { type: string }).type === "reset")).toHaveLength(4)
+    await episode[Symbol.asyncDispose]()
+    await released(server)
+  })
+
   it("leaves neither sockets nor timers behind", async () => {
     const server = await serve()
     const before = [sockets(), timers()] as const
@@ -331,6 +344,23 @@ describe("the field of actions", () => {
     expect(server.used().most).toBe(0)
   })
 
+  it("is asked for again where it was not found", async () => {
+    let asked = 0
+    const server = await serve({
+      get schema() {
+        return asked++ === 0 ? {} : undefined
+      },
+    })
+    const environment = openEnv({ url: server.url })
+    const context = { signal: new AbortController().signal, random: new Random(1) }
+    await expect(environment.start({ seed: 1 }, context)).rejects.toMatchObject({ code: "BAD_CONFIG" })
+    for (let i = 0; i < 2; i++) {
+      const episode = await environment.start({ seed: 1 }, context)
+      await episode[Symbol.asyncDispose]()
+    }
+    expect(asked).toBe(2)
+  })
+
   it("cannot be found where no server answers", async () => {
     const server = await startServer()
     await server.stop()
@@ -410,6 +440,7 @@ describe("a server at fault", () => {
     })
     await (async () => {
       const flooded = await start({ url: flood.url, ...options })
+      await sleep(20)
       try {
         await flooded.step("go")
       } finally {
@@ -417,7 +448,7 @@ describe("a server at fault", () => {
       }
     })().then(
       () => expect.unreachable(),
-      (reason) => expect(reason).toMatchObject({ code: "ENVIRONMENT_FAILED" }),
+      (reason) => expect(reason).toMatchObject({ code: "ENVIRONMENT_FAILED", message: /nobody asked for/ }),
     )
   })
 

@@ -112,6 +112,17 @@ describe("the reward of a purchase", () => {
   })
 })
 
+describe("fuzzy comparison of attributes", () => {
+  // 2·17 / 40 and 2·6 / 14 of the letters are common.
+  it.each([
+    ["abcdefghijklmnopqrst", "abcdefghijklmnopqxyz", 0],
+    ["abcdefg", "abcdefx", 1],
+  ])("takes more than 85 for the same: %s, %s", (wish, attribute, met) => {
+    const { attributes } = judge(bought({ attributes: [attribute] }), goal({ attributes: [wish] }), contentWords)
+    expect(attributes).toEqual({ met, of: 1 })
+  })
+})
+
 describe("colours", () => {
   it("are 102, in order, and found inside words", () => {
     expect(colours).toHaveLength(102)

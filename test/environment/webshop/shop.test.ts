@@ -125,7 +125,7 @@ describe("pages of the shop", () => {
     const products = lamps(60).map((lamp, i) => ({
       ...lamp,
       query: i < 3 ? "rare lamps" : lamp.query,
-      attributes: ["b c"],
+      attributes: ["b c", "b c"],
     }))
     const shop = await shopOf(products)
     const total = (search: string) => play(shop, `search[${search}]`).texts[1]

@@ -75,7 +75,11 @@ describe("webshop", () => {
     await expect(episode.step("x")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     const enough = await webshop({ ...bare, maxSteps: 4 })
     const single = take(enough, "train", 50).find(({ options }) => Object.keys(options).length === 1)!
-    expect(await playExpert(enough, single)).toMatchObject({ success: 1, steps: 4 })
+    const { history } = await playExpert(enough, single)
+    expect(history).toHaveLength(4)
+    const last = await start(enough, single)
+    for (const { action } of history.slice(0, 3)) await last.step(action)
+    expect(await last.step(history[3]!.action)).toMatchObject({ reward: 10, terminated: true, truncated: false })
   })
 
   it("refuses disposed episodes, aborted signals and broken tasks", async () => {

@@ -11,7 +11,7 @@ const pictograph =
   /[\p{Extended_Pictographic}\p{Regional_Indicator}\u2600-\u2605\u2607-\u2612\u2614-\u2685\u2690-\u2705\u2708-\u2712\u2763-\u2767\u{1f000}-\u{1f0ff}\u{1f249}-\u{1f3fa}\u{1f400}-\u{1f53d}\u{1f546}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f90c}-\u{1f93a}\u{1f947}-\u{1faff}]/u
 const underscores = /^_+$/
 
-/** The words of a text in any script, by ICU. About thirty times slower than the ASCII path. */
+/** The words of a text in any script, by ICU; much slower than the ASCII path. */
 export function unicodeWords(text: string, emit: (word: string) => void): void {
   let from = 0
   for (const match of text.matchAll(withoutDictionary)) {

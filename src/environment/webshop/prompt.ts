@@ -36,10 +36,11 @@ function actionList(now: Observation): string {
   return `Actions possible here:\n[\n${[...search, ...clicks].join(",\n")}\n]`
 }
 
+/** A page says all that can be done on it but not which options are chosen: past actions tell that, past pages would not. */
 function barePrompt({ instruction }: Goal, history: readonly Turn[], now: Observation, options: PromptOptions): string {
   const past = options.memory
     ? [options.memory(history)]
-    : recentTurns(history, options.history).map(({ observation, action }) => `${observation.text}\n${action}`)
+    : recentTurns(history, options.history).map(({ action }) => action)
   const actions = options.admissible && now.actions?.length ? [now.actions.join("\n")] : []
   return [instruction, ...past, now.text, ...actions].join("\n\n")
 }

@@ -209,10 +209,8 @@ describe("prompts of webshop", () => {
   it("are bare without rules", async () => {
     const history = [turn("'a'", "x"), turn("'b'", "y")]
     const content = async (options: WebShopOptions) => (await webshop(options)).prompt(goal(), history, now)[0]!.content
-    expect(await content({ ...bare, admissible: false })).toBe(`a weather proof lamp\n\n'b'\ny\n\n${now.text}`)
-    expect(await content(bare)).toBe(
-      `a weather proof lamp\n\n'b'\ny\n\n${now.text}\n\nclick[back to search]\nclick[next >]`,
-    )
+    expect(await content({ ...bare, admissible: false })).toBe(`a weather proof lamp\n\ny\n\n${now.text}`)
+    expect(await content(bare)).toBe(`a weather proof lamp\n\ny\n\n${now.text}\n\nclick[back to search]\nclick[next >]`)
     expect(await content({ ...bare, admissible: false, memory: (turns) => `${turns.length} steps` })).toBe(
       `a weather proof lamp\n\n2 steps\n\n${now.text}`,
     )

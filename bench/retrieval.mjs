@@ -3,6 +3,8 @@
 import { setImmediate } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { Random } from "gigpo"
+import { generatedProducts } from "../dist/environment/webshop/generate/generate.js"
+import { productText } from "../dist/environment/webshop/product-text.js"
 import { Bm25Index } from "../dist/retrieval/bm25.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 
@@ -16,33 +18,41 @@ const fast = xorshift(7)
 
 const table = [["texts", "build, s", "memory, MB", "longest block, ms", "search, median ms", "slowest ms"]]
 for (const count of values.documents.split(",").map(Number)) {
-  const { seconds, block, index } = await watched(() => Bm25Index.build(texts(count)))
-  const memory = process.resourceUsage().maxRSS / 1024
-  const times = Array.from({ length: 200 }, () => {
-    const query = text(4 + (fast() % 8))
-    const started = performance.now()
-    index.search(query, 50)
-    return performance.now() - started
-  })
-  table.push([
-    count.toLocaleString("en"),
-    seconds.toFixed(2),
-    memory.toFixed(0),
-    block.toFixed(0),
-    median(times).toFixed(2),
-    Math.max(...times).toFixed(2),
-  ])
+  await measure(`${count.toLocaleString("en")} by Zipf's law`, texts(count), () => text(4 + (fast() % 8)))
+  const products = generatedProducts({ size: count, seed: 1, detail: "full" })
+  const title = () => products.read(fast() % count).product.title
+  await measure(`${count.toLocaleString("en")} products of WebShop's generator`, productTexts(products), title)
 }
 
 await writeResult(
   "retrieval",
   `# BM25 search
 
-Generated texts of 60 to 110 words, ${vocabulary.toLocaleString("en")} different ones by Zipf's law; queries of 4 to 11 words drawn alike,
-top 50. Memory is the process's peak so far, generator included. ${describeMachine()}
+Texts of 60 to 110 words, ${vocabulary.toLocaleString("en")} different ones by Zipf's law, with queries of 4 to 11 words drawn alike; and
+products, with titles as queries. Top 50. Build includes making the texts; memory is the process's peak so far. ${describeMachine()}
 
 ${markdownTable(table)}`,
 )
+
+async function measure(name, documents, query) {
+  const { seconds, block, index } = await watched(() => Bm25Index.build(documents))
+  const memory = process.resourceUsage().maxRSS / 1024
+  const times = Array.from({ length: 200 }, () => {
+    const wanted = query()
+    const started = performance.now()
+    index.search(wanted, 50)
+    return performance.now() - started
+  })
+  const figures = [seconds.toFixed(2), memory.toFixed(0), block.toFixed(0), median(times).toFixed(2)]
+  table.push([name, ...figures, Math.max(...times).toFixed(2)])
+}
+
+function* productTexts(products) {
+  for (let i = 0; i < products.size; i++) {
+    const { product } = products.read(i)
+    yield { id: product.asin, text: productText(product) }
+  }
+}
 
 function* texts(count) {
   for (let i = 0; i < count; i++) yield { id: String(i), text: text(60 + (fast() % 51)) }

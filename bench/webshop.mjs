@@ -1,8 +1,7 @@
 // WebShop: loading a catalogue, playing in it, and the streamed loader on a file of generated products.
-// WEBSHOP_DATA: folder of the real small catalogue (left out where there is none); WEBSHOP_PRODUCTS: products of the file.
-
+// GIGPO_WEBSHOP_DATA: folder of the real small catalogue, to be measured too; GIGPO_WEBSHOP_PRODUCTS: products of the file.
 import { once } from "node:events"
-import { createWriteStream, existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
+import { createWriteStream, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Random, webshop } from "gigpo"
@@ -11,14 +10,14 @@ import { openCatalogueFiles } from "../dist/environment/webshop/catalogue-files.
 import { generatedProducts } from "../dist/environment/webshop/generate/generate.js"
 import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
 
-const data = process.env.WEBSHOP_DATA ?? "../shared/data/webshop"
-const products = Number(process.env.WEBSHOP_PRODUCTS ?? 100_000)
+const data = process.env.GIGPO_WEBSHOP_DATA
+const products = Number(process.env.GIGPO_WEBSHOP_PRODUCTS ?? 100_000)
 const table = [["catalogue", "products", "load, s", "expert's episode, ms", "steps", "step, ms", "search, ms"]]
 
 await measure("generated, short", 40, { detail: "short", size: 40, resultsPerPage: 3 })
 await measure("generated, full", 300, {})
 await measure("generated, full", 10_000, { size: 10_000 })
-if (existsSync(data)) await measure("real, small", 1000, { data })
+if (data) await measure("real, small", 1000, { data })
 const streamed = await measureStreamed()
 
 await writeResult(

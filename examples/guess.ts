@@ -7,7 +7,7 @@ const guess: Environment<{ secret: number }> = {
   *tasks(_split, random) {
     for (;;) yield { secret: 1 + random.below(30) }
   },
-  // An episode is a pure function of the task and the actions. Equal anchors mean: the same state.
+  // What happens depends on the task, the actions and context.random alone. Equal anchors mean: the same state.
   async start({ secret }, { signal }) {
     signal.throwIfAborted() // Ctrl-C, or a time limit
     let [low, high, guesses] = [1, 30, 0]

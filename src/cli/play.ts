@@ -28,6 +28,7 @@ export async function playActions<Task>(setup: PlaySetup<Task>): Promise<void> {
   await using episode = await startEpisode({ ...setup, random: random.fork("environment") })
   const history: Turn[] = []
   let now = episode.first
+  view.prompt(environment.prompt(setup.task, history, now))
   view.observation(now)
   for (;;) {
     const choice = await choose(now, history)

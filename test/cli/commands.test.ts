@@ -184,6 +184,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
 
       const played = await run(["play", "small/run/config.json", "--model", "small/run/model", "--task", "1"])
       expect(played).toMatchObject({ code: 0, stderr: "" })
+      expect(played.stdout.match(/--- the first prompt/g)).toHaveLength(1)
       expect(played.stdout).toMatch(/--- step 1\n(.*\n)+reply .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /)
       for (const { stdout } of [cloned, trained, evaluated, json, played]) expect(stdout).not.toContain("\x1b")
     })
@@ -269,7 +270,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     it("needs no configuration file where an environment is named", async () => {
       const { code, stdout } = await run(["play", "sokoban", "--expert", "--set", "environment.size=[7,7]"])
       expect(code).toBe(0)
-      expect(stdout).toMatch(/^# # # # # # #$/m)
+      expect(stdout).toMatch(/^--- the first prompt \(user\)\n.*Sokoban(.*\n)+--- step 1\n# # # # # # #$/m)
       expect(stdout).toContain("success 1")
       refused(await run(["play", "sokoban"]), 2, /Say who plays sokoban: --expert, --by-hand or --model/)
       refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be a whole/)

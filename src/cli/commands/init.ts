@@ -17,7 +17,7 @@ export function initCommand(): Command {
       "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a tokenizer of its own, " +
         "enough to learn the environment on a CPU. To train a pretrained model, point a configuration at its folder instead.",
     )
-    .argument("<environment>", `one of: ${starterNames.join(", ")}`)
+    .argument("<environment>", `one of: ${starterNames().join(", ")}`)
     .argument("<directory>", "new folder")
     .addOption(setOption())
     .action(runInit)

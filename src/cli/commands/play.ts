@@ -27,7 +27,7 @@ export function playCommand(): Command {
   return new Command("play")
     .summary("watch one episode, step by step")
     .description(
-      "Shows one episode: what is observed, what the model replies, the action that was read from it and its reward. A model " +
+      "Shows one episode: the first prompt, what is observed, what the model replies, the action that was read from it and its reward. A model " +
         "plays a held-out task as `gigpo evaluate` has it play. An environment's name plays it as it is, without a " +
         "configuration file; --set environment.<option>=<value> sets its options.",
     )
@@ -90,6 +90,7 @@ async function playModel(
     ...episode,
     maxPositions: model.policy.maxPositions,
   })
+  let shown = 0
   for (;;) {
     const { done, value } = await steps.next()
     if (done) {
@@ -97,6 +98,7 @@ async function playModel(
       if (value.error) throw value.error
       return
     }
+    if (shown++ === 0) view.prompt(episode.environment.prompt(episode.task, [], value.observation))
     view.observation(value.observation)
     view.step({ ...value, reply: value.text })
   }

@@ -1,4 +1,4 @@
-import type { Observation } from "../../environment/environment.ts"
+import type { Message, Observation } from "../../environment/environment.ts"
 import { formatNumber } from "./format.ts"
 import type { Screen } from "./screen.ts"
 
@@ -26,6 +26,11 @@ export class PlayView {
 
   constructor(screen: Screen) {
     this.#screen = screen
+  }
+
+  /** What the model is told at the first step: observations alone need not say what the task is. */
+  prompt(messages: readonly Message[]): void {
+    for (const { role, content } of messages) this.#screen.print(`--- the first prompt (${role})\n${content}`)
   }
 
   observation({ text }: Observation, last = false): void {

@@ -42,7 +42,7 @@ export type {
   Turn,
 } from "./environment/environment.ts"
 export { openEnv } from "./environment/openenv/openenv.ts"
-export type { OpenEnvMoment, OpenEnvOptions, OpenEnvTask } from "./environment/openenv/options.ts"
+export type { ObservedText, OpenEnvMoment, OpenEnvOptions, OpenEnvTask } from "./environment/openenv/options.ts"
 export { environmentNames, openEnvironment } from "./environment/registry.ts"
 export { type Corpus, type OpenCorpusOptions, openCorpus } from "./environment/search/corpus.ts"
 export type { Passage, Retriever } from "./environment/search/retriever.ts"

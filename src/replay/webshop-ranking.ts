@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { readElements } from "../environment/webshop/json-elements.ts"
 import { readProduct } from "../environment/webshop/product.ts"
 import { productText } from "../environment/webshop/product-text.ts"
-import { GigpoError } from "../errors.ts"
 import { analyse } from "../retrieval/analyse.ts"
 import { Bm25Index } from "../retrieval/bm25.ts"
 import type { Difference, Replay } from "./replay.ts"
@@ -24,20 +23,13 @@ export const replayWebshopRanking: Replay = async function* (data, records) {
 }
 
 async function readDocuments(path: string): Promise<{ id: string; text: string }[]> {
-  const text = await readFile(path, "utf8").catch((cause: Error) => {
-    throw new GigpoError("IO", `Cannot read the catalogue ${path}: ${cause.message}.`, { cause })
+  const documents: { id: string; text: string }[] = []
+  await readElements(path, ({ value, where }) => {
+    const product = readProduct(value, [], where)
+    documents.push({ id: product.asin, text: productText(product) })
+    return false
   })
-  let entries: unknown
-  try {
-    entries = JSON.parse(text)
-  } catch (cause) {
-    throw new GigpoError("BAD_DATA", `${path} is not JSON (${(cause as Error).message}); download it anew.`, { cause })
-  }
-  if (!Array.isArray(entries)) throw new GigpoError("BAD_DATA", `${path} must be a list of products.`)
-  return entries.map((entry, i) => {
-    const product = readProduct(entry, [], `${path}, product ${i + 1}`)
-    return { id: product.asin, text: productText(product) }
-  })
+  return documents
 }
 
 function rankingDifferences(index: Bm25Index, { query, tokens, total, hits }: Ranking): Difference[] {

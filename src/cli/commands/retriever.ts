@@ -2,6 +2,7 @@ import { once } from "node:events"
 import { Command, InvalidArgumentError } from "commander"
 import { openCorpus } from "../../environment/search/corpus.ts"
 import { serveRetriever } from "../../environment/search/server.ts"
+import { describeFailure } from "../fail.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 
@@ -20,8 +21,8 @@ export function retrieverCommand(): Command {
     )
     .argument("<corpus>", 'JSON lines of {"id", "contents"} or {"id", "title", "text"}')
     .option("--host <address>", "whom to answer; 0.0.0.0 is everybody", "127.0.0.1")
-    .option("-p, --port <number>", "0 takes any that is free", wholeUpTo(65_535), 8000)
-    .option("--topk <count>", "passages where a request does not say how many", wholeUpTo(1000), 3)
+    .option("-p, --port <number>", "0 takes any that is free", whole(0, 65_535), 8000)
+    .option("--topk <count>", "passages where a request does not say how many", whole(1, 1000), 3)
     .action(runRetriever)
 }
 
@@ -31,7 +32,8 @@ async function runRetriever(path: string, options: RetrieverArguments): Promise<
     const count = (passages: number) => `${passages.toLocaleString("en-US")} passages of ${path}`
     const corpus = await openCorpus(path, { signal, onProgress: (passages) => screen.show([count(passages)]) })
     screen.clear()
-    const server = await serveRetriever({ ...options, corpus, signal })
+    const onError = (error: unknown) => screen.print(describeFailure(error))
+    const server = await serveRetriever({ ...options, corpus, signal, onError })
     screen.print(`${count(corpus.size)}; Ctrl-C ends it.`)
     process.stdout.write(`${server.url}\n`)
     if (!signal.aborted) await once(signal, "abort")
@@ -39,9 +41,9 @@ async function runRetriever(path: string, options: RetrieverArguments): Promise<
   })
 }
 
-function wholeUpTo(most: number): (text: string) => number {
+function whole(least: number, most: number): (text: string) => number {
   return (text) => {
-    if (/^\d{1,5}$/.test(text) && Number(text) <= most) return Number(text)
-    throw new InvalidArgumentError(`It must be a whole number from 0 to ${most}.`)
+    if (/^\d{1,5}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
   }
 }

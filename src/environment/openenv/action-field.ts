@@ -1,4 +1,5 @@
 import { GigpoError } from "../../errors.ts"
+import { readBody } from "../read-body.ts"
 import { asObject } from "./frames.ts"
 import type { ServerAddress } from "./server-address.ts"
 
@@ -13,8 +14,11 @@ export async function findActionField({ schema }: ServerAddress, timeout: number
   let action: unknown
   try {
     const response = await fetch(schema, { signal: AbortSignal.timeout(timeout * 1000) })
-    if (!response.ok) throw new Error(`status ${response.status}`)
-    action = asObject(await response.json()).action
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw new Error(`status ${response.status}`)
+    }
+    action = asObject(JSON.parse(await readBody(response))).action
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "TimeoutError")
       throw new GigpoError("ENVIRONMENT_TIMEOUT", `${where} did not answer within ${timeout} s; raise messageTimeout.`)

@@ -18,8 +18,9 @@ import { openSession } from "./session.ts"
  * - An action that the server refuses (VALIDATION_ERROR on its content, EXECUTION_ERROR) gives 0 and the same state with the
  *   reason below it; the metric `refused` counts them. A VALIDATION_ERROR on an action's fields fails the episode, as all other
  *   errors of the server do, its death, silence and nonsense: with ENVIRONMENT_FAILED or ENVIRONMENT_TIMEOUT.
- * - Environments of MCP tools can be played as far as `act` can write their actions, e.g.
- *   `(action) => ({ type: "call_tool", tool_name: "search", arguments: { query: action } })`. Tools are not listed in the prompt.
+ * - Environments of MCP tools work only as far as `act` writes their calls, e.g.
+ *   `(action) => ({ type: "call_tool", tool_name: "search", arguments: { query: action } })`. Without `act` they are refused, as
+ *   their actions have no single text; tools are neither asked for nor listed in the prompt.
  *
  * Metrics: `success`, `refused`. Throws `BAD_CONFIG` where options are wrong; the server is first spoken to by `start`.
  */
@@ -46,6 +47,7 @@ export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> 
     tasks: (split, random) => openEnvTasks(split, random),
     async start(task, { signal }) {
       signal.throwIfAborted()
+      checkTask(task)
       const act = await writer(signal)
       const reset = resolved.reset?.(task) ?? { seed: task.seed }
       const { connection, first } = await openSession(address, reset, resolved, signal)
@@ -70,6 +72,11 @@ const firstTestSeed = 2 ** 16
 function* openEnvTasks(split: "train" | "test", random: Random): Generator<OpenEnvTask, void, undefined> {
   const seeds = split === "train" ? random.fork("openenv seeds") : undefined
   for (let i = 0; ; i++) yield { seed: seeds ? seeds.below(firstTestSeed) : firstTestSeed + i }
+}
+
+function checkTask(task: Partial<OpenEnvTask> | null | undefined): void {
+  if (!Number.isInteger(task?.seed))
+    throw new GigpoError("BAD_ARGUMENT", "An OpenEnv task must be an object with a whole number as its seed.")
 }
 
 /** The case of an action matters to some servers, so it is kept as far as the reply shows it. */

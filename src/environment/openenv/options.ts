@@ -21,11 +21,17 @@ export interface OpenEnvOptions extends AgentOptions<OpenEnvTask> {
   readonly url?: string
   /** Steps after which an episode is cut off; 1 to 10,000. Default 30. */
   readonly maxSteps?: number
-  /** Seconds for a connection to open and for each answer. Default 60. */
+  /**
+   * Seconds for a connection to open and for each answer. Default 50: OpenEnv's own client has 60, but the training loop gives
+   * each call of an environment 60 (`training.rollout.environmentTimeout`), and what is to act must lie below. For slower
+   * servers raise both.
+   */
   readonly messageTimeout?: number
   /**
-   * Seconds to wait for a free slot, where more episodes run than the server has slots. Default 600. Waiting counts as part of
-   * `start`, so that `training.rollout.environmentTimeout` ends it too.
+   * Seconds to wait for a free slot, where more episodes run than the server has slots. Default 50, below the loop's limit as
+   * above. Waiting is part of `start`, as connecting and resetting are: where together they take longer than
+   * `training.rollout.environmentTimeout`, that ends them. So raise both, or lower `training.rollout.concurrency`, where slots
+   * are scarce.
    */
   readonly capacityTimeout?: number
   /** The longest frame that is taken. Default 100 MB (100,000,000). */
@@ -57,8 +63,8 @@ export const openEnvFields: Fields<OpenEnvOptions> = {
   ...agentFields<OpenEnvTask>(),
   url: text("http://127.0.0.1:8000"),
   maxSteps: whole(30, 1, 10_000),
-  messageTimeout: decimal(60, 0.001, 86_400),
-  capacityTimeout: decimal(600, 0, 86_400),
+  messageTimeout: decimal(50, 0.001, 86_400),
+  capacityTimeout: decimal(50, 0, 86_400),
   maxFrameBytes: whole(100_000_000, 1, 1_000_000_000),
   textField: optional(text("")),
   anchorField: optional(text("")),

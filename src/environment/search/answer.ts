@@ -1,13 +1,11 @@
-// What str.split() of Python takes for white space; unlike \s it has U+001C to U+001F and U+0085, and lacks U+FEFF.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are white space in Python
-const spaces = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/
+import { splitWords } from "../python-text.ts"
+
 const punctuation = /[!-/:-@[-`{-~]/g
 const articles = /(?<![\p{L}\p{N}_])(?:a|an|the)(?![\p{L}\p{N}_])/gu
 
 /** How answers are compared, after SQuAD: lower case, no ASCII punctuation, no English articles, single spaces. */
 export function normalizeAnswer(text: string): string {
-  const words = text.toLowerCase().replace(punctuation, "").replace(articles, " ").split(spaces)
-  return words.filter((word) => word !== "").join(" ")
+  return splitWords(text.toLowerCase().replace(punctuation, "").replace(articles, " ")).join(" ")
 }
 
 /** "em": equal to one of the targets, once normalised. "subem": a target is part of it. */

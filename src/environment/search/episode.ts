@@ -33,7 +33,7 @@ export function startEpisode(
       signal.throwIfAborted()
       if (!(cause instanceof RetrieverFailure)) throw cause
       failures++
-      if (options.onRetrieverFailure === "report") return `The search failed: ${cause.message}.`
+      if (options.onRetrieverFailure === "report") return `The search failed: ${cause.reason}.`
       throw new GigpoError("ENVIRONMENT_FAILED", `search: ${cause.message}.`, { cause })
     }
   }
@@ -69,7 +69,8 @@ export function startEpisode(
   }
 }
 
-function checkTask({ question, answers }: SearchTask): void {
+function checkTask(task: Partial<SearchTask> | null | undefined): void {
+  const { question, answers } = task ?? {}
   if (typeof question === "string" && Array.isArray(answers) && answers.every((answer) => typeof answer === "string"))
     return
   throw new GigpoError("BAD_ARGUMENT", "A search task needs the text question and the list of texts answers.")

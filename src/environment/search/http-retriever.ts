@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises"
+import { BodyTooLong, readBody } from "../read-body.ts"
 import { contentsOf } from "./corpus.ts"
 import { type Passage, type Retriever, RetrieverFailure } from "./retriever.ts"
 
@@ -12,9 +13,6 @@ export interface HttpRetrieverOptions {
   /** Seconds before the second attempt; twice that before the third, and so on. */
   readonly delay: number
 }
-
-/** An answer that is larger is no answer. */
-const longestAnswer = 16 * 2 ** 20
 
 /** The failures that another attempt may mend. */
 const passing = new Set([500, 502, 503, 504])
@@ -58,6 +56,7 @@ async function ask(
     late = true
     attempt.abort()
   }, timeout * 1000)
+  const address = nameOf(url)
   try {
     const response = await fetch(url, {
       method: "POST",
@@ -72,49 +71,50 @@ async function ask(
     if (!response.ok) {
       await response.body?.cancel()
       const Failure = passing.has(response.status) ? PassingFailure : RetrieverFailure
-      throw new Failure(`the retriever answered with HTTP status ${response.status}`)
+      throw new Failure(`answered with HTTP status ${response.status}`, address)
     }
-    return readAnswer(await readBody(response), limit)
+    return readAnswer(await readBody(response), limit, address)
   } catch (error) {
     if (error instanceof RetrieverFailure) throw error
-    throw new PassingFailure(
-      late ? `the retriever did not answer within ${timeout} s` : "the retriever cannot be reached",
-    )
+    if (error instanceof BodyTooLong)
+      throw new RetrieverFailure(`answered with ${error.message}`, address, undefined, error)
+    if (late) throw new PassingFailure(`did not answer within ${timeout} s`, address, undefined, error)
+    throw new PassingFailure("cannot be reached", address, innerReason(error), error)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener("abort", abort)
   }
 }
 
-async function readBody(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length
-    if (length > longestAnswer)
-      throw new RetrieverFailure(`the retriever answered with more than ${longestAnswer / 2 ** 20} MiB`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString("utf8")
+/** Without what follows the path: that may hold a key. */
+function nameOf(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
+}
+
+/** `fetch` hides what went wrong in the cause. */
+function innerReason(error: unknown): string {
+  const { message, cause } = error as Error & { cause?: Partial<NodeJS.ErrnoException> }
+  return cause?.code ?? cause?.message ?? message
 }
 
 /** `{"result": [[item, …]]}`, each item a document or `{"document", "score"}`. */
-function readAnswer(body: string, limit: number): Passage[] {
+function readAnswer(body: string, limit: number, address: string): Passage[] {
   let answer: { result?: unknown }
   try {
     answer = JSON.parse(body)
-  } catch {
-    throw new RetrieverFailure("the retriever answered with something that is not JSON")
+  } catch (cause) {
+    throw new RetrieverFailure("answered with something that is not JSON", address, (cause as Error).message, cause)
   }
   const lists = answer?.result
   if (!Array.isArray(lists) || !lists.every(Array.isArray))
-    throw new RetrieverFailure("the retriever's answer has no list of lists as its result")
-  return (lists[0] ?? []).slice(0, limit).map(readItem)
+    throw new RetrieverFailure("answered with something that has no list of lists as its result", address)
+  return (lists[0] ?? []).slice(0, limit).map((item) => readItem(item, address))
 }
 
-function readItem(item: { document?: unknown; score?: unknown } | null): Passage {
+function readItem(item: { document?: unknown; score?: unknown } | null, address: string): Passage {
   const document = (item?.document ?? item) as Record<string, unknown> | null
   const contents = typeof document === "object" && document !== null ? contentsOf(document) : undefined
-  if (contents === undefined) throw new RetrieverFailure("the retriever's answer has a document without contents")
+  if (contents === undefined) throw new RetrieverFailure("answered with a document without contents", address)
   return { id: String(document?.id ?? ""), contents, score: typeof item?.score === "number" ? item.score : 0 }
 }

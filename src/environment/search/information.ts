@@ -1,3 +1,4 @@
+import { pythonJson } from "../python-text.ts"
 import type { Passage } from "./retriever.ts"
 
 /**
@@ -22,12 +23,4 @@ export function resultOf(observation: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** A string as `json.dumps` writes it: nothing but printable ASCII. */
-function pythonJson(text: string): string {
-  return JSON.stringify(text).replace(
-    /[\x7f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  )
 }

@@ -19,7 +19,16 @@ const longestLine = 64 * 2 ** 20
  *
  * @throws IO where the file cannot be read, BAD_DATA with the line's number where a line is no JSON
  */
-export async function* readJsonLines(path: string, signal?: AbortSignal): AsyncGenerator<Line, void, undefined> {
+export function readJsonLines(path: string, signal?: AbortSignal): AsyncGenerator<Line, void, undefined> {
+  return parseJsonLines(createReadStream(path, { highWaterMark: 2 ** 18, ...(signal && { signal }) }), path, signal)
+}
+
+/** The same of a file's bytes, however they are come by. */
+export async function* parseJsonLines(
+  chunks: AsyncIterable<Buffer>,
+  path: string,
+  signal?: AbortSignal,
+): AsyncGenerator<Line, void, undefined> {
   let rest: Buffer[] = []
   let waiting = 0 // bytes in `rest`
   let start = 0
@@ -33,9 +42,8 @@ export async function* readJsonLines(path: string, signal?: AbortSignal): AsyncG
       ? undefined
       : { number, start: at, length: bytes.length, value: parse(text, path, number) }
   }
-  const chunks = createReadStream(path, { highWaterMark: 2 ** 18, ...(signal && { signal }) })
   try {
-    for await (const chunk of chunks as AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
       let from = 0
       for (let to = chunk.indexOf(10); to >= 0; to = chunk.indexOf(10, from)) {
         const found = line(

@@ -36,9 +36,14 @@ export interface SearchOptions extends AgentOptions<SearchTask> {
   readonly retriever?: string | readonly string[] | undefined
   /** What a server takes: one query (verl-agent's) or a list of them (Search-R1's). Default "single". */
   readonly requestForm?: "single" | "batch"
-  /** Seconds that a server has for an answer; up to 3600. Default 60. Keep `rollout.environmentTimeout` above it. */
+  /**
+   * Seconds that a server has for an answer; up to 3600. Default 8. A search takes retrieverAttempts times this and the pauses
+   * between them at most: 5 * 8 + (1 + 2 + 3 + 4) = 50 s by default. That departs from verl-agent (10 attempts of 60 s), because
+   * the training loop ends any call of an environment after `training.rollout.environmentTimeout`, by default 60 s, and then
+   * fails the episode. Where servers are slow, raise both.
+   */
   readonly retrieverTimeout?: number
-  /** How often a server is asked before it is given up; 1 to 100. Default 10. */
+  /** How often a server is asked before it is given up; 1 to 100. Default 5. */
   readonly retrieverAttempts?: number
   /** Seconds before the second attempt, twice that before the third, and so on; up to 60. Default 1. */
   readonly retrieverDelay?: number
@@ -59,6 +64,8 @@ export interface SearchOptions extends AgentOptions<SearchTask> {
   readonly hops?: Hops
   /** Seed of the embedded world. Default 1. */
   readonly worldSeed?: number
+  /** Aborts the reading of files and the building of the index. For programs alone. */
+  readonly signal?: AbortSignal | undefined
 }
 
 const fields: Fields<SearchOptions> = {
@@ -70,8 +77,8 @@ const fields: Fields<SearchOptions> = {
   corpus: optional(text("")),
   retriever: addresses(),
   requestForm: oneOf("single", ["single", "batch"]),
-  retrieverTimeout: decimal(60, 0.001, 3600),
-  retrieverAttempts: whole(10, 1, 100),
+  retrieverTimeout: decimal(8, 0.001, 3600),
+  retrieverAttempts: whole(5, 1, 100),
   retrieverDelay: decimal(1, 0, 60),
   onRetrieverFailure: oneOf("report", ["report", "fail"]),
   topk: whole(3, 1, 100),
@@ -80,8 +87,23 @@ const fields: Fields<SearchOptions> = {
   entities: whole(300, 60, 10_000),
   hops: oneOf<Hops>("mixed", [1, 2, "mixed"]),
   worldSeed: whole(1, 0, Number.MAX_SAFE_INTEGER),
+  signal: {
+    fallback: undefined,
+    problem: (value) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal"),
+  },
 }
 
+/** Options that have nothing to do without the embedded world, and without a server. */
+const ofWorld = ["entities", "hops", "worldSeed"] as const
+const ofServers = [
+  "requestForm",
+  "retrieverTimeout",
+  "retrieverAttempts",
+  "retrieverDelay",
+  "onRetrieverFailure",
+] as const
+
+/** Fills in the defaults. Throws `BAD_CONFIG` at the first option that is unknown, wrong or has nothing to do. */
 export function resolveOptions(options: SearchOptions): Resolved<SearchOptions> {
   const resolved = readOptions("search", options, fields)
   const { questions, testQuestions, corpus, retriever } = resolved
@@ -93,6 +115,14 @@ export function resolveOptions(options: SearchOptions): Resolved<SearchOptions> 
     fail("questions need a place to search in; give a corpus file or the address of a retriever")
   if (corpus !== undefined && questions === undefined)
     fail("a corpus needs questions about it; give a file of questions")
+  if (retriever !== undefined && questions === undefined)
+    fail(
+      "a retriever needs questions about what it finds; give a file of questions, or leave it out to play the embedded world",
+    )
+  for (const key of questions === undefined ? [] : ofWorld)
+    if (options[key] !== undefined) fail(`${key} is for the embedded world; leave it out where questions are given`)
+  for (const key of retriever === undefined ? ofServers : [])
+    if (options[key] !== undefined) fail(`${key} is for servers; give a retriever or leave it out`)
   return resolved
 }
 
@@ -106,14 +136,20 @@ export function addressesOf(retriever: string | readonly string[]): string[] {
 }
 
 function addresses(): Field<string | readonly string[] | undefined> {
-  const isAddress = (value: unknown) =>
-    typeof value === "string" && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+  const isAddress = (value: unknown) => {
+    if (typeof value !== "string" || !URL.canParse(value)) return false
+    const { protocol, username, password } = new URL(value)
+    // `fetch` takes no address with a password, and messages name the address.
+    return /^https?:$/.test(protocol) && username === "" && password === ""
+  }
   const fits = (value: unknown) =>
     Array.isArray(value) ? value.length > 0 && value.every(isAddress) : isAddress(value)
   return {
     fallback: undefined,
     problem: (value) =>
-      fits(value) ? undefined : "must be an address such as http://127.0.0.1:8000/retrieve, or a list of them",
+      fits(value)
+        ? undefined
+        : "must be an address such as http://127.0.0.1:8000/retrieve, without user name and password, or a list of them",
   }
 }
 

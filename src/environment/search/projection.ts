@@ -1,4 +1,4 @@
-import type { Thinking } from "../agent.ts"
+import { hasThought, type Thinking } from "../agent.ts"
 import type { ParsedAction } from "../environment.ts"
 
 /**
@@ -11,7 +11,7 @@ export function readSearchReply(reply: string, thinking: Thinking): ParsedAction
   const tagged = blocks.map((name) => block(cutAfter(reply), name)).find((found) => found !== undefined)
   if (tagged === undefined) return { action: "", valid: false }
   const [searches, answers] = blocks.map((name) => occurrences(reply, `<${name}>`)) as [number, number]
-  const thought = thinking !== "required" || (reply.includes("<think>") && reply.includes("</think>"))
+  const thought = thinking !== "required" || hasThought(reply)
   return { action: tagged, valid: searches + answers === 1 && thought }
 }
 

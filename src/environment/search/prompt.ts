@@ -1,6 +1,6 @@
-import { rememberTurns, type Thinking } from "../agent.ts"
+import type { Thinking } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
-import { recentTurns } from "../memory.ts"
+import { type NumberedTurn, recentTurns } from "../memory.ts"
 import type { Resolved } from "../options.ts"
 import { resultOf } from "./information.ts"
 import type { SearchOptions } from "./options.ts"
@@ -12,7 +12,7 @@ type PromptOptions = Pick<Resolved<SearchOptions>, "history" | "rules" | "thinki
 
 /**
  * What the model reads: the question, what it has searched for and found so far, and its two choices. The newest result stands in
- * the history, beside the search that it answers.
+ * the history, beside the search that it answers. Without rules the prompt is as bare as can be: question, searches, results.
  */
 export function promptText(
   { question }: SearchTask,
@@ -20,14 +20,21 @@ export function promptText(
   now: Observation,
   options: PromptOptions,
 ): string {
-  if (!options.rules) return barePrompt(question, history, now, options)
-  const past = pastText(history, now, options)
+  if (!options.rules) {
+    const write = ({ action }: NumberedTurn, result: string) => `${action}\n${result}`
+    const past = pastParts(history, now, options, (text) => (resultOf(text) ?? text).trim(), write)
+    return [question, ...past].join("\n").trim()
+  }
+  // One line a step, as verl-agent's SearchMemory writes them.
+  const write = ({ step, action }: NumberedTurn, result: string) => `Step ${step}:${action} ${result}\n`
+  const past = pastParts(history, now, options, (text) => text, write)
   const steps = `${history.length} ${history.length === 1 ? "step" : "steps"}`
+  const lead = options.history === 0 && !options.memory ? "The last one found" : "What you did, and what came of it"
   return [
     `You answer questions with the help of a search engine. Your question: ${question}`,
     ...(history.length === 0
       ? []
-      : [`You have taken ${steps} so far.${past === "" ? "" : ` What you did, and what came of it:\n${past}`}`]),
+      : [`You have taken ${steps} so far.${past.length > 0 ? ` ${lead}:\n${past.join("\n").trimEnd()}` : ""}`]),
     `${thoughts[options.thinking]} do one of two things:
 (1) If you need to know more, search: write your query inside <search> </search>. What is found will be shown inside <information> </information>.
 (2) If you know enough, answer: write the answer alone, in a few words, inside <answer> </answer>.`,
@@ -40,26 +47,17 @@ const thoughts: Readonly<Record<Thinking, string>> = {
   off: "Now",
 }
 
-/** One line a step, `Step 1:<search>query</search> <information>…`, as verl-agent's SearchMemory writes them. */
-function pastText(history: readonly Turn[], now: Observation, options: PromptOptions): string {
-  if (history.length === 0) return ""
-  if (options.memory) return [rememberTurns(history, options), now.text].join("\n").trim()
-  return recentTurns(history, options.history)
-    .map(({ step, action }) => `Step ${step}:${action} ${foundAfter(step, history, now).text}\n`)
-    .join("\n")
-    .trimEnd()
-}
-
-/** Question, searches and what they found, as bare as can be. */
-function barePrompt(question: string, history: readonly Turn[], now: Observation, options: PromptOptions): string {
-  const past = recentTurns(history, options.history).map(({ step, action }) => {
-    const found = foundAfter(step, history, now).text
-    return `${action}\n${(resultOf(found) ?? found).trim()}`
-  })
-  return [question, ...past].join("\n").trim()
-}
-
-/** What was seen after a step, which counts from 1. */
-function foundAfter(step: number, history: readonly Turn[], now: Observation): Observation {
-  return history[step]?.observation ?? now
+/** What was done and what came of it, the newest result last: it is always shown, and once. */
+function pastParts(
+  history: readonly Turn[],
+  now: Observation,
+  options: PromptOptions,
+  show: (found: string) => string,
+  write: (turn: NumberedTurn, result: string) => string,
+): string[] {
+  if (history.length === 0) return []
+  const turns = options.memory ? [] : recentTurns(history, options.history)
+  // What a step found was observed before the next.
+  if (turns.length > 0) return turns.map((turn) => write(turn, show((history[turn.step]?.observation ?? now).text)))
+  return [options.memory?.(history) ?? "", show(now.text)].filter((part) => part !== "")
 }

@@ -1,3 +1,4 @@
+import { realpath } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
 import type { Random } from "../../random.ts"
 import { Pace } from "../../retrieval/pace.ts"
@@ -22,16 +23,17 @@ export interface SearchTask {
  *
  * @throws IO where the file cannot be read; BAD_DATA where it is empty, or with the line or row where a question is wrong
  */
-export async function readQuestions(path: string): Promise<SearchTask[]> {
+export async function readQuestions(path: string, signal?: AbortSignal): Promise<SearchTask[]> {
+  signal?.throwIfAborted()
   const questions: SearchTask[] = []
-  const pace = new Pace()
+  const pace = new Pace(signal)
   if (path.endsWith(".parquet")) {
     for await (const row of readParquetRows(path, columns)) {
       questions.push(readQuestion(row, `${path}, row ${questions.length + 1}`, questions.length))
       if (pace.due()) await pace.rest()
     }
   } else {
-    for await (const { number, value } of readJsonLines(path))
+    for await (const { number, value } of readJsonLines(path, signal))
       questions.push(readQuestion(value, `${path}, line ${number}`, number - 1))
   }
   if (questions.length === 0) throw new GigpoError("BAD_DATA", `${path} has no questions.`)
@@ -77,8 +79,42 @@ function texts(value: unknown): string[] | undefined {
   return Array.isArray(list) && list.length > 0 && list.every((item) => typeof item === "string") ? list : undefined
 }
 
+/**
+ * The questions to train on and those of the test: a file of their own, or a tenth of the others.
+ *
+ * @throws BAD_CONFIG where both are one file, BAD_DATA where a split would be empty; else as `readQuestions`
+ */
+export async function readSplits(
+  questions: string,
+  testQuestions: string | undefined,
+  signal?: AbortSignal,
+): Promise<Splits> {
+  const train = await readQuestions(questions, signal)
+  if (testQuestions === undefined) {
+    const splits = holdOut(train)
+    if (splits.train.length > 0 && splits.test.length > 0) return splits
+    const count = `${train.length} ${train.length === 1 ? "question" : "questions"}`
+    throw new GigpoError(
+      "BAD_DATA",
+      `${questions} has ${count}, too few to hold one in ten back for a test; give a file of test questions (testQuestions).`,
+    )
+  }
+  const test = await readQuestions(testQuestions, signal)
+  const [path, testPath] = await Promise.all([realpath(questions), realpath(testQuestions)])
+  if (path !== testPath) return { train, test }
+  throw new GigpoError(
+    "BAD_CONFIG",
+    `search: questions and testQuestions are the same file, ${path}; a test needs others. Left out, testQuestions are a tenth of questions.`,
+  )
+}
+
+interface Splits {
+  readonly train: readonly SearchTask[]
+  readonly test: readonly SearchTask[]
+}
+
 /** Keeps a tenth of the questions for the test, by a hash of their text: the same question never falls on both sides. */
-export function holdOut(questions: readonly SearchTask[]): { train: SearchTask[]; test: SearchTask[] } {
+export function holdOut(questions: readonly SearchTask[]): Splits {
   const split = { train: [] as SearchTask[], test: [] as SearchTask[] }
   for (const task of questions) split[hash(task.question.toLowerCase()) % 10 === 0 ? "test" : "train"].push(task)
   return split

@@ -15,7 +15,18 @@ export interface Retriever {
   retrieve(query: string, limit: number, signal: AbortSignal): Promise<readonly Passage[]>
 }
 
-/** Why there is no result: a sentence without the full stop. */
+/** There is no result. The message tells people what is wrong and how to mend it. */
 export class RetrieverFailure extends Error {
   override readonly name = "RetrieverFailure"
+  /** What the model is told: nothing that differs between servers, so that states that are alike stay so. */
+  readonly reason: string
+
+  /** @param reason what the retriever did, a sentence without "the retriever" and full stop; @param detail more, for people alone */
+  constructor(reason: string, address: string, detail?: string, cause?: unknown) {
+    super(
+      `the retriever ${address} ${reason}${detail ? ` (${detail})` : ""}; start the server or correct the option retriever`,
+      { cause },
+    )
+    this.reason = `the retriever ${reason}`
+  }
 }

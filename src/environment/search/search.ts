@@ -1,16 +1,17 @@
+import { GigpoError } from "../../errors.ts"
 import type { Environment, Observation, Turn } from "../environment.ts"
 import type { Resolved } from "../options.ts"
-import { type Corpus, memoryCorpus, openCorpus } from "./corpus.ts"
+import { memoryCorpus, openCorpus } from "./corpus.ts"
 import { startEpisode } from "./episode.ts"
 import { httpRetriever } from "./http-retriever.ts"
 import { addressesOf, resolveOptions, type SearchOptions } from "./options.ts"
 import { readSearchReply } from "./projection.ts"
 import { promptText } from "./prompt.ts"
-import { holdOut, readQuestions, type SearchTask, shuffledForever } from "./questions.ts"
-import type { Retriever } from "./retriever.ts"
+import { readSplits, type SearchTask, shuffledForever } from "./questions.ts"
+import { type Retriever, RetrieverFailure } from "./retriever.ts"
 import { worldExpert } from "./world/expert.ts"
 import { worldQuestions } from "./world/questions.ts"
-import { makeWorld, passageOf, type World } from "./world/world.ts"
+import { makeWorld, passageOf } from "./world/world.ts"
 
 export type { SearchOptions } from "./options.ts"
 export type { SearchTask } from "./questions.ts"
@@ -21,13 +22,12 @@ export type { SearchTask } from "./questions.ts"
  * neither shows nothing and takes a step all the same.
  *
  * Without options it asks about an embedded, invented world. Metrics: `success`, `searches`, `retrieverFailures`. Rejects with
- * `BAD_CONFIG` where options are wrong, `IO` and `BAD_DATA` where files are.
+ * `BAD_CONFIG` where options are wrong, `IO` and `BAD_DATA` where files are, `ENVIRONMENT_FAILED` where a retriever does not answer.
  */
 export async function search(options: SearchOptions = {}): Promise<Environment<SearchTask>> {
   const resolved = resolveOptions(options)
-  const world = resolved.questions === undefined ? await makeWorld(resolved.entities, resolved.worldSeed) : undefined
-  const tasks = world ? worldTasks(world, resolved) : await fileTasks(resolved.questions!, resolved.testQuestions)
-  const retrievers = await openRetrievers(resolved, world)
+  const { tasks, retrievers } =
+    resolved.questions === undefined ? await openWorld(resolved) : await openFiles(resolved.questions, resolved)
   const thought = resolved.thinking === "required" ? "<think>I look it up.</think>" : ""
   let turn = 0
   return {
@@ -49,30 +49,48 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
   }
 }
 
-type Tasks = Environment<SearchTask>["tasks"]
-
-function worldTasks(world: World, { hops }: Resolved<SearchOptions>): Tasks {
-  return (split, random) => worldQuestions(world, split, hops, random)
+/** What there is to ask, and where to search for it. */
+interface Opened {
+  readonly tasks: Environment<SearchTask>["tasks"]
+  readonly retrievers: readonly Retriever[]
 }
 
-async function fileTasks(questions: string, testQuestions: string | undefined): Promise<Tasks> {
-  const all = await readQuestions(questions)
-  const { train, test } = testQuestions ? { train: all, test: await readQuestions(testQuestions) } : holdOut(all)
-  return (split, random) => (split === "test" ? test : shuffledForever(train, random))
-}
-
-async function openRetrievers(options: Resolved<SearchOptions>, world: World | undefined): Promise<Retriever[]> {
-  const { requestForm, retrieverTimeout: timeout, retrieverAttempts: attempts, retrieverDelay: delay } = options
-  if (options.retriever) {
-    const client = { requestForm, timeout, attempts, delay }
-    return addressesOf(options.retriever).map((address) => httpRetriever(address, client))
+async function openWorld({ entities, worldSeed, hops, signal }: Resolved<SearchOptions>): Promise<Opened> {
+  const world = await makeWorld(entities, worldSeed, signal)
+  const passages = Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) }))
+  return {
+    tasks: (split, random) => worldQuestions(world, split, hops, random),
+    retrievers: [await memoryCorpus(passages, { signal })],
   }
-  return [world ? await worldCorpus(world) : await openCorpus(options.corpus!)]
 }
 
-/** The embedded world's passages, ready to be searched or served. */
-export function worldCorpus(world: World): Promise<Corpus> {
-  return memoryCorpus(Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) })))
+async function openFiles(questions: string, options: Resolved<SearchOptions>): Promise<Opened> {
+  const { testQuestions, corpus, retriever, signal } = options
+  const { train, test } = await readSplits(questions, testQuestions, signal)
+  return {
+    tasks: (split, random) => (split === "test" ? test : shuffledForever(train, random)),
+    retrievers: retriever ? await openServers(retriever, options) : [await openCorpus(corpus, { signal })],
+  }
+}
+
+/** Asks each once: a server that is down, or is none, shall be told of at the start and not by rewards of 0. */
+async function openServers(
+  retriever: string | readonly string[],
+  options: Resolved<SearchOptions>,
+): Promise<readonly Retriever[]> {
+  const { requestForm, retrieverTimeout: timeout, retrieverAttempts: attempts, retrieverDelay: delay } = options
+  const signal = options.signal ?? new AbortController().signal
+  const client = { requestForm, timeout, attempts, delay }
+  const addresses = addressesOf(retriever)
+  for (const address of addresses) {
+    try {
+      await httpRetriever(address, { ...client, attempts: 1 }).retrieve("test", 1, signal)
+    } catch (cause) {
+      if (!(cause instanceof RetrieverFailure)) throw cause
+      throw new GigpoError("ENVIRONMENT_FAILED", `search: ${cause.message}.`, { cause })
+    }
+  }
+  return addresses.map((address) => httpRetriever(address, client))
 }
 
 /** Knows the answer; searches for the question once all the same, to show how it is done. */

@@ -13,6 +13,8 @@ export interface ServeRetrieverOptions {
   readonly port?: number
   /** Passages where a request does not say how many; 1 to 1000. Default 3. */
   readonly topk?: number
+  /** Told why a search failed; the client hears no more than that one did, as reasons may name paths and the like. */
+  readonly onError?: (error: unknown) => void
   /** Closes the server. */
   readonly signal?: AbortSignal
 }
@@ -32,12 +34,14 @@ const mostQueries = 1024
  * Serves a corpus by Search-R1's retrieval protocol, in both of its forms: `POST /retrieve` with `query` or `queries`, `topk` and
  * `return_scores`. Requests that are wrong get a 4xx status and `{"error": …}`.
  *
- * @throws IO where the address cannot be listened on, BAD_CONFIG for a wrong topk
+ * @throws IO where the address cannot be listened on, BAD_CONFIG for a wrong port or topk
  */
 export async function serveRetriever(options: ServeRetrieverOptions): Promise<RetrieverServer> {
-  const { corpus, host = "127.0.0.1", port = 8000, topk = 3, signal } = options
+  const { corpus, host = "127.0.0.1", port = 8000, topk = 3, onError, signal } = options
   if (!isCount(topk) || topk === 0)
     throw new GigpoError("BAD_CONFIG", `topk must be a whole number from 1 to ${mostPassages}, not ${topk}.`)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new GigpoError("BAD_CONFIG", `port must be a whole number from 0 to 65535, not ${port}.`)
   signal?.throwIfAborted()
   const closing = new AbortController()
   const server = createServer(async (request, response) => {
@@ -52,8 +56,9 @@ export async function serveRetriever(options: ServeRetrieverOptions): Promise<Re
       }
       answer(response, 200, { result })
     } catch (error) {
-      if (error instanceof Refusal) answer(response, error.status, { error: error.message })
-      else answer(response, 500, { error: "The search failed." })
+      if (error instanceof Refusal) return answer(response, error.status, { error: error.message })
+      answer(response, 500, { error: "The search failed." })
+      if (!closing.signal.aborted) onError?.(error)
     }
   })
   await new Promise<void>((resolve, reject) => {
@@ -97,7 +102,7 @@ function readBody(request: IncomingMessage): Promise<string> {
       reject(new Refusal(413, `A request may have ${longestBody} bytes.`))
     })
     request.on("end", () => resolve(Buffer.concat(chunks).toString("utf8")))
-    request.on("error", reject)
+    request.on("error", () => reject(new Refusal(400, "The request broke off.")))
   })
 }
 

@@ -1,15 +1,13 @@
+import { escapeUnit, hex, isSpace, pythonJson } from "../python-text.ts"
+
 /**
  * How the Python programs behind WebShop's pages strip, print and escape. JavaScript does each of these a little differently, and
  * the pages are compared to the letter.
  */
 
-// str.isspace(): unlike \s it has U+001C to U+001F and U+0085, and lacks U+FEFF.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they count as white space there
-const spaces = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
-
 /** `str.strip()`. */
 export function strip(text: string): string {
-  return stripAny(text, (character) => spaces.test(character))
+  return stripAny(text, isSpace)
 }
 
 /** `str.strip(character)`. */
@@ -44,7 +42,7 @@ export function formatJson(entries: ReadonlyMap<string, string>): string {
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text).replace(/[^ -~]|['<>&]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`)
+  return pythonJson(text).replace(/['<>&]/g, escapeUnit)
 }
 
 /** `repr(str)` without its quotes and quoting backslashes: what Python will not print becomes an escape. */
@@ -57,8 +55,4 @@ export function reprBody(text: string): string {
     if (code < 0x100) return `\\x${hex(code, 2)}`
     return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`
   }).join("")
-}
-
-function hex(code: number, length: number): string {
-  return code.toString(16).padStart(length, "0")
 }

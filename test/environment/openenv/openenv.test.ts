@@ -5,9 +5,10 @@ import { replyFormat } from "../../../src/environment/agent.ts"
 import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Turn } from "../../../src/environment/environment.ts"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
-import type { OpenEnvOptions } from "../../../src/environment/openenv/options.ts"
+import { type OpenEnvOptions, type OpenEnvTask, openEnvFields } from "../../../src/environment/openenv/options.ts"
 import { serverAddress } from "../../../src/environment/openenv/server-address.ts"
 import { Random } from "../../../src/random.ts"
+import { rolloutDefaults } from "../../../src/training/defaults.ts"
 import { actionSchema, error, observation, type ServerOptions, startServer, type TestServer } from "./server.ts"
 
 const stops: (() => Promise<void>)[] = []
@@ -79,6 +80,19 @@ describe("openEnv", () => {
       { type: "step", data: { command: "stop" } },
       { type: "close" },
     ])
+  })
+
+  it.each([undefined, null, "x", {}, { seed: "7" }, { seed: 1.5 }])("refuses the task %j", async (task) => {
+    const context = { signal: new AbortController().signal, random: new Random(1) }
+    await expect(openEnv().start(task as unknown as OpenEnvTask, context)).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: expect.stringContaining("whole number as its seed"),
+    })
+  })
+
+  it("gives up, by default, before the training loop would", () => {
+    for (const limit of [openEnvFields.messageTimeout, openEnvFields.capacityTimeout])
+      expect(limit.fallback).toBeLessThan(rolloutDefaults.environmentTimeout)
   })
 
   it("cuts off at maxSteps", async () => {
@@ -359,6 +373,27 @@ describe("the field of actions", () => {
       await episode[Symbol.asyncDispose]()
     }
     expect(asked).toBe(2)
+  })
+
+  it("is not looked for in a schema without end", async () => {
+    let sent = 0
+    const url = await listen((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n")
+      const block = Buffer.alloc(2 ** 20, " ")
+      const more = () => {
+        while (!socket.destroyed && sent < 500) {
+          sent++
+          if (!socket.write(block)) return
+        }
+      }
+      socket.on("drain", more)
+      more()
+    })
+    await expect(start({ url })).rejects.toMatchObject({
+      code: "ENVIRONMENT_FAILED",
+      message: expect.stringContaining("more than 16 MiB"),
+    })
+    expect(sent).toBeLessThan(100)
   })
 
   it("cannot be found where no server answers", async () => {

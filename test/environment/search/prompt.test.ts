@@ -42,9 +42,27 @@ describe("prompt of search", () => {
   it("shows as many steps as it is told to", async () => {
     expect((await content({ history: 1 }, 3)).match(/Step \d:\S*/g)).toEqual(["Step 3:<search>two</search>"])
     expect((await content({ history: "all" }, 3)).match(/Step \d/g)).toEqual(["Step 1", "Step 2", "Step 3"])
-    const none = await content({ history: 0 }, 3)
-    expect(none).toContain("You have taken 3 steps so far.\n\n")
-    expect(none).not.toContain("Doc 1")
+  })
+
+  it.each([0, 1, 2, "all"] as const)("shows the newest result once with history %j, in both forms", async (length) => {
+    for (const memory of [undefined, () => "my notes"]) {
+      for (const rules of [true, false]) {
+        const text = await content({ history: length, rules, memory }, 3)
+        expect(text.match(/two\W{0,2}"/g)).toHaveLength(1)
+        expect(text.split(task.question)).toHaveLength(2)
+        expect(text.includes("Doc 1: one")).toBe(length === "all" && !memory)
+        expect(text.includes("my notes")).toBe(memory !== undefined)
+      }
+    }
+  })
+
+  it("shows the newest result alone without history, and nothing where there is none", async () => {
+    const past = async (options: SearchOptions, steps: number) => (await content(options, steps)).split("\n\n")[1]
+    expect(await past({ history: 0 }, 3)).toBe(`You have taken 3 steps so far. The last one found:\n${texts[3]}`)
+    expect(await past({ history: 0 }, 2)).toBe("You have taken 2 steps so far.")
+    expect(await content({ history: 0, rules: false }, 3)).toBe(`${task.question}\nDoc 1: "two"`)
+    expect(await content({ history: 0, rules: false }, 2)).toBe(task.question)
+    for (const rules of [true, false]) expect(await content({ history: 0, rules }, 0)).toBe(await content({ rules }, 0))
   })
 
   it("asks for thoughts as it is told", async () => {
@@ -72,6 +90,9 @@ describe("prompt of search", () => {
   it("can be replaced, whole or its memory alone, as can the reading of replies", async () => {
     const memory = (turns: readonly Turn[]) => `I did ${turns.length} things.`
     expect(await content({ memory }, 3)).toContain(`I did 3 things.\n${texts[3]}`)
+    expect(await content({ memory, rules: false }, 3)).toBe(`${task.question}\nI did 3 things.\nDoc 1: "two"`)
+    expect(await content({ memory, rules: false }, 2)).toBe(`${task.question}\nI did 2 things.`)
+    expect(await content({ memory, rules: false }, 0)).toBe(task.question)
     const prompt = () => [{ role: "user" as const, content: "mine" }]
     expect(await content({ prompt }, 3)).toBe("mine")
     const { parse } = await search({ entities: 60, parse: (reply) => ({ action: reply, valid: true }) })

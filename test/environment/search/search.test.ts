@@ -1,12 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it, vi } from "vitest"
 import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Environment, StepResult, Turn } from "../../../src/environment/environment.ts"
+import { httpRetriever } from "../../../src/environment/search/http-retriever.ts"
+import { informationOf } from "../../../src/environment/search/information.ts"
 import { type SearchOptions, type SearchTask, search } from "../../../src/environment/search/search.ts"
 import { Random } from "../../../src/random.ts"
+import { rolloutDefaults } from "../../../src/training/defaults.ts"
 import { fakeRetriever, json } from "./fake-retriever.ts"
+
+vi.mock("../../../src/environment/search/http-retriever.ts", { spy: true })
 
 const folder = mkdtempSync(join(tmpdir(), "gigpo-search-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -58,7 +63,7 @@ describe("search", () => {
   it.each([
     {},
     { entities: 60, hops: 1, topk: 1, rules: false, thinking: "off" },
-    { thinking: "required", hops: 2, history: "all", onRetrieverFailure: "fail", match: "subem" },
+    { thinking: "required", hops: 2, history: "all", match: "subem" },
     { questions, corpus },
   ] as SearchOptions[])("keeps the contract of environments with %j", async (options) => {
     await checkEnvironment(await search(options))
@@ -144,7 +149,11 @@ describe("search", () => {
     await episode[Symbol.asyncDispose]()
     await expect(episode.step("")).rejects.toMatchObject({ code: "DISPOSED" })
     await expect(start(environment, task, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")
-    await expect(start(environment, { question: "?" } as SearchTask)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+    const context = { signal: new AbortController().signal, random: new Random(1) }
+    for (const none of [{ question: "?" }, undefined, null, "x", { question: "?", answers: [1] }])
+      await expect(environment.start(none as unknown as SearchTask, context)).rejects.toMatchObject({
+        code: "BAD_ARGUMENT",
+      })
   })
 
   it.each([
@@ -152,6 +161,17 @@ describe("search", () => {
     [{ questions }, "questions need a place to search in"],
     [{ questions, corpus, retriever: "http://127.0.0.1:1" }, "two places to search in"],
     [{ testQuestions: questions }, "testQuestions needs questions"],
+    [{ retriever: "http://127.0.0.1:1" }, "a retriever needs questions about what it finds; give a file of questions"],
+    [{ questions, corpus, entities: 60 }, "entities is for the embedded world"],
+    [{ questions, corpus, hops: 1 }, "hops is for the embedded world"],
+    [{ questions, corpus, worldSeed: 1 }, "worldSeed is for the embedded world"],
+    [{ requestForm: "batch" }, "requestForm is for servers; give a retriever"],
+    [{ questions, corpus, retrieverTimeout: 1 }, "retrieverTimeout is for servers"],
+    [{ retrieverAttempts: 1 }, "retrieverAttempts is for servers"],
+    [{ retrieverDelay: 1 }, "retrieverDelay is for servers"],
+    [{ onRetrieverFailure: "fail" }, "onRetrieverFailure is for servers"],
+    [{ signal: {} }, "signal must be an AbortSignal"],
+    [{ questions, retriever: "http://me:secret@127.0.0.1" }, "without user name and password"],
     [{ retriever: "127.0.0.1:8000" }, "retriever must be an address such as http"],
     [{ retriever: [] }, "retriever must be an address"],
     [{ retriever: ["http://127.0.0.1:1", "ftp://x"] }, "retriever must be an address"],
@@ -177,6 +197,38 @@ describe("search", () => {
     await expect(search({ questions: missing, corpus })).rejects.toMatchObject({ code: "IO" })
     await expect(search({ questions, corpus: missing })).rejects.toMatchObject({ code: "IO" })
     await expect(search({ questions, corpus: write("empty.jsonl") })).rejects.toMatchObject({ code: "BAD_DATA" })
+  })
+})
+
+describe("opening search", () => {
+  it("stops when the signal is aborted, whatever it reads", async () => {
+    const lines = (count: number, line: object) => Array.from({ length: count }, () => line)
+    const many = write("many.jsonl", ...lines(100_000, { contents: "over and over again", id: 1 }))
+    const asked = write("many-questions.jsonl", ...lines(100_000, { question: "Who?", golden_answers: ["a"] }))
+    for (const options of [{ entities: 10_000 }, { questions: asked, corpus }, { questions, corpus: many }]) {
+      const controller = new AbortController()
+      const opening = search({ ...options, signal: controller.signal })
+      setTimeout(() => controller.abort(new Error("enough")), 5)
+      await expect(opening).rejects.toThrow("enough")
+      await expect(search({ ...options, signal: controller.signal })).rejects.toThrow("enough")
+    }
+  })
+
+  it("refuses files too small to be split, and a test file that is the training file", async () => {
+    const one = write("one.jsonl", { question: "Who?", golden_answers: ["a"] })
+    await expect(search({ questions: one, corpus })).rejects.toMatchObject({
+      code: "BAD_DATA",
+      message: expect.stringMatching(/one\.jsonl has 1 question, too few .* give a file of .*testQuestions/),
+    })
+    await search({ questions: one, testQuestions: questions, corpus })
+    const link = join(folder, "link.jsonl")
+    symlinkSync(questions, link)
+    for (const testQuestions of [questions, link]) {
+      await expect(search({ questions, testQuestions, corpus })).rejects.toMatchObject({
+        code: "BAD_CONFIG",
+        message: expect.stringContaining("the same file"),
+      })
+    }
   })
 })
 
@@ -224,14 +276,15 @@ describe("expert of search", () => {
   )
 
   it("reads its answers: another world's passages leave it helpless", async () => {
-    const lie = await fakeRetriever((response) =>
-      json(response, { result: [[{ id: "0", contents: '"Nobody"\nNothing.' }]] }),
-    )
-    const environment = await search({ retriever: lie.url })
+    const environment = await search({ entities: 60 })
     const [first] = environment.tasks("train", new Random(1))
-    expect(await playExpert(environment, first!)).toBeUndefined()
-    expect(lie.requests).toHaveLength(1)
-    await lie.close()
+    const expert = environment.expert!(first!)
+    const observation = { text: first!.question, anchor: first!.question }
+    const reply = expert.reply(observation, [])!
+    expect(reply).toContain(`<search> ${first!.subject} </search>`)
+    const lie = informationOf('Doc 1: "Nobody"\nNothing.\n')
+    const history = [{ observation, reply, action: environment.parse(reply, observation).action }]
+    expect(expert.reply({ text: lie, anchor: lie }, history)).toBeUndefined()
   })
 
   it("knows the answers of files", async () => {
@@ -242,6 +295,12 @@ describe("expert of search", () => {
 
 describe("search with a server", () => {
   const quick: SearchOptions = { retrieverAttempts: 2, retrieverDelay: 0 }
+  type Respond = Parameters<typeof fakeRetriever>[0]
+  /** Fit when the environment is opened, then as told. */
+  const later = (respond: Respond): Respond => {
+    return (response, number, request) =>
+      number === 1 ? json(response, { result: [[]] }) : respond(response, number - 1, request)
+  }
 
   it("lets episodes take turns among several, and speaks the form it is told to", async () => {
     const answer = { result: [[{ document: { contents: "found" }, score: 1 }]] }
@@ -260,8 +319,8 @@ describe("search with a server", () => {
       requests.map((request) => (request as { queries: string[] }).queries[0]),
     )
     expect(asked).toEqual([
-      ["q0", "q2", "q2", "q2"],
-      ["q1", "q1", "q3", "q3", "q3"],
+      ["test", "q0", "q2", "q2", "q2"],
+      ["test", "q1", "q1", "q3", "q3", "q3"],
     ])
     for (const server of servers) await server.close()
   })
@@ -275,13 +334,14 @@ describe("search with a server", () => {
       "The search failed: the retriever answered with something that is not JSON.",
     ],
     ["404", (response) => json(response, {}, 404), "The search failed: the retriever answered with HTTP status 404."],
-  ] as [string, Parameters<typeof fakeRetriever>[0] | undefined, string][])(
+  ] as [string, Respond | undefined, string][])(
     "reports a server that is %s as the result, and counts it",
     async (kind, respond, sentence) => {
       const more = kind === "slow" ? { retrieverTimeout: 0.2 } : {}
-      const server = await fakeRetriever(respond ?? (() => {}))
+      const server = await fakeRetriever(later(respond ?? (() => {})))
+      const environment = await search({ questions, retriever: server.url, ...quick, ...more })
       if (!respond) await server.close()
-      const episode = await start(await search({ questions, retriever: server.url, ...quick, ...more }))
+      const episode = await start(environment)
       const text = `<information>{"result": "${sentence}"}</information>`
       expect(await episode.step("<search>q</search>")).toMatchObject({
         observation: { text, anchor: text },
@@ -296,23 +356,55 @@ describe("search with a server", () => {
   )
 
   it("fails the episode where it is told to", async () => {
-    const server = await fakeRetriever((response) => json(response, {}, 404))
+    const server = await fakeRetriever(later((response) => json(response, {}, 404)))
     const episode = await start(
       await search({ questions, retriever: server.url, onRetrieverFailure: "fail", ...quick }),
     )
     await expect(episode.step("<search>q</search>")).rejects.toMatchObject({
       code: "ENVIRONMENT_FAILED",
-      message: "search: the retriever answered with HTTP status 404.",
+      message: `search: the retriever ${server.url} answered with HTTP status 404; start the server or correct the option retriever.`,
+      cause: expect.any(Error),
     })
     await server.close()
   })
 
   it("stops waiting when the signal is aborted", async () => {
     const controller = new AbortController()
-    const server = await fakeRetriever(() => controller.abort(new Error("enough")))
+    const server = await fakeRetriever(later(() => controller.abort(new Error("enough"))))
     const episode = await start(await search({ questions, retriever: server.url }), task, controller.signal)
     await expect(episode.step("<search>q</search>")).rejects.toThrow("enough")
     await expect(episode.step("")).rejects.toThrow("enough")
+    await server.close()
+  })
+
+  it("does not open where one of the servers is down or none, and asks but once", async () => {
+    const fit = await fakeRetriever((response) => json(response, { result: [[]] }))
+    const gone = await fakeRetriever(() => {})
+    await gone.close()
+    const busy = await fakeRetriever((response) => json(response, {}, 503))
+    for (const [{ url }, reason] of [
+      [gone, "cannot be reached (ECONNREFUSED)"],
+      [busy, "answered with HTTP status 503"],
+    ] as const) {
+      const opening = search({ questions, retriever: [fit.url, url], onRetrieverFailure: "report" })
+      await expect(opening).rejects.toMatchObject({
+        code: "ENVIRONMENT_FAILED",
+        message: `search: the retriever ${url} ${reason}; start the server or correct the option retriever.`,
+      })
+    }
+    expect(busy.requests).toHaveLength(1)
+    expect(fit.requests).toEqual(Array(2).fill({ query: "test", topk: 1, return_scores: true }))
+    for (const server of [fit, busy]) await server.close()
+  })
+
+  it("gives up, by default, before the training loop would fail the episode", async () => {
+    const client = vi.mocked(httpRetriever)
+    const server = await fakeRetriever((response) => json(response, { result: [[]] }))
+    await search({ questions, retriever: server.url })
+    const { timeout, attempts, delay } = client.mock.lastCall![1]
+    const pauses = (delay * attempts * (attempts - 1)) / 2
+    expect(attempts).toBeGreaterThan(1)
+    expect(attempts * timeout + pauses).toBeLessThan(rolloutDefaults.environmentTimeout)
     await server.close()
   })
 })

@@ -86,9 +86,13 @@ describe("serveRetriever", () => {
   })
 
   it("says so when a search fails", async () => {
-    const corpus = { retrieve: () => Promise.reject(new Error("secret path")) }
-    const broken = await serveRetriever({ corpus, port: 0 })
+    const reason = new Error("secret path")
+    const corpus = { retrieve: () => Promise.reject(reason) }
+    const told: unknown[] = []
+    const broken = await serveRetriever({ corpus, port: 0, onError: (error) => told.push(error) })
     expect(await post({ query: "a" }, broken)).toEqual({ status: 500, body: { error: "The search failed." } })
+    expect((await post("{", broken)).status).toBe(400)
+    expect(told).toEqual([reason])
     await broken.close()
   })
 
@@ -111,6 +115,18 @@ describe("serveRetriever", () => {
     await again.close()
     await expect(fetch(again.url, { method: "POST" })).rejects.toThrow()
     await expect(serveRetriever({ corpus, port, signal: controller.signal })).rejects.toThrow()
-    await expect(serveRetriever({ corpus, port, topk: 0 })).rejects.toMatchObject({ code: "BAD_CONFIG" })
+  })
+
+  it.each([
+    [{ topk: 0 }, /^topk must be a whole number from 1 to 1000, not 0\.$/],
+    [{ topk: 1001 }, /^topk/],
+    [{ topk: 1.5 }, /^topk/],
+    [{ port: -1 }, /^port must be a whole number from 0 to 65535, not -1\.$/],
+    [{ port: 65_536 }, /^port/],
+    [{ port: Number.NaN }, /^port/],
+    [{ port: "8000" as unknown as number }, /^port/],
+  ])("refuses %j", async (options, message) => {
+    const corpus = await memoryCorpus(passages)
+    await expect(serveRetriever({ corpus, port: 0, ...options })).rejects.toMatchObject({ code: "BAD_CONFIG", message })
   })
 })

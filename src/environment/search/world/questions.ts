@@ -8,7 +8,8 @@ export type Hops = 1 | 2 | "mixed"
 
 /**
  * The questions about a world. Training draws without end; the test has each of its questions once, in one fixed order. One
- * entity in six is asked about in the test alone, so no question, and no one asked about, occurs on both sides.
+ * entity in six is asked about in the test alone, and training never touches a fact that a test question does, be it with
+ * one hop or two: knowing the training questions by heart answers none of the test's, nor half of one.
  */
 export function* worldQuestions(
   world: World,
@@ -16,26 +17,41 @@ export function* worldQuestions(
   hops: Hops,
   random: Random,
 ): Generator<SearchTask, void, undefined> {
-  const subjects = subjectsOf(world, split)
+  const entities = Array.from(world.values())
+  const heldOut = entities.filter((_, i) => i % 6 === 5)
   if (split === "test") {
-    const all = subjects.flatMap((entity) =>
+    const all = heldOut.flatMap((entity) =>
       pathsFrom(world, entity, hops).map((path) => questionOf(world, entity, path)),
     )
     yield* new Random(0).fork("test questions").shuffled(all)
     return
   }
+  // Of both lengths whatever `hops` is, so that a model trained with one can be tested with the other.
+  const tested = new Set(
+    heldOut.flatMap((entity) => pathsFrom(world, entity, "mixed").flatMap((path) => factsOf(world, entity, path))),
+  )
   const draw = random.fork("search questions")
   for (;;) {
-    const entity = subjects[draw.below(subjects.length)]!
     // As often one hop as two, although there are more paths of two.
-    const paths = pathsFrom(world, entity, hops === "mixed" ? (draw.below(2) === 0 ? 1 : 2) : hops)
-    if (paths.length > 0) yield questionOf(world, entity, paths[draw.below(paths.length)]!)
+    const length = hops === "mixed" ? (draw.below(2) === 0 ? 1 : 2) : hops
+    let [entity, open] = [entities[0]!, [] as string[][]]
+    while (open.length === 0) {
+      entity = entities[draw.below(entities.length)]!
+      open = pathsFrom(world, entity, length).filter(
+        (path) => !factsOf(world, entity, path).some((fact) => tested.has(fact)),
+      )
+    }
+    yield questionOf(world, entity, open[draw.below(open.length)]!)
   }
 }
 
-function subjectsOf(world: World, split: "train" | "test"): Entity[] {
-  const isHeldOut = (_: Entity, i: number) => (i % 6 === 5) === (split === "test")
-  return Array.from(world.values()).filter(isHeldOut)
+/** The facts that a path goes over, as `entity/relation`. */
+function factsOf(world: World, entity: Entity, path: readonly string[]): string[] {
+  let at = entity
+  return path.map((relation, i) => {
+    if (i > 0) at = world.get(at.facts[path[i - 1]!]!)!
+    return `${at.name}/${relation}`
+  })
 }
 
 /** The paths that can be asked about; those that lead back to where they start are not. */

@@ -13,12 +13,13 @@ export interface Entity {
 export type World = ReadonlyMap<string, Entity>
 
 /** Invents a world: about as many entities of each kind, linked at random. The same size and seed give the same world. */
-export async function makeWorld(size: number, seed: number): Promise<World> {
+export async function makeWorld(size: number, seed: number, signal?: AbortSignal): Promise<World> {
+  signal?.throwIfAborted()
   const random = new Random(seed).fork("search world")
   const countOf = (kind: Kind) => Math.ceil((size - kindNames.indexOf(kind)) / kindNames.length)
   const names = makeNames(countOf, random.fork("names"))
   const draw = random.fork("facts")
-  const pace = new Pace()
+  const pace = new Pace(signal)
   const world = new Map<string, Entity>()
   for (const kind of kindNames) {
     const relations = Object.entries(kinds[kind].relations)

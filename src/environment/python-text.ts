@@ -1,0 +1,30 @@
+/** How Python splits and escapes texts, where JavaScript does it a little differently and texts are compared to the letter. */
+
+// What str.isspace() takes for white space; unlike \s it has U+001C to U+001F and U+0085, and lacks U+FEFF.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are white space in Python
+const spaces = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/
+
+/** `str.isspace()` of one character. */
+export function isSpace(character: string): boolean {
+  return spaces.test(character)
+}
+
+/** `str.split()`. */
+export function splitWords(text: string): string[] {
+  return text.split(spaces).filter((word) => word !== "")
+}
+
+/** A string as `json.dumps` writes it: nothing but printable ASCII. */
+export function pythonJson(text: string): string {
+  return JSON.stringify(text).replace(/[^ -~]/g, escapeUnit)
+}
+
+/** `\uXXXX` for a UTF-16 code unit. */
+export function escapeUnit(unit: string): string {
+  return `\\u${hex(unit.charCodeAt(0), 4)}`
+}
+
+/** At least so many digits. */
+export function hex(code: number, digits: number): string {
+  return code.toString(16).padStart(digits, "0")
+}

@@ -22,7 +22,13 @@ export type {
 // The three kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
 export { type AgentOptions, readAction, rememberTurns } from "./environment/agent.ts"
-export { type AlfworldOptions, type AlfworldTask, alfworld } from "./environment/alfworld/alfworld.ts"
+export {
+  type AlfworldOptions,
+  type AlfworldTask,
+  alfworld,
+  type HouseholdSize,
+  type TaskType,
+} from "./environment/alfworld/alfworld.ts"
 // Environments.
 export { type BlackjackOptions, blackjack } from "./environment/cards/blackjack.ts"
 export { type EzPointsOptions, ezPoints } from "./environment/cards/ez-points.ts"
@@ -50,7 +56,7 @@ export { type SearchOptions, type SearchTask, search } from "./environment/searc
 export { type RetrieverServer, type ServeRetrieverOptions, serveRetriever } from "./environment/search/server.ts"
 export { type SokobanOptions, type SokobanTask, sokoban } from "./environment/sokoban/sokoban.ts"
 export { firstContained, readTagged, type TaggedReply } from "./environment/tags.ts"
-export { type WebShopOptions, type WebShopTask, webshop } from "./environment/webshop/webshop.ts"
+export { type NounTagger, type WebShopOptions, type WebShopTask, webshop } from "./environment/webshop/webshop.ts"
 export { GigpoError, type GigpoErrorCode } from "./errors.ts"
 export {
   type AnchorBytes,

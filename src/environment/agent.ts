@@ -7,8 +7,8 @@ export interface AgentOptions<Task = unknown> {
   /** Past steps that the prompt shows, or "all". Default 2, unless the environment says otherwise. */
   readonly history?: number | "all"
   /**
-   * Whether replies think in `<think>` tags before they act: the prompt demands it (replies without are invalid, though
-   * still acted on), offers it or does not speak of it. Default "required", as in verl-agent.
+   * Whether replies think in `<think>` tags before they act: the prompt demands it (replies without `</think>` are invalid,
+   * though still acted on), offers it or does not speak of it. Default "required", as in verl-agent.
    */
   readonly thinking?: Thinking
   /**
@@ -64,24 +64,36 @@ const thoughts: Readonly<Record<Thinking, string>> = {
 }
 
 /**
+ * Whether a reply holds a thought, as "required" demands it. verl-agent looks for both `<think>` and `</think>`, wherever they
+ * stand. Here `</think>` is enough, because chat templates such as those of Qwen3-Thinking and DeepSeek-R1 open the thought in
+ * the prompt: every reply that is valid there is valid here, and such replies are too.
+ */
+export function hasThought(reply: string): boolean {
+  return reply.includes("</think>")
+}
+
+export interface ActionForm {
+  /** How many characters of an unreadable reply are tried. */
+  readonly tail: number
+  readonly thinking: Thinking
+  /** Leaves the action in the case it is written in, for worlds to which case matters. Default false. */
+  readonly keepCase?: boolean
+}
+
+/**
  * Reads an action as verl-agent does (agent_system/environments/env_package/alfworld/projection.py): the lower-cased text
  * between the first `<action>` and the first `</action>`. Without such a pair the last characters of the reply are tried,
  * and the reply is invalid; so it is where a Chinese, Japanese or Korean ideograph (U+4E00 to U+9FFF) occurs, and, where
- * thinking is required, without both `<think>` and `</think>`. Whether the action makes sense is not asked. Never throws.
- *
- * @param tail how many characters of an unreadable reply are tried
+ * thinking is required, without a thought (`hasThought`). Whether the action makes sense is not asked. Never throws.
  */
-export function readAction(
-  reply: string,
-  { tail, thinking }: { readonly tail: number; readonly thinking: Thinking },
-): ParsedAction {
-  const lower = reply.toLowerCase()
-  const start = lower.indexOf("<action>")
-  const end = lower.indexOf("</action>")
-  if (start < 0 || end < 0) return { action: lastCharacters(lower, tail), valid: false }
-  const thought = thinking !== "required" || (reply.includes("<think>") && reply.includes("</think>"))
+export function readAction(reply: string, { tail, thinking, keepCase = false }: ActionForm): ParsedAction {
+  const inCase = (text: string) => (keepCase ? text : text.toLowerCase())
+  const start = reply.search(/<action>/i)
+  const end = reply.search(/<\/action>/i)
+  if (start < 0 || end < 0) return { action: lastCharacters(inCase(reply), tail), valid: false }
   // An end before its start leaves nothing between them, and Python's slice says so too.
-  const action = lower.slice(start + "<action>".length, end).trim()
+  const action = inCase(reply.slice(start + "<action>".length, end)).trim()
+  const thought = thinking !== "required" || hasThought(reply)
   return { action, valid: thought && !/[\u4e00-\u9fff]/.test(reply) }
 }
 

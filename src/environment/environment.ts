@@ -28,7 +28,11 @@ export interface StepResult {
   readonly terminated: boolean
   /** The episode was cut off (step limit). */
   readonly truncated: boolean
-  /** Extra numbers to average over episodes; the last step's values count. `success` (0 or 1) is reported everywhere. */
+  /**
+   * Extra numbers; the last step's values count, and each is averaged over the episodes that have it. `success` (0 or 1) is
+   * reported everywhere. One that is for a kind of task alone is named after it, `success/<kind>`. Names are short and
+   * printable: they become keys of metrics.jsonl and lines on a terminal, so what comes from data is cleaned first.
+   */
   readonly metrics?: Readonly<Record<string, number>>
 }
 

@@ -1,3 +1,4 @@
+import { inspect } from "node:util"
 import { GigpoError } from "../errors.ts"
 
 /** One option of an environment: its default, and what is wrong with a value that somebody gave. */
@@ -23,7 +24,7 @@ export function readOptions<Options extends object>(
   given: Options,
   fields: Fields<Options>,
 ): Resolved<Options> {
-  if (typeof given !== "object" || given === null)
+  if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new GigpoError("BAD_CONFIG", `${name}: options must be an object.`)
   for (const key of Object.keys(given)) {
     if (Object.hasOwn(fields, key)) continue
@@ -71,11 +72,29 @@ export function callback<Callback>(): Field<Callback | undefined> {
   }
 }
 
+/** Only programs can give one. */
+export function abortSignal(): Field<AbortSignal | undefined> {
+  return {
+    fallback: undefined,
+    problem: (value) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal"),
+  }
+}
+
 /** The same option without a default: left out, it stays `undefined`. */
 export function optional<T>({ problem }: Field<T>): Field<T | undefined> {
   return { fallback: undefined, problem }
 }
 
-function display(value: unknown): string {
-  return (JSON.stringify(value) ?? String(value)).slice(0, 100)
+/** A value in a message. Never throws. */
+export function display(value: unknown): string {
+  return written(value).slice(0, 100)
+}
+
+function written(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    // Big integers and circles, which JSON does not know.
+    return inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY })
+  }
 }

@@ -66,7 +66,6 @@ export function takeTasks<Task>(
 function summarize(episodes: readonly Episode[]): EvaluationReport {
   const finished = episodes.filter((episode) => episode.outcome !== "failed")
   const solved = finished.filter((episode) => episode.metrics.success === 1).length
-  const names = new Set(finished.flatMap((episode) => Object.keys(episode.metrics)))
   // A failed episode is no success: it counts in the share, not in the means.
   return {
     episodes: episodes.length,
@@ -75,10 +74,25 @@ function summarize(episodes: readonly Episode[]): EvaluationReport {
     successInterval: wilsonInterval(solved, episodes.length),
     meanReturn: mean(finished.map((episode) => episode.return)),
     meanSteps: mean(finished.map((episode) => episode.steps.length)),
-    metrics: Object.fromEntries(
-      [...names].map((name) => [name, mean(finished.map((episode) => episode.metrics[name] ?? 0))]),
-    ),
+    metrics: meanMetrics(finished),
   }
+}
+
+/**
+ * The mean of each metric over the episodes that have it, so that an environment may report some for one kind of task alone.
+ * Only `success` is taken to be 0 where it is missing: an episode that was cut off before its first step solved nothing.
+ */
+export function meanMetrics(episodes: readonly Episode[]): Record<string, number> {
+  const totals = new Map<string, { sum: number; count: number }>()
+  for (const [name, value] of episodes.flatMap(({ metrics }) => Object.entries(metrics))) {
+    const { sum, count } = totals.get(name) ?? { sum: 0, count: 0 }
+    totals.set(name, { sum: sum + value, count: count + 1 })
+  }
+  const means = Array.from(totals, ([name, { sum, count }]): [string, number] => [
+    name,
+    sum / (name === "success" ? episodes.length : count),
+  ])
+  return Object.fromEntries(means)
 }
 
 /** 95 % interval of a share (Wilson, JASA 1927): sensible also near 0 and 1. */

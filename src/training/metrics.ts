@@ -1,7 +1,7 @@
 import type { GigpoDiagnostics, GrpoDiagnostics } from "../advantage/types.ts"
 import type { LossReport, StepReport } from "../policy/policy.ts"
 import type { Episode } from "../rollout/episode.ts"
-import { mean } from "./evaluate.ts"
+import { mean, meanMetrics } from "./evaluate.ts"
 import type { CollectedStep } from "./rows.ts"
 
 type Metrics = Record<string, number>
@@ -15,8 +15,7 @@ export function rolloutMetrics(
   const finished = episodes.filter((episode) => episode.outcome !== "failed")
   const steps = finished.flatMap((episode) => episode.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
-  const names = new Set(finished.flatMap((episode) => Object.keys(episode.metrics)))
-  const own = [...names].map((name) => [`episode/${name}`, mean(finished.map(({ metrics }) => metrics[name] ?? 0))])
+  const own = Object.entries(meanMetrics(finished)).map(([name, value]) => [`episode/${name}`, value])
   const metrics: Metrics = {
     ...Object.fromEntries(own), // first, so that they hide none of those below
     "episode/count": episodes.length,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { agentFields, readAction, rememberTurns, replyFormat } from "../../src/environment/agent.ts"
+import { agentFields, hasThought, readAction, rememberTurns, replyFormat } from "../../src/environment/agent.ts"
 import type { Turn } from "../../src/environment/environment.ts"
 import { readOptions } from "../../src/environment/options.ts"
 
@@ -23,11 +23,24 @@ describe("readAction", () => {
     ["<think></think><action>走</action>", "走", false],
     ["<think>走</think><action>go</action>", "go", false],
     ["<think>カナ</think><action>go</action>", "go", true],
+    ["İ<think></think><ACTION>İÀ</ACTION>İ", "i̇à", true],
     ["", "", false],
     ["abc😀defg", "😀defg", false],
     ["x😀😀😀😀😀", "😀😀😀😀😀", false],
   ])("reads %j as the reference does", (reply, action, valid) => {
     expect(read(reply)).toEqual({ action, valid })
+  })
+
+  it("takes a thought that the chat template has opened, where the reference does not", () => {
+    expect(read("It is north.</think><action>go</action>")).toEqual({ action: "go", valid: true })
+    expect([hasThought("a</think>b"), hasThought("<think>a"), hasThought("a</THINK>")]).toEqual([true, false, false])
+  })
+
+  it("can keep the case", () => {
+    const kept = (reply: string) => readAction(reply, { tail: 5, thinking: "off", keepCase: true })
+    expect(kept("İ<Action> Go NORTH </aCTION>")).toEqual({ action: "Go NORTH", valid: true })
+    expect(kept("Go NORTH")).toEqual({ action: "NORTH", valid: false })
+    expect(kept("<action>走</action>").valid).toBe(false)
   })
 
   it("asks for thoughts only where they are required", () => {
@@ -86,9 +99,24 @@ describe("the agent's options", () => {
     [{ memory: "mine" }, 'memory must be a function, not "mine"'],
     [{ promt: 1 }, "promt is not an option; known: history, thinking, rules, memory, prompt, parse"],
     [null, "options must be an object"],
+    [[], "options must be an object"],
+    [{ rules: Symbol("yes") }, "not Symbol.yes."],
   ])("refuse %j", (options, message) => {
     expect(() => read(options as object)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(message.replaceAll(/[.?]/g, ".")) }),
+    )
+  })
+  it("refuse also what JSON cannot write: big integers, and a value that contains itself", () => {
+    expect(() => read({ history: 2n })).toThrow(
+      expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringMatching(/history must .* not 2n\.$/) }),
+    )
+    const circle: { self?: object } = {}
+    circle.self = circle
+    expect(() => read({ memory: circle })).toThrow(
+      expect.objectContaining({
+        code: "BAD_CONFIG",
+        message: expect.stringContaining("memory must be a function, not "),
+      }),
     )
   })
 })

@@ -79,6 +79,19 @@ describe("an evaluation", () => {
     })
   })
 
+  it("averages each metric over the episodes that have it; without success there was none", async () => {
+    const environment = openDoors({
+      parse: () => ({ action: "right", valid: true }),
+      step: async (_, { first: observation }, { index }) => {
+        const kinds = [{ success: 1, "success/even": 1 }, { success: 0, "success/odd": 0 }, { clicks: 5 }]
+        return { observation, reward: 0, terminated: true, truncated: false, metrics: kinds[index % 3]! as never }
+      },
+    })
+    const report = await run({ environment })
+    expect(report.success).toBe(4 / 12)
+    expect(report.metrics).toEqual({ success: 4 / 12, "success/even": 1, "success/odd": 0, clicks: 5 })
+  })
+
   it("of an environment that always fails, or that counts no success, is a report too", async () => {
     const failing = openDoors({ start: () => Promise.reject(new Error("no server")) })
     expect(await run({ environment: failing })).toMatchObject({ episodes: 12, failed: 12, success: 0, meanReturn: 0 })

@@ -39,8 +39,8 @@ describe("the metrics of a rollout", () => {
     expect(metrics).toMatchObject({ "reply/valid": 2 / 3, "reply/tokens": 2, "reply/cut": 1 / 3, "prompt/tokens": 3 })
   })
 
-  it("average the environment's own, an episode without counting as 0", () => {
-    expect(metrics).toMatchObject({ "episode/success": 1 / 3, "episode/score": 4 / 3 })
+  it("average the environment's own over the episodes that have them; without success there was none", () => {
+    expect(metrics).toMatchObject({ "episode/success": 1 / 3, "episode/score": 4 })
   })
 
   it("are not hidden by metrics of the environment with their names", () => {

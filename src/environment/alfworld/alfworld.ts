@@ -1,16 +1,20 @@
 import { GigpoError } from "../../errors.ts"
 import { readAction } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
+import { Lifecycle } from "../lifecycle.ts"
+import { successMetrics } from "../success.ts"
 import { alfworldExpert } from "./expert/expert.ts"
 import { Game, type World } from "./game.ts"
 import { GameCache } from "./game-cache.ts"
 import { openGameFolder } from "./game-folder.ts"
-import { generateHousehold } from "./generate/generate.ts"
+import { householdTexts } from "./generate/generate.ts"
 import { type HouseholdSplit, householdTasks } from "./generate/tasks.ts"
 import { type AlfworldOptions, resolveOptions } from "./options.ts"
 import { promptText } from "./prompt.ts"
-import type { AlfworldTask } from "./tasks.ts"
+import { type AlfworldTask, checkTask } from "./tasks.ts"
 
+export type { HouseholdSize } from "./generate/options.ts"
+export type { TaskType } from "./generate/task-types.ts"
 export type { AlfworldOptions } from "./options.ts"
 export type { AlfworldTask, GameTask } from "./tasks.ts"
 
@@ -22,17 +26,18 @@ const cachedGames = 64
  * letter as its own engine answers; without, households that we generate. Done is rewarded with 10, all else with 0, as
  * in verl-agent. Commands that do nothing are no error: "Nothing happens."
  *
- * Metrics: `success`. Rejects with `BAD_CONFIG` where options are wrong, `BAD_DATA` or `IO` where games are; so does the
- * start of an episode whose game is corrupt.
+ * Metrics: `success`, and `success/<task type>` for the type of the episode's task. Rejects with `BAD_CONFIG` where options are
+ * wrong, `BAD_DATA` or `IO` where games are, and the signal's reason; so does the start of an episode whose game is corrupt.
  */
 export async function alfworld(options: AlfworldOptions = {}): Promise<Environment<AlfworldTask>> {
   const resolved = resolveOptions(options)
-  const { data, trainSplit, testSplit, taskTypes, size, wording, scenes, thinking, maxSteps } = resolved
+  const { data, trainSplit, testSplit, taskTypes, size, wording, scenes, thinking, maxSteps, signal } = resolved
   const households = { size, taskTypes, wording, scenes }
-  const folder =
-    data === undefined ? undefined : await openGameFolder(data, { train: trainSplit, test: testSplit }, taskTypes)
+  const folders = { train: trainSplit, test: testSplit }
+  signal?.throwIfAborted()
+  const folder = data === undefined ? undefined : await openGameFolder(data, folders, taskTypes, signal)
   const games = new GameCache<AlfworldTask>((task) => {
-    if (!("game" in task)) return Game.parse(generateHousehold(task, households), `household ${JSON.stringify(task)}`)
+    if (!("game" in task)) return Game.parse(householdTexts(task, households), `household ${JSON.stringify(task)}`)
     if (folder) return folder.load(task)
     throw new GigpoError("BAD_CONFIG", `alfworld: the task ${task.game} is a file; give its folder as data.`)
   }, cachedGames)
@@ -45,39 +50,42 @@ export async function alfworld(options: AlfworldOptions = {}): Promise<Environme
     },
     async start(task, context) {
       context.signal.throwIfAborted()
-      return startEpisode((await games.get(task)).start(), maxSteps, context)
+      const game = await games.get(checkTask(task))
+      return startEpisode(game.start(), task, maxSteps, context)
     },
     prompt:
       resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
     parse: resolved.parse ?? ((reply) => readAction(reply, { tail: 30, thinking })),
-    expert: (task) => alfworldExpert(() => games.now(task), { expert: resolved.expert, thinking }),
+    expert: (task) => alfworldExpert(() => games.now(checkTask(task)), { expert: resolved.expert, thinking }),
   }
 }
 
-function startEpisode(world: World, maxSteps: number, { signal }: EpisodeContext): EnvironmentEpisode {
-  signal.throwIfAborted()
+function startEpisode(
+  world: World,
+  { taskType }: AlfworldTask,
+  maxSteps: number,
+  { signal }: EpisodeContext,
+): EnvironmentEpisode {
+  const life = new Lifecycle("ALFWorld", signal)
   let steps = 0
-  let state: "running" | "ended" | "disposed" = "running"
   return {
     first: observe(world, world.text),
     async step(action) {
-      signal.throwIfAborted()
-      if (state === "disposed") throw new GigpoError("DISPOSED", "This ALFWorld episode was disposed; start a new one.")
-      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", "This ALFWorld episode is over; start a new one.")
+      life.check()
       const text = world.step(action)
       const terminated = world.won
       const truncated = !terminated && ++steps >= maxSteps
-      if (terminated || truncated) state = "ended"
+      if (terminated || truncated) life.end()
       return {
         observation: observe(world, text),
         reward: terminated ? 10 : 0,
         terminated,
         truncated,
-        metrics: { success: terminated ? 1 : 0 },
+        metrics: successMetrics(terminated, taskType),
       }
     },
     async [Symbol.asyncDispose]() {
-      state = "disposed"
+      life.dispose()
     },
   }
 }

@@ -1,7 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 
 /** What is wrong with the text of a game; whoever knows where the game came from makes it a `BAD_DATA`. */
-export class Fault extends Error {}
+class Fault extends Error {}
 
 export function fault(reason: string): never {
   throw new Fault(reason)

@@ -15,11 +15,15 @@ export interface GameFolder {
   load(task: GameTask): Game
 }
 
-/** Lists the games that ALFWorld would play. Rejects with `BAD_DATA` or `IO` where the folder or a file is at fault. */
+/**
+ * Lists the games that ALFWorld would play. Rejects with `BAD_DATA` or `IO` where the folder or a file is at fault, and with the
+ * signal's reason.
+ */
 export async function openGameFolder(
   data: string,
   folders: Readonly<Record<"train" | "test", string>>,
   taskTypes: readonly TaskType[],
+  signal?: AbortSignal,
 ): Promise<GameFolder> {
   const root = [data, join(data, "json_2.1.1")].find((path) =>
     Object.values(folders).some((folder) => existsSync(join(path, folder))),
@@ -32,8 +36,8 @@ export async function openGameFolder(
     )
   }
   const games = {
-    train: await listGames(root, folders.train, taskTypes),
-    test: await listGames(root, folders.test, taskTypes),
+    train: await listGames(root, folders.train, taskTypes, signal),
+    test: await listGames(root, folders.test, taskTypes, signal),
   }
   return {
     *tasks(split, random) {
@@ -59,12 +63,18 @@ export async function openGameFolder(
  * slicing, those of other types, and those not known to be solvable (alfworld/agents/environment/alfred_tw_env.py,
  * collect_game_files). Sorted, where the reference takes them as the file system gives them.
  */
-async function listGames(root: string, folder: string, taskTypes: readonly TaskType[]): Promise<GameTask[]> {
+async function listGames(
+  root: string,
+  folder: string,
+  taskTypes: readonly TaskType[],
+  signal: AbortSignal | undefined,
+): Promise<GameTask[]> {
   const entries = await reading(join(root, folder), (path) => readAllEntries(path))
   const files = new Set(entries.map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll(sep, "/")))
   const games = [...files].filter((path) => path.endsWith("/game.tw-pddl") && !/movable|Sliced/.test(path)).sort()
   const tasks: GameTask[] = []
   for (const game of games) {
+    signal?.throwIfAborted()
     const trajectory = `${dirname(game)}/traj_data.json`
     if (!files.has(trajectory)) continue
     const type = taskTypeOf(await reading(join(root, trajectory), readText), join(root, trajectory))

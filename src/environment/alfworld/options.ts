@@ -1,6 +1,7 @@
+import { resolve } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { type AgentOptions, agentFields } from "../agent.ts"
-import { type Fields, flag, oneOf, optional, type Resolved, readOptions, text, whole } from "../options.ts"
+import { abortSignal, type Fields, flag, oneOf, optional, type Resolved, readOptions, text, whole } from "../options.ts"
 import { type HouseholdOptions, householdFields } from "./generate/options.ts"
 import type { AlfworldTask } from "./tasks.ts"
 
@@ -26,6 +27,8 @@ export interface AlfworldOptions extends AgentOptions<AlfworldTask>, HouseholdOp
    * Default "plan".
    */
   readonly expert?: "plan" | "explore"
+  /** Aborts the reading of the data folder. */
+  readonly signal?: AbortSignal | undefined
 }
 
 const fields: Fields<AlfworldOptions> = {
@@ -37,6 +40,7 @@ const fields: Fields<AlfworldOptions> = {
   maxSteps: whole(50, 1, 10_000),
   admissible: flag(true),
   expert: oneOf("plan", ["plan", "explore"]),
+  signal: abortSignal(),
 }
 
 /** Fills in the defaults. Throws `BAD_CONFIG` at the first option that is unknown, wrong or has nothing to do. */
@@ -49,6 +53,9 @@ export function resolveOptions(options: AlfworldOptions): Resolved<AlfworldOptio
     for (const key of ["size", "wording", "scenes"] as const) {
       if (options[key] !== undefined) fail(`${key} is for generated households; leave it out where data is given`)
     }
+    // Whether written as `train`, `./train` or `train/`.
+    if (resolve(resolved.trainSplit) === resolve(resolved.testSplit))
+      fail(`trainSplit and testSplit are both "${resolved.testSplit}"; test on games that are not trained on`)
   } else {
     if (options.trainSplit !== undefined) fail("trainSplit names a folder in data; give data or leave it out")
     if (!["valid_seen", "valid_unseen"].includes(resolved.testSplit)) {

@@ -1,6 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 import { rememberTurns, replyFormat } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, Turn } from "../environment.ts"
+import { Lifecycle } from "../lifecycle.ts"
 import type { Resolved } from "../options.ts"
 import type { CardOptions, CardTask } from "./options.ts"
 import { noAction, readCardAction, writeReply } from "./reply.ts"
@@ -57,17 +58,13 @@ export function cardEnvironment(game: CardGame, options: Resolved<CardOptions>):
 }
 
 function startEpisode(game: CardGame, seed: number, maxSteps: number, { signal }: EpisodeContext): EnvironmentEpisode {
-  signal.throwIfAborted()
+  const life = new Lifecycle(game.name, signal)
   const table = game.deal(seed)
   let steps = 0
-  let state: "running" | "ended" | "disposed" = "running"
   return {
     first: table.observe(),
     async step(action) {
-      signal.throwIfAborted()
-      if (state === "disposed")
-        throw new GigpoError("DISPOSED", `This ${game.name} episode was disposed; start a new one.`)
-      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", `This ${game.name} episode is over; start a new one.`)
+      life.check()
       if (action !== noAction && !game.actions.includes(action)) {
         const known = [...game.actions, noAction].join(" ")
         throw new GigpoError("BAD_ARGUMENT", `${game.name} has no action "${action}"; use one of ${known}.`)
@@ -77,11 +74,11 @@ function startEpisode(game: CardGame, seed: number, maxSteps: number, { signal }
         action === noAction ? { reward: 0, terminated: false, success: false } : table.play(action)
       const { reward, terminated, success } = outcome
       const truncated = !terminated && (outcome.truncated === true || steps >= maxSteps)
-      if (terminated || truncated) state = "ended"
+      if (terminated || truncated) life.end()
       return { observation: table.observe(), reward, terminated, truncated, metrics: { success: success ? 1 : 0 } }
     },
     async [Symbol.asyncDispose]() {
-      state = "disposed"
+      life.dispose()
     },
   }
 }

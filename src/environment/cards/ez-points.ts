@@ -26,6 +26,9 @@ ends the formula and evaluates it: 12 with both cards used earns 10, and nothing
  *
  * "rl4vlm" changes the rewards alone: RL4VLM's own world also writes a space into the formula for a refused number.
  *
+ * Only seeds are held out for the test: every test hand recurs in training, so the test does not tell learning from
+ * knowing by heart.
+ *
  * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
  */
 export function ezPoints(options: EzPointsOptions = {}): Environment<CardTask> {

@@ -15,6 +15,8 @@ export interface NumberLineOptions extends CardOptions {
  * world itself stops after 2 · maxPosition steps, of which unreadable replies are none; the step limit is 10 by default.
  * Both reward variants are the same. The default world has 30 states to start from.
  *
+ * Only seeds are held out for the test: the starts of the test recur in training.
+ *
  * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
  */
 export function numberLine(options: NumberLineOptions = {}): Environment<CardTask> {

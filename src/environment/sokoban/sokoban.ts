@@ -1,5 +1,7 @@
 import { GigpoError } from "../../errors.ts"
+import { hasThought } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
+import { Lifecycle } from "../lifecycle.ts"
 import { firstContained, readTagged } from "../tags.ts"
 import { sokobanExpert } from "./expert.ts"
 import { boxesOnTarget, isSolved, move } from "./move.ts"
@@ -24,16 +26,15 @@ export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> 
   return {
     name: "sokoban",
     tasks: (split, random) => sokobanTasks(split, random, resolved),
-    start: async (task, context) => startEpisode(parseRoom(task.room), resolved.maxSteps, context),
+    start: async (task, context) => startEpisode(roomOf(task), resolved.maxSteps, context),
     prompt:
       resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
     parse:
       resolved.parse ??
       ((reply) => {
-        const { thought, answer } = readTagged(reply, "action")
-        const action = firstContained(answer ?? "", actions)
-        const thoughtMissing = resolved.thinking === "required" && thought === undefined
-        return { action: action ?? "still", valid: action !== undefined && !thoughtMissing }
+        const action = firstContained(readTagged(reply, "action").answer ?? "", actions)
+        const thought = resolved.thinking !== "required" || hasThought(reply)
+        return { action: action ?? "still", valid: action !== undefined && thought }
       }),
     expert: () => sokobanExpert(resolved.thinking === "required"),
   }
@@ -41,17 +42,19 @@ export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> 
 
 const actions = [...directions, "still"] as const
 
+function roomOf(task: SokobanTask | null | undefined): Room {
+  if (typeof task?.room === "string") return parseRoom(task.room)
+  throw new GigpoError("BAD_ARGUMENT", "sokoban: a task is { seed, room }, as tasks() gives it.")
+}
+
 function startEpisode(start: Room, maxSteps: number, { signal }: EpisodeContext): EnvironmentEpisode {
-  signal.throwIfAborted()
+  const life = new Lifecycle("Sokoban", signal)
   let room = start
   let steps = 0
-  let state: "running" | "ended" | "disposed" = "running"
   return {
     first: observe(start),
     async step(name) {
-      signal.throwIfAborted()
-      if (state === "disposed") throw new GigpoError("DISPOSED", "This Sokoban episode was disposed; start a new one.")
-      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", "This Sokoban episode is over; start a new one.")
+      life.check()
       const action = actions.find((known) => known === name)
       if (!action) {
         throw new GigpoError("BAD_ARGUMENT", `Sokoban has no action "${name}"; use ${actions.join(", ")}.`)
@@ -61,7 +64,7 @@ function startEpisode(start: Room, maxSteps: number, { signal }: EpisodeContext)
       const after = boxesOnTarget(room)
       const terminated = isSolved(room)
       const truncated = !terminated && ++steps >= maxSteps
-      if (terminated || truncated) state = "ended"
+      if (terminated || truncated) life.end()
       return {
         observation: observe(room),
         reward: -0.1 + (after - before) + (terminated ? 10 : 0),
@@ -71,7 +74,7 @@ function startEpisode(start: Room, maxSteps: number, { signal }: EpisodeContext)
       }
     },
     async [Symbol.asyncDispose]() {
-      state = "disposed"
+      life.dispose()
     },
   }
 }

@@ -1,6 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 import { Random } from "../../random.ts"
 import type { Resolved } from "../options.ts"
+import { taskSeeds } from "../seeds.ts"
 import { generateRoom } from "./generate.ts"
 import type { SokobanOptions } from "./options.ts"
 import { Cell, formatRoom, isTarget, type Room } from "./room.ts"
@@ -13,8 +14,6 @@ export interface SokobanTask {
   readonly room: string
 }
 
-/** Training seeds lie below, test seeds from here on, as in verl-agent. */
-const firstTestSeed = 2 ** 16
 /** So many seeds in a row without a room mean that the options allow none (a test room comes every 8 seeds or so). */
 const maxMisses = 1000
 
@@ -27,16 +26,13 @@ export function* sokobanTasks(
   random: Random,
   options: Resolved<SokobanOptions>,
 ): Generator<SokobanTask, void, undefined> {
-  const seeds = split === "train" ? random.fork("sokoban seeds") : undefined
   let misses = 0
-  for (let i = 0; misses < maxMisses; i++) {
-    const seed = seeds ? seeds.below(firstTestSeed - 1) : firstTestSeed + i
+  for (const seed of taskSeeds(split, random, "sokoban seeds")) {
     const room = generateRoom(seed, options)
-    misses++
-    if (typeof room === "string") continue
-    if (options.heldOut === "layout" && isTestLayout(room) !== (split === "test")) continue
-    misses = 0
-    yield { seed, room: formatRoom(room) }
+    const fits = typeof room !== "string" && (options.heldOut === "seed" || isTestLayout(room) === (split === "test"))
+    if (fits) yield { seed, room: formatRoom(room) }
+    misses = fits ? 0 : misses + 1
+    if (misses === maxMisses) break
   }
   throw new GigpoError(
     "BAD_CONFIG",

@@ -1,5 +1,6 @@
-import { GigpoError } from "../../errors.ts"
 import type { EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
+import { Lifecycle } from "../lifecycle.ts"
+import type { ResolvedOptions } from "./options.ts"
 import { button } from "./pages.ts"
 import type { Page, Shop } from "./shop.ts"
 
@@ -9,27 +10,24 @@ export const startText = `'${button.search}'`
 /** One visit to the shop, as verl-agent shows and rewards it. */
 export function startEpisode(
   shop: Shop,
-  { maxSteps, reward: kind }: { readonly maxSteps: number; readonly reward: "success" | "score" },
+  { maxSteps, reward: kind, anchor }: Pick<ResolvedOptions, "maxSteps" | "reward" | "anchor">,
   { signal }: EpisodeContext,
 ): EnvironmentEpisode {
-  signal.throwIfAborted()
+  const life = new Lifecycle("WebShop", signal)
   let page = shop.index()
   let steps = 0
-  let state: "running" | "ended" | "disposed" = "running"
   return {
-    first: observe(page),
+    first: observe(page, anchor),
     async step(action) {
-      signal.throwIfAborted()
-      if (state === "disposed") throw new GigpoError("DISPOSED", "This WebShop episode was disposed; start a new one.")
-      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", "This WebShop episode is over; start a new one.")
+      life.check()
       page = shop.act(page, action)
       const score = page.verdict?.reward ?? 0
       const success = score === 1 ? 1 : 0
       const terminated = page.verdict !== undefined
       const truncated = ++steps >= maxSteps && !terminated
-      if (terminated || truncated) state = "ended"
+      if (terminated || truncated) life.end()
       return {
-        observation: observe(page),
+        observation: observe(page, anchor),
         reward: 10 * (kind === "success" ? success : score),
         terminated,
         truncated,
@@ -37,17 +35,18 @@ export function startEpisode(
       }
     },
     async [Symbol.asyncDispose]() {
-      state = "disposed"
+      life.dispose()
     },
   }
 }
 
 /**
  * What verl-agent shows, and groups steps by: the quoted texts behind the instruction; the last page, which has no instruction,
- * as it is.
+ * as it is. No page shows which options are chosen, so the anchor "state" adds them, in the order of their names.
  */
-function observe({ heading, texts, links }: Page): Observation {
+function observe({ heading, texts, links, chosen }: Page, kind: "page" | "state"): Observation {
   const text = (heading.length > 0 ? texts.map((part) => `'${part}'`) : texts).join(" [SEP] ")
+  const choices = kind === "state" && chosen ? [...chosen].map((choice) => JSON.stringify(choice)).sort() : []
   const actions = [...links].filter(([, effect]) => effect !== undefined).map(([name]) => `click[${name}]`)
-  return { text, anchor: text, actions }
+  return { text, anchor: [text, ...choices].join("\n"), actions }
 }

@@ -1,5 +1,17 @@
+import { GigpoError } from "../../errors.ts"
 import { type AgentOptions, agentFields } from "../agent.ts"
-import { callback, type Fields, flag, oneOf, optional, type Resolved, readOptions, text, whole } from "../options.ts"
+import {
+  abortSignal,
+  callback,
+  type Fields,
+  flag,
+  oneOf,
+  optional,
+  type Resolved,
+  readOptions,
+  text,
+  whole,
+} from "../options.ts"
 import type { Goal } from "./goals.ts"
 import { contentWords, type NounTagger } from "./nouns.ts"
 
@@ -36,6 +48,12 @@ export interface WebShopOptions extends AgentOptions<Goal> {
   readonly maxSteps?: number
   /** Reward of the last step. Default "success": 10 for a perfect purchase, else 0. "score": 10 times WebShop's own reward. */
   readonly reward?: "success" | "score"
+  /**
+   * What steps are grouped by. Default "page": the text that is shown, as in verl-agent. It does not tell which options are
+   * chosen, so steps before and after a choice count as equal. "state" appends the chosen options. Neither tells which
+   * search led to a page.
+   */
+  readonly anchor?: "page" | "state"
   /** Whether the prompt lists the actions. Default true. */
   readonly admissible?: boolean
   /** Finds the nouns by which titles are compared. Default `contentWords`: all words of letters but stop words. */
@@ -57,17 +75,36 @@ const fields: Fields<WebShopOptions> = {
   resultsPerPage: whole(10, 1, 50),
   maxSteps: whole(15, 1, 1000),
   reward: oneOf("success", ["success", "score"]),
+  anchor: oneOf("page", ["page", "state"]),
   admissible: flag(true),
   nouns: { ...callback<NounTagger>(), fallback: contentWords },
-  signal: {
-    fallback: undefined,
-    problem: (value) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal"),
-  },
+  signal: abortSignal(),
 }
 
 export type ResolvedOptions = Resolved<WebShopOptions>
 
-/** Fills in the defaults. Throws `BAD_CONFIG` at the first option that is unknown or wrong. */
+/** Fills in the defaults. Throws `BAD_CONFIG` at the first option that is unknown, wrong, lacks another or has nothing to do. */
 export function resolveOptions(options: WebShopOptions): ResolvedOptions {
-  return readOptions("webshop", options, fields)
+  const resolved = readOptions("webshop", options, fields)
+  const { data, products, attributes, humanGoals, goals } = resolved
+  if (data === undefined && products === undefined) {
+    if (goals === "human" || attributes !== undefined || humanGoals !== undefined)
+      fail("human goals and attributes belong to real products; give data or products too")
+    return resolved
+  }
+  for (const key of ["size", "detail", "catalogueSeed"] as const)
+    if (options[key] !== undefined)
+      fail(`${key} is for the generated catalogue; leave it out where data or products is given`)
+  if (humanGoals !== undefined && goals !== "human") fail('humanGoals is for goals: "human"; leave it out or set goals')
+  if (products === undefined) return resolved
+  if (attributes === undefined) fail("products needs attributes, the file items_ins_v2*.json that belongs to it")
+  if (data === undefined && goals === "human" && humanGoals === undefined)
+    fail('goals: "human" needs humanGoals, the file items_human_ins.json')
+  if (data !== undefined && (goals !== "human" || humanGoals !== undefined))
+    fail("no file is left to be taken from data; leave it out where products and its other files are given")
+  return resolved
+}
+
+function fail(problem: string): never {
+  throw new GigpoError("BAD_CONFIG", `webshop: ${problem}.`)
 }

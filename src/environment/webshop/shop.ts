@@ -17,6 +17,8 @@ export interface Page {
   readonly hasSearchBar: boolean
   /** By the text that is clicked, in the order of the page. The search button has no effect, and so leads nowhere. */
   readonly links: ReadonlyMap<string, (() => Page) | undefined>
+  /** The options chosen of the product that is looked at, which the page does not show. */
+  readonly chosen?: ReadonlyMap<string, string>
   /** How the purchase was judged, on the last page. */
   readonly verdict?: Verdict
 }
@@ -105,7 +107,7 @@ export class Shop {
     }
     // An option that is called like a button does not take its effect.
     for (const [name, effect] of buttons) links.set(name, effect)
-    return this.#page(itemTexts(product), links)
+    return this.#page(itemTexts(product), links, options)
   }
 
   #subPage(item: Item, name: SubPage): Page {
@@ -113,7 +115,7 @@ export class Shop {
       [button.back.toLowerCase(), () => this.index()],
       [button.previous.toLowerCase(), () => this.#item(item)],
     ])
-    return this.#page(subPageTexts(item.product, name), links)
+    return this.#page(subPageTexts(item.product, name), links, item.options)
   }
 
   #buy({ index, product, options }: Item): Page {
@@ -122,8 +124,8 @@ export class Shop {
     return { heading: [], texts: doneTexts(purchase, verdict), hasSearchBar: false, links: new Map(), verdict }
   }
 
-  #page(texts: readonly string[], links: Page["links"]): Page {
-    return { heading: this.#instruction, texts, hasSearchBar: false, links }
+  #page(texts: readonly string[], links: Page["links"], chosen: Item["options"] = new Map()): Page {
+    return { heading: this.#instruction, texts, hasSearchBar: false, links, chosen }
   }
 }
 

@@ -31,7 +31,7 @@ export function* webshopTasks(
   throw new GigpoError("BAD_DATA", "webshop: the catalogue makes the same goals again and again; use a larger one.")
 }
 
-export function testGoalCount(goals: GoalTable): number {
+function testGoalCount(goals: GoalTable): number {
   return Math.min(mostTestGoals, Math.ceil(goals.size / 5))
 }
 

@@ -13,6 +13,7 @@ import { Shop } from "./shop.ts"
 import { webshopTasks } from "./tasks.ts"
 
 export type { Goal as WebShopTask } from "./goals.ts"
+export type { NounTagger } from "./nouns.ts"
 export type { WebShopOptions } from "./options.ts"
 
 /** Characters at the end of an unreadable reply that are tried as an action, as in verl-agent. */
@@ -22,6 +23,9 @@ const tail = 20
  * WebShop (Yao et al., 2022) as verl-agent plays it: find, in a shop of text pages, a product that meets an instruction, choose
  * its options and buy it. Actions are `search[words]` and `click[name]`; any other text does nothing and costs a step. The
  * episode ends with a purchase, rewarded by 10 where it is perfect, or after `maxSteps`.
+ *
+ * Steps are grouped by the page as it is shown, as in verl-agent, and no page tells which options are chosen: GiGPO then compares
+ * steps that differ in them. `anchor: "state"` sets those apart.
  *
  * Metrics: `success`, `score` (WebShop's own reward, 0 to 1). Rejects with `BAD_CONFIG` where options are wrong, `IO` where files
  * are missing, `BAD_DATA` with file and position where they are corrupt, and the signal's reason.
@@ -52,25 +56,9 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
 
 async function openSource(options: ResolvedOptions): Promise<ProductSource> {
   const { data, products, attributes, humanGoals, goals, signal } = options
-  if (data === undefined && products === undefined) {
-    if (goals === "human" || attributes !== undefined || humanGoals !== undefined)
-      throw new GigpoError(
-        "BAD_CONFIG",
-        "webshop: human goals and attributes belong to real products; give data or products too.",
-      )
+  if (data === undefined && products === undefined)
     return generatedProducts({ size: options.size, seed: options.catalogueSeed, detail: options.detail })
-  }
-  if (products !== undefined && attributes === undefined)
-    throw new GigpoError(
-      "BAD_CONFIG",
-      "webshop: products needs attributes, the file items_ins_v2*.json that belongs to it.",
-    )
-  if (products !== undefined && data === undefined && goals === "human" && humanGoals === undefined)
-    throw new GigpoError("BAD_CONFIG", 'webshop: goals: "human" needs humanGoals, the file items_human_ins.json.')
-  const found =
-    products !== undefined && (goals === "synthetic" || humanGoals !== undefined)
-      ? undefined
-      : findCatalogue(data!, goals)
+  const found = data === undefined ? undefined : findCatalogue(data, humanGoals === undefined ? goals : "synthetic")
   const files = {
     products: products ?? found!.products,
     attributes: attributes ?? found!.attributes,

@@ -36,7 +36,9 @@ describe("alfworld", () => {
         expect(valid).toBe(true)
         expect(now.actions).toContain(action)
         const result = await episode.step(action)
-        expect([result.reward, result.metrics?.success]).toEqual(result.terminated ? [10, 1] : [0, 0])
+        const success = result.terminated ? 1 : 0
+        expect(result.reward).toBe(10 * success)
+        expect(result.metrics).toEqual({ success, [`success/${task.taskType}`]: success })
         history.push({ observation: now, reply, action })
         now = result.observation
         expect(step).toBeLessThan(50)
@@ -85,6 +87,26 @@ describe("alfworld", () => {
     })
   })
 
+  it("refuses what is no task", async () => {
+    const { environment, task } = await open()
+    for (const wrong of [
+      undefined,
+      null,
+      "x",
+      3,
+      {},
+      { seed: 1, scene: 1 },
+      { ...task, taskType: "slice" },
+      { ...task, seed: 1n },
+      { taskType: "pick_and_place_simple" },
+    ]) {
+      await expect(environment.start(wrong as AlfworldTask, context())).rejects.toMatchObject({
+        code: "BAD_ARGUMENT",
+        message: /a task is \{ game, taskType \} or \{ seed, scene, taskType \}/,
+      })
+    }
+  })
+
   it("stops at an abort while the game is still being read", async () => {
     const { environment, task } = await open()
     const controller = new AbortController()
@@ -97,6 +119,9 @@ describe("alfworld", () => {
     [{ data: "" }, "data must be a text that is not blank"],
     [{ data: "/nowhere", size: "small" }, "size is for generated households; leave it out where data is given"],
     [{ trainSplit: "train" }, "trainSplit names a folder in data"],
+    [{ data: "/nowhere", testSplit: "train" }, 'trainSplit and testSplit are both "train"'],
+    [{ data: "/nowhere", trainSplit: "./valid_seen/" }, 'trainSplit and testSplit are both "valid_seen"'],
+    [{ signal: true }, "signal must be an AbortSignal, not true"],
     [{ testSplit: "test" }, 'testSplit must be "valid_seen" or "valid_unseen" without data, not "test"'],
     [{ taskTypes: [] }, "taskTypes must list one or more of pick_and_place_simple"],
     [{ taskTypes: ["slice"] }, "taskTypes must list"],

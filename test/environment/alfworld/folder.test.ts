@@ -103,6 +103,18 @@ describe("a folder of games", () => {
     expect(test).not.toEqual(sorted)
   })
 
+  it("is read no further once the signal is aborted", async () => {
+    // The second game could not be read.
+    const data = write({ "train/a/t": good, "train/b/t": { ...good, game: "{" }, "valid_seen/c/t": good })
+    await expect(alfworld({ data })).rejects.toMatchObject({ code: "BAD_DATA" })
+    const controller = new AbortController()
+    const opening = alfworld({ data, signal: controller.signal })
+    controller.abort(new Error("enough"))
+    await expect(opening).rejects.toThrow("enough")
+    await expect(alfworld({ data, signal: AbortSignal.abort(new Error("no more")) })).rejects.toThrow("no more")
+    await expect(alfworld({ signal: AbortSignal.abort(new Error("no more")) })).rejects.toThrow("no more")
+  })
+
   it("is found where the folder around json_2.1.1 is given", async () => {
     const data = write({ "json_2.1.1/train/a/t": good })
     const [task] = await listTasks({ data }, "train", 1)
@@ -129,7 +141,7 @@ describe("a folder of games", () => {
       reward: 10,
       terminated: true,
       truncated: false,
-      metrics: { success: 1 },
+      metrics: { success: 1, "success/pick_and_place_simple": 1 },
     })
   })
 

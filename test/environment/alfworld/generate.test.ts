@@ -2,17 +2,23 @@ import { describe, expect, it } from "vitest"
 import { Game } from "../../../src/environment/alfworld/game.ts"
 import { readGameFile } from "../../../src/environment/alfworld/game-file.ts"
 import { type GeneratedHousehold, generateHousehold } from "../../../src/environment/alfworld/generate/generate.ts"
-import { type HouseholdOptions, sizes } from "../../../src/environment/alfworld/generate/options.ts"
+import { type HouseholdOptions, householdFields, sizes } from "../../../src/environment/alfworld/generate/options.ts"
 import { rooms } from "../../../src/environment/alfworld/generate/rooms.ts"
 import { layOut, roomOf } from "../../../src/environment/alfworld/generate/scene.ts"
 import { type TaskType, taskTypes } from "../../../src/environment/alfworld/generate/task-types.ts"
 import { type HouseholdTask, householdTasks } from "../../../src/environment/alfworld/generate/tasks.ts"
 import { fits, objectKinds } from "../../../src/environment/alfworld/generate/things.ts"
+import { readOptions } from "../../../src/environment/options.ts"
 import { Random } from "../../../src/random.ts"
 
-function some(count: number, split: "train" | "valid_seen" | "valid_unseen", seed: number, options?: HouseholdOptions) {
+function some(
+  count: number,
+  split: "train" | "valid_seen" | "valid_unseen",
+  seed: number,
+  options: HouseholdOptions = {},
+) {
   const tasks: HouseholdTask[] = []
-  for (const task of householdTasks(split, new Random(seed), options)) {
+  for (const task of householdTasks(split, new Random(seed), readOptions("alfworld", options, householdFields))) {
     tasks.push(task)
     if (tasks.length === count) return tasks
   }

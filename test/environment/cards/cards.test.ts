@@ -48,8 +48,12 @@ describe.each(factories)("%s", (name, factory) => {
     await expect(episode.step("none")).rejects.toMatchObject({ code: "DISPOSED" })
     const context = { signal: AbortSignal.abort(new Error("enough")), random: new Random(1) }
     await expect(environment.start({ seed: 1 }, context)).rejects.toThrow("enough")
-    for (const seed of [-1, 1.5, Number.NaN, 2 ** 60, "1"]) {
+    for (const seed of [-1, 1.5, Number.NaN, 2 ** 60, "1", 1n, Symbol("1")]) {
       await expect(start(environment, seed as number)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+    }
+    for (const task of [undefined, null, "x", {}]) {
+      const started = environment.start(task as CardTask, { ...context, signal: new AbortController().signal })
+      await expect(started).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     }
   })
 
@@ -121,6 +125,7 @@ describe("tagged replies", () => {
   it.each<[Factory, string, string, boolean, boolean]>([
     [numberLine, "<think>up</think><action>+</action>", "+", true, true],
     [numberLine, "<action>+</action>", "+", false, true],
+    [numberLine, "up</think><action>+</action>", "+", true, true],
     [numberLine, "<action> + or - </action>", "none", false, false],
     [numberLine, "+", "+", false, false],
     [blackjack, "<think>.</think><action>Hit</action>", "hit", true, true],

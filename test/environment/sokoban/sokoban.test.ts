@@ -76,7 +76,8 @@ describe("sokoban", () => {
     await episode[Symbol.asyncDispose]()
     await expect(episode.step("up")).rejects.toMatchObject({ code: "DISPOSED" })
     await expect(start(environment, corridor, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")
-    await expect(start(environment, { seed: 0, room: "#" })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+    for (const task of [{ seed: 0, room: "#" }, { seed: 0 }, { room: 3 }, undefined, null, "x"])
+      await expect(start(environment, task as SokobanTask)).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
   })
 
   it.each([
@@ -152,6 +153,8 @@ describe("parse of sokoban", () => {
     ["<action></action>", "still", false, false],
     ["up", "still", false, false],
     ["<think>up</think>", "still", false, false],
+    ["<think>up<action>down</action>", "down", true, false],
+    ["<action>up</action><think>so</think>", "up", true, true],
     ["<action>up", "still", false, false],
     ["", "still", false, false],
   ])("reads %j as %s (valid: %j; where thoughts are required: %j)", (reply, action, valid, validWithThought) => {

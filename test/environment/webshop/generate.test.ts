@@ -4,6 +4,7 @@ import { type GeneratedOptions, generatedProducts } from "../../../src/environme
 import { attributes as phrases } from "../../../src/environment/webshop/generate/words.ts"
 import { webshop } from "../../../src/environment/webshop/webshop.ts"
 import { Random } from "../../../src/random.ts"
+import { present, readJson, reason } from "./data.ts"
 import { playExpert, take } from "./play.ts"
 
 const full: GeneratedOptions = { size: 300, seed: 1, detail: "full" }
@@ -56,6 +57,16 @@ describe("the generated catalogue", () => {
   it("has attributes that share no words", () => {
     const words = phrases.flatMap((phrase) => phrase.split(" "))
     expect(new Set(words).size).toBe(words.length)
+  })
+
+  it.skipIf(!present)(`shares no attribute and no opening with the real one${reason}`, () => {
+    const texts = ["items_ins_v2_1000.json", "items_human_ins.json"].map((name) =>
+      JSON.stringify(readJson(name)).toLowerCase(),
+    )
+    for (const phrase of phrases) for (const text of texts) expect(text).not.toContain(phrase)
+    const openings = new Set(all().map(({ instructions }) => instructions[0]!.text.split(" ").slice(0, 3).join(" ")))
+    expect(openings.size).toBe(3)
+    for (const opening of openings) for (const text of texts) expect(text).not.toContain(opening)
   })
 
   it("is short in short detail: few words, and no two of the first 440 products alike but for brand and price", () => {

@@ -13,7 +13,7 @@ describe("webshop", () => {
   it.each([
     {},
     bare,
-    { ...bare, admissible: false, reward: "score" },
+    { ...bare, admissible: false, reward: "score", anchor: "state" },
     { thinking: "optional", history: "all" },
   ] as WebShopOptions[])("keeps the contract of environments with %j", async (options) => {
     const actions = ["search[soft lamp]", "click[next >]", "click[p1]", "nonsense"]
@@ -38,6 +38,33 @@ describe("webshop", () => {
     expect(done.terminated).toBe(true)
     expect(done.observation.text).toMatch(/^Thank you for shopping with us! \[SEP\] Your code:/)
     expect(done.observation.actions).toEqual([])
+  })
+
+  it("tells in the anchor which options are chosen where it is asked to, and never in the text", async () => {
+    const wide: WebShopOptions = { ...bare, maxSteps: 50 }
+    const [page, state] = [await webshop(wide), await webshop({ ...wide, anchor: "state" })]
+    const task = take(page, "train", 50).find(({ options }) => Object.keys(options).length === 2)!
+    const open = [`search[${task.name}]`, `click[${task.asin.toLowerCase()}]`]
+    const anchors = async (environment: typeof page, ...clicks: string[]) => {
+      const episode = await start(environment, task)
+      let { observation } = await episode.step(open[0]!)
+      for (const click of [open[1]!, ...clicks.map((name) => `click[${name}]`)])
+        observation = (await episode.step(click)).observation
+      expect(observation.text).not.toContain("\n")
+      if (environment === page || clicks.length === 0) expect(observation.anchor).toBe(observation.text)
+      return observation.anchor
+    }
+    const [plain, red] = [await anchors(state), await anchors(state, "red")]
+    expect(red).toBe(`${plain}\n["color","red"]`)
+    expect(await anchors(state, "blue")).not.toBe(red)
+    expect(await anchors(state, "blue", "red")).toBe(red)
+    expect(await anchors(state, "red", "small")).toBe(await anchors(state, "small", "red"))
+    expect(await anchors(state, "red", "description")).not.toBe(await anchors(state, "description"))
+    expect(await anchors(state, "red", "description", "< prev")).toBe(red)
+    expect(await anchors(state, "red", "< prev")).not.toContain('red"]')
+    // As in the reference, all of these are one.
+    for (const clicks of [["red"], ["blue", "small"], ["description", "< prev"]])
+      expect(await anchors(page, ...clicks)).toBe(plain)
   })
 
   it("rewards a perfect purchase by 10, another by nothing or by its score", async () => {
@@ -91,6 +118,8 @@ describe("webshop", () => {
     const { instruction: _, ...broken } = goal()
     for (const task of [
       undefined,
+      null,
+      "x",
       {},
       broken,
       goal({ attributes: [] }),
@@ -147,6 +176,16 @@ describe("webshop", () => {
     [{ goals: "human" }, "give data or products too"],
     [{ attributes: "a.json" }, "give data or products too"],
     [{ products: "a.json" }, "products needs attributes"],
+    [{ anchor: "prompt" }, 'anchor must be "page" or "state"'],
+    [{ signal: 1 }, "signal must be an AbortSignal"],
+    [
+      { data: "/nowhere", size: 300 },
+      "size is for the generated catalogue; leave it out where data or products is given",
+    ],
+    [{ data: "/nowhere", detail: "short" }, "detail is for the generated catalogue"],
+    [{ products: "a.json", attributes: "b.json", catalogueSeed: 2 }, "catalogueSeed is for the generated catalogue"],
+    [{ data: "/nowhere", humanGoals: "h.json" }, 'humanGoals is for goals: "human"'],
+    [{ data: "/nowhere", products: "a.json", attributes: "b.json" }, "no file is left to be taken from data"],
     [{ products: "a.json", attributes: "b.json", goals: "human" }, "needs humanGoals"],
   ])("refuses the options %j", async (options, message) => {
     await expect(webshop(options as WebShopOptions)).rejects.toMatchObject({

@@ -7,7 +7,7 @@ import type { GameFile } from "../game-file.ts"
 import { type Assignment, assign, goal, isDone, needed, sentence } from "./assignment.ts"
 import { domain } from "./domain.ts"
 import { grammarText } from "./grammar.ts"
-import { type HouseholdOptions, householdFields, rangesOf } from "./options.ts"
+import { type HouseholdOptions, householdFields, type ResolvedHouseholdOptions, rangesOf } from "./options.ts"
 import { type Household, type Placed, problemText } from "./problem.ts"
 import { rooms } from "./rooms.ts"
 import { drawWeighted, layOut, type Places, places, type Receptacle, roomOf, type Scene } from "./scene.ts"
@@ -15,22 +15,14 @@ import type { TaskType } from "./task-types.ts"
 import type { HouseholdTask } from "./tasks.ts"
 import { likelihood, objectKinds } from "./things.ts"
 
-export interface GeneratedHousehold extends GameFile {
-  readonly walkthrough: readonly string[]
-  readonly taskType: TaskType
-  /** The sentence after `Your task is to: `, without its full stop. */
-  readonly task: string
-}
-
 /**
- * A new household in the format of ALFWorld's own games. The same task (or seed, which stands for a task of any room
- * and type) and options always give the same texts.
+ * A new household in the format of ALFWorld's own games. The same task and options always give the same texts. It can
+ * always be won: rooms have what their tasks need, and things start where such things can be.
  *
- * @throws BAD_CONFIG where options are wrong, BAD_ARGUMENT where the scene's kind of room has no tasks of the type
+ * @throws BAD_ARGUMENT where the scene's kind of room has no tasks of the type
  */
-export function generateHousehold(task: HouseholdTask | number, options: HouseholdOptions = {}): GeneratedHousehold {
-  const { size, taskTypes, wording, scenes } = readOptions("alfworld", options, householdFields)
-  const { seed, scene: number, taskType } = typeof task === "number" ? taskOf(task, scenes, taskTypes) : check(task)
+export function householdTexts(task: HouseholdTask, { size, wording }: ResolvedHouseholdOptions): GameFile {
+  const { seed, scene: number, taskType } = check(task)
   const random = new Random(seed).fork("household", number, taskType)
   const { receptacles, objects } = rangesOf(size)
   const scene = layOut(number, receptacles)
@@ -38,13 +30,30 @@ export function generateHousehold(task: HouseholdTask | number, options: Househo
   const count = objects[0] + random.below(objects[1] - objects[0] + 1)
   const household = fill(scene, assignment, count, random)
 
-  const text = sentence(assignment, random)
-  const file = {
+  return {
     domain,
-    grammar: grammarText(text, wording),
+    grammar: grammarText(sentence(assignment, random), wording),
     problem: problemText(`household_${seed}_${number}`, household, goal(assignment)),
   }
-  return { ...file, walkthrough: solveAtStart(Game.parse(file), wording), taskType, task: text }
+}
+
+export interface GeneratedHousehold extends GameFile {
+  readonly walkthrough: readonly string[]
+  readonly taskType: TaskType
+}
+
+/**
+ * As `householdTexts`, with the commands that win, as ALFWorld's newer files have them. They take a search to find, so this
+ * is for making files and for tests, not for playing. A number stands for a task of any room and type.
+ *
+ * @throws BAD_CONFIG where options are wrong, BAD_ARGUMENT where the scene's kind of room has no tasks of the type
+ */
+export function generateHousehold(task: HouseholdTask | number, options: HouseholdOptions = {}): GeneratedHousehold {
+  const resolved = readOptions("alfworld", options, householdFields)
+  const { wording, scenes, taskTypes } = resolved
+  const known = typeof task === "number" ? taskOf(task, scenes, taskTypes) : task
+  const file = householdTexts(known, resolved)
+  return { ...file, walkthrough: solveAtStart(Game.parse(file), wording), taskType: known.taskType }
 }
 
 function taskOf(seed: number, scenes: number, taskTypes: readonly TaskType[]): HouseholdTask {

@@ -2,6 +2,8 @@
  * How a household is told: commands and feedback as a TextWorld grammar. A rule applies where its condition matches
  * the facts, the first that does; `{..}` is an expression, `[{x | query}]` the list of x over all matches, `#..#`
  * another symbol.
+ *
+ * The greeting and the feedback sentences are those that players of ALFWorld's engine read, as its interface; all else is ours.
  */
 interface Rule {
   readonly condition?: string

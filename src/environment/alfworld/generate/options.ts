@@ -1,4 +1,4 @@
-import { type Field, type Fields, oneOf, whole } from "../../options.ts"
+import { type Field, type Fields, oneOf, type Resolved, whole } from "../../options.ts"
 import type { Wording } from "./grammar.ts"
 import { type TaskType, taskTypes } from "./task-types.ts"
 
@@ -27,6 +27,8 @@ export interface HouseholdOptions {
    */
   readonly scenes?: number
 }
+
+export type ResolvedHouseholdOptions = Resolved<HouseholdOptions>
 
 export const sizes = {
   small: { receptacles: [4, 6], objects: [6, 8] },

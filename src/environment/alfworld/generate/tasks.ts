@@ -1,7 +1,6 @@
 import { GigpoError } from "../../../errors.ts"
 import { Random } from "../../../random.ts"
-import { readOptions } from "../../options.ts"
-import { type HouseholdOptions, householdFields, rangesOf } from "./options.ts"
+import { type ResolvedHouseholdOptions, rangesOf } from "./options.ts"
 import { rooms } from "./rooms.ts"
 import { isHeldOut, layOut, roomOf } from "./scene.ts"
 import type { TaskType } from "./task-types.ts"
@@ -26,14 +25,13 @@ const maxMisses = 10_000
 /**
  * Endless tasks: drawn from `random` for training, always the same for validation.
  *
- * @throws BAD_CONFIG where options are wrong, or no scene of this split has tasks of these types
+ * @throws BAD_CONFIG where no scene of this split has tasks of these types
  */
 export function* householdTasks(
   split: HouseholdSplit,
   random: Random,
-  options: HouseholdOptions = {},
+  { size, taskTypes, scenes }: ResolvedHouseholdOptions,
 ): Generator<HouseholdTask, never, undefined> {
-  const { size, taskTypes, scenes } = readOptions("alfworld", options, householdFields)
   const draws = (split === "train" ? random : new Random(0)).fork("households", split)
   const { receptacles } = rangesOf(size)
   const heldOut = new Map<number, boolean>()

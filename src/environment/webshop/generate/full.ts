@@ -6,7 +6,7 @@ import { attributes, departments, firstSyllables, lastSyllables, materials, opti
 
 const kinds = Object.entries(departments).flatMap(([department, kinds]) => kinds.map((kind) => ({ department, kind })))
 
-const openings = ["i am looking for", "find me", "i would like to buy"]
+const openings = ["my shopping list says", "today i came for", "could you get me some"]
 
 /** A product with a title, texts, prices and options about as long and as varied as real ones. */
 export function fullListing(index: number, catalogue: Random): Listing {

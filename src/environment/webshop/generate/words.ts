@@ -1,6 +1,7 @@
 /**
- * The vocabulary of the generated shop. Brands, kinds and phrases are invented here; no real product stands behind them. Attribute
- * phrases share no words, so that the reward's fuzzy comparison never takes one for another.
+ * The vocabulary of the generated shop. Brands, kinds and phrases are invented here; no real product stands behind them, and no
+ * attribute is one of WebShop's. Attribute phrases share no words, so that the reward's fuzzy comparison never takes one for
+ * another.
  */
 const list = (text: string) => text.split(", ")
 
@@ -53,10 +54,10 @@ export const departments: Readonly<Record<string, readonly Kind[]>> = {
 }
 
 export const attributes = list(
-  "hand finished, rust proof, machine washable, easy clean, low odor, quick drying, scratch resistant, double layered, " +
-    "heat insulated, anti slip, space saving, fade free, extra durable, plastic reduced, soft touch, travel ready, leak tight, " +
-    "shock absorbing, dust repellent, tool less assembly, child safe, eco conscious, matte surface, reinforced seams, " +
-    "breathable fabric, slim profile, stain shielded, gift wrapped, weather hardened, noise damped",
+  "hand finished, rust proof, wipes spotless, laundry tolerant, low odor, airs overnight, claw defying, double layered, " +
+    "heat insulated, grips firmly, stows neatly, fade free, built lasting, plastic reduced, velvet feel, travel ready, leak tight, " +
+    "jolt damped, dust repellent, tool less assembly, child safe, eco conscious, unglossy front, thrice stitched, " +
+    "airy cloth, narrow outline, stain shielded, gift wrapped, weather hardened, noise hushed",
 )
 
 export const materials = list(

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest"
+import { Lifecycle } from "../../src/environment/lifecycle.ts"
+
+const disposed = expect.objectContaining({
+  code: "DISPOSED",
+  message: "This Chess episode was disposed; start a new one.",
+})
+
+it("lets steps be taken until the end, and tells then that the episode is over", () => {
+  const life = new Lifecycle("Chess", new AbortController().signal)
+  life.check()
+  life.check()
+  life.end()
+  expect(() => life.check()).toThrow(
+    expect.objectContaining({ code: "BAD_ARGUMENT", message: "This Chess episode is over; start a new one." }),
+  )
+  life.dispose()
+  expect(() => life.check()).toThrow(disposed)
+})
+
+it("stays disposed where a step in flight ends the episode afterwards", () => {
+  const life = new Lifecycle("Chess", new AbortController().signal)
+  life.dispose()
+  life.end()
+  expect(() => life.check()).toThrow(disposed)
+})
+
+it("neither begins nor goes on once its signal is aborted", () => {
+  const controller = new AbortController()
+  const life = new Lifecycle("Chess", controller.signal)
+  controller.abort(new Error("enough"))
+  expect(() => life.check()).toThrow("enough")
+  expect(() => new Lifecycle("Chess", controller.signal)).toThrow("enough")
+})

@@ -1,6 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 import { type AgentOptions, agentFields, historyField, type Thinking } from "../agent.ts"
 import {
+  abortSignal,
   decimal,
   type Field,
   type Fields,
@@ -87,10 +88,7 @@ const fields: Fields<SearchOptions> = {
   entities: whole(300, 60, 10_000),
   hops: oneOf<Hops>("mixed", [1, 2, "mixed"]),
   worldSeed: whole(1, 0, Number.MAX_SAFE_INTEGER),
-  signal: {
-    fallback: undefined,
-    problem: (value) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal"),
-  },
+  signal: abortSignal(),
 }
 
 /** Options that have nothing to do without the embedded world, and without a server. */

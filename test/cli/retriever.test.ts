@@ -44,6 +44,8 @@ it("prints why a search failed, with control characters made visible; the client
   expect([response.status, await response.json()]).toEqual([500, { error: "The search failed." }])
   process.emit("SIGINT")
   await running
-  expect(printed.join("")).toMatch(/^gigpo: Passages of .*a\\x1b\[2J\.jsonl cannot be read again.*\[IO\] \(cause: ENOENT/m)
+  expect(printed.join("")).toMatch(
+    /^gigpo: Passages of .*a\\x1b\[2J\.jsonl cannot be read again.*\[IO\] \(cause: ENOENT/m,
+  )
   expect(printed.join("")).not.toContain("\x1b")
 })

@@ -6,8 +6,10 @@ const longestKind = 80
  * averaged over the episodes that have them, so this is the success on tasks of the kind. Kinds may come from data:
  * whatever is no letter, digit, `.`, `_` or `-` becomes `-`, and what is left of blank ones is no kind.
  */
-export function successMetrics(won: boolean, kind?: string): Record<string, number> {
+export function successMetrics(won: boolean, kind?: unknown): Record<string, number> {
   const success = won ? 1 : 0
-  const name = (kind ?? "").slice(0, longestKind).replace(/[^\p{L}\p{N}._-]+/gu, "-")
+  const name = String(kind ?? "")
+    .slice(0, longestKind)
+    .replace(/[^\p{L}\p{N}._-]+/gu, "-")
   return /[\p{L}\p{N}]/u.test(name) ? { success, [`success/${name}`]: success } : { success }
 }

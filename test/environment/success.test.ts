@@ -11,12 +11,13 @@ it.each([
   ["world 1 hop", "world-1-hop"],
   ["v1.2_a-b", "v1.2_a-b"],
   ["問答", "問答"],
+  [7, "7"],
   ["a/b\n\u001b[31mred\u0000", "a-b-31mred-"],
   ["x".repeat(1000), "x".repeat(80)],
 ])("makes a name of the kind %j", (kind, name) => {
   expect(Object.keys(successMetrics(true, kind))).toEqual(["success", `success/${name}`])
 })
 
-it.each(["", " ", "\n", "---", "\ud800"])("takes %j for no kind", (kind) => {
+it.each(["", " ", "\n", "---", "\ud800", null])("takes %j for no kind", (kind) => {
   expect(successMetrics(true, kind)).toEqual({ success: 1 })
 })

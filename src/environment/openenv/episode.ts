@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
 import type { EnvironmentEpisode, Observation, StepResult } from "../environment.ts"
+import { Lifecycle } from "../lifecycle.ts"
 import type { Connection } from "./connection.ts"
 import type { ErrorFrame, ObservationFrame } from "./frames.ts"
 import { readObservation } from "./observe.ts"
@@ -18,28 +18,26 @@ export interface EpisodeParts {
 
 /** Drives the environment behind a connection that was reset. */
 export function playSession({ address, connection, first, act, options, signal }: EpisodeParts): EnvironmentEpisode {
+  const life = new Lifecycle("OpenEnv", signal)
   let now = readObservation(first.observation, options)
   let steps = 0
   let refused = 0
-  let state: "running" | "ended" | "disposed" = "running"
   return {
     first: now,
     async step(action) {
-      signal.throwIfAborted()
-      if (state === "disposed") throw new GigpoError("DISPOSED", "This OpenEnv episode was disposed; start a new one.")
-      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", "This OpenEnv episode is over; start a new one.")
+      life.check()
       const frame = await connection.request({ type: "step", data: act(action) })
       const truncated = ++steps >= options.maxSteps
       if (frame.type === "error") {
         if (!isRefusal(frame)) throw serverError(address, "step", frame)
         refused++
-        if (truncated) state = "ended"
+        if (truncated) life.end()
         const metrics = { success: 0, refused }
         return { observation: refusal(now, frame), reward: 0, terminated: false, truncated, metrics }
       }
       now = readObservation(frame.observation, options)
       const ended = frame.done || truncated
-      if (ended) state = "ended"
+      if (ended) life.end()
       const won = frame.done && (options.success ? options.success(frame) : frame.reward > 0)
       const result: StepResult = {
         observation: now,
@@ -51,7 +49,7 @@ export function playSession({ address, connection, first, act, options, signal }
       return result
     },
     async [Symbol.asyncDispose]() {
-      state = "disposed"
+      life.dispose()
       await connection.close()
     },
   }

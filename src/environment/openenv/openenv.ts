@@ -3,6 +3,7 @@ import type { Random } from "../../random.ts"
 import { readAction, rememberTurns, replyFormat, type Thinking } from "../agent.ts"
 import type { Environment, Observation, ParsedAction, Turn } from "../environment.ts"
 import { readOptions } from "../options.ts"
+import { taskSeeds } from "../seeds.ts"
 import { findActionField } from "./action-field.ts"
 import { playSession } from "./episode.ts"
 import { type OpenEnvOptions, type OpenEnvTask, openEnvFields, type ResolvedOptions } from "./options.ts"
@@ -66,12 +67,8 @@ export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> 
   }
 }
 
-/** Training seeds lie below, test seeds from here on. */
-const firstTestSeed = 2 ** 16
-
 function* openEnvTasks(split: "train" | "test", random: Random): Generator<OpenEnvTask, void, undefined> {
-  const seeds = split === "train" ? random.fork("openenv seeds") : undefined
-  for (let i = 0; ; i++) yield { seed: seeds ? seeds.below(firstTestSeed) : firstTestSeed + i }
+  for (const seed of taskSeeds(split, random, "openenv seeds")) yield { seed }
 }
 
 function checkTask(task: Partial<OpenEnvTask> | null | undefined): void {
@@ -79,16 +76,11 @@ function checkTask(task: Partial<OpenEnvTask> | null | undefined): void {
     throw new GigpoError("BAD_ARGUMENT", "An OpenEnv task must be an object with a whole number as its seed.")
 }
 
-/** The case of an action matters to some servers, so it is kept as far as the reply shows it. */
+/** The case of an action matters to some servers: it is that of the server's list, or as the reply has it. */
 function parseAction(reply: string, now: Observation, thinking: Thinking): ParsedAction {
-  const { action, valid } = readAction(reply, { tail: 30, thinking })
-  const known = now.actions?.filter((one) => one.toLowerCase() === action) ?? []
-  if (known.length === 1) return { action: known[0]!, valid }
-  const lower = reply.toLowerCase()
-  const [start, end] = [lower.indexOf("<action>"), lower.indexOf("</action>")]
-  // A few letters change their length in lower case, and with it every index.
-  const exact = start >= 0 && end > start && lower.length === reply.length
-  return { action: exact ? reply.slice(start + "<action>".length, end).trim() : action, valid }
+  const { action, valid } = readAction(reply, { tail: 30, thinking, keepCase: true })
+  const known = now.actions?.filter((one) => one.toLowerCase() === action.toLowerCase()) ?? []
+  return { action: known.length === 1 ? known[0]! : action, valid }
 }
 
 function promptText(history: readonly Turn[], now: Observation, options: ResolvedOptions): string {

@@ -1,6 +1,8 @@
 import { GigpoError } from "../../errors.ts"
 import type { EnvironmentEpisode, EpisodeContext, Observation, StepResult } from "../environment.ts"
+import { Lifecycle } from "../lifecycle.ts"
 import type { Resolved } from "../options.ts"
+import { successMetrics } from "../success.ts"
 import { isRight, lastAnswer } from "./answer.ts"
 import { informationOf, passagesText } from "./information.ts"
 import type { SearchOptions } from "./options.ts"
@@ -19,11 +21,10 @@ export function startEpisode(
   options: EpisodeOptions,
   { signal }: EpisodeContext,
 ): EnvironmentEpisode {
-  signal.throwIfAborted()
+  const life = new Lifecycle("search", signal)
   checkTask(task)
   let conversation = ""
   let [steps, searches, failures] = [0, 0, 0]
-  let state: "running" | "ended" | "disposed" = "running"
 
   const find = async (query: string): Promise<string> => {
     searches++
@@ -41,14 +42,12 @@ export function startEpisode(
   return {
     first: { text: task.question, anchor: task.question },
     async step(action): Promise<StepResult> {
-      signal.throwIfAborted()
-      if (state === "disposed") throw new GigpoError("DISPOSED", "This search episode was disposed; start a new one.")
-      if (state === "ended") throw new GigpoError("BAD_ARGUMENT", "This search episode is over; start a new one.")
+      life.check()
       conversation += action
       const terminated = isAnswer(action)
       const truncated = !terminated && ++steps >= options.maxSteps
       const ended = terminated || truncated
-      if (ended) state = "ended"
+      if (ended) life.end()
       // Nobody would read what a search at the end finds, so there is none.
       const query = ended ? undefined : queryOf(action)
       const text = query === undefined ? "" : informationOf(await find(query))
@@ -60,11 +59,11 @@ export function startEpisode(
         reward: right ? 1 : 0,
         terminated,
         truncated,
-        metrics: { success: right ? 1 : 0, searches, retrieverFailures: failures },
+        metrics: { ...successMetrics(right, task.source), searches, retrieverFailures: failures },
       }
     },
     async [Symbol.asyncDispose]() {
-      state = "disposed"
+      life.dispose()
     },
   }
 }

@@ -21,8 +21,9 @@ export type { SearchTask } from "./questions.ts"
  * (`<search>query</search>`) or answers (`<answer>…</answer>`), which ends the episode; 1 for a right answer, else 0. A reply that does
  * neither shows nothing and takes a step all the same.
  *
- * Without options it asks about an embedded, invented world. Metrics: `success`, `searches`, `retrieverFailures`. Rejects with
- * `BAD_CONFIG` where options are wrong, `IO` and `BAD_DATA` where files are, `ENVIRONMENT_FAILED` where a retriever does not answer.
+ * Without options it asks about an embedded, invented world. Metrics: `success`, `success/<source>` where the question names its
+ * data set, `searches`, `retrieverFailures`. Rejects with `BAD_CONFIG` where options are wrong, `IO` and `BAD_DATA` where files are,
+ * `ENVIRONMENT_FAILED` where a retriever does not answer.
  */
 export async function search(options: SearchOptions = {}): Promise<Environment<SearchTask>> {
   const resolved = resolveOptions(options)

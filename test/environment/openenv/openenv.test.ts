@@ -615,8 +615,9 @@ describe("what is said to and by the model", () => {
     ["<think>.</think><action>nf3</action>", chess, "Nf3", true],
     ["<think>.</think><action> Qh5 </action>", now, "Qh5", true],
     ["<action>Qh5</action>", now, "Qh5", false],
-    ["Qh5", now, "qh5", false],
-    ["<think>.</think><ACTION>İ Go</ACTION>", now, "i̇ go", true],
+    ["Qh5", now, "Qh5", false],
+    ["<think>.</think><action>nf3</action>", { ...now, actions: ["nf3", "NF3"] }, "nf3", true],
+    ["<think>.</think><ACTION>İ Go</ACTION>", now, "İ Go", true],
     ["</action><action>", now, "", false],
   ])("parse reads %j", (reply, seen, action, valid) => {
     expect(openEnv().parse(reply, seen)).toEqual({ action, valid })

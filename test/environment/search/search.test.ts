@@ -59,6 +59,31 @@ async function playExpert(environment: Environment<SearchTask>, what: SearchTask
   }
 }
 
+it("tells success once more for the data set that a question comes from", async () => {
+  const environment = await search({ questions, corpus })
+  for (const [source, more] of [
+    ["nq", { "success/nq": 1 }],
+    ["a\n/ b", { "success/a-b": 1 }],
+    ["\n", {}],
+  ] as const) {
+    const episode = await start(environment, { ...task, source })
+    const { metrics } = await episode.step("<answer>Zoe Ordo</answer>")
+    expect(metrics).toEqual({ success: 1, ...more, searches: 0, retrieverFailures: 0 })
+  }
+  const world = await search()
+  const names = new Set<string>()
+  let count = 0
+  for (const one of world.tasks("train", new Random(1))) {
+    const { metrics } = await (await start(world, one)).step("<answer>?</answer>")
+    for (const name of Object.keys(metrics!)) names.add(name)
+    if (++count === 30) break
+  }
+  expect([...names].filter((name) => name.startsWith("success/")).sort()).toEqual([
+    "success/world-1-hop",
+    "success/world-2-hop",
+  ])
+})
+
 describe("search", () => {
   it.each([
     {},

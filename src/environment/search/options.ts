@@ -63,6 +63,11 @@ export interface SearchOptions extends AgentOptions<SearchTask> {
   readonly entities?: number
   /** Facts that lead from a question about the embedded world to its answer: 1, 2, or "mixed", the default. */
   readonly hops?: Hops
+  /**
+   * Embedded worlds, with the same names and different facts; 1 to 1000. Default 1. With more, one in six is asked about in the
+   * test alone, and nothing can be known by heart: small models then learn to read in far fewer questions.
+   */
+  readonly worlds?: number
   /** Seed of the embedded world. Default 1. */
   readonly worldSeed?: number
   /** Aborts the reading of files and the building of the index. For programs alone. */
@@ -87,12 +92,15 @@ const fields: Fields<SearchOptions> = {
   maxSteps: whole(4, 1, 1000),
   entities: whole(300, 60, 10_000),
   hops: oneOf<Hops>("mixed", [1, 2, "mixed"]),
+  worlds: whole(1, 1, 1000),
   worldSeed: whole(1, 0, Number.MAX_SAFE_INTEGER),
   signal: abortSignal(),
 }
 
 /** Options that have nothing to do without the embedded world, and without a server. */
-const ofWorld = ["entities", "hops", "worldSeed"] as const
+const ofWorld = ["entities", "hops", "worlds", "worldSeed"] as const
+/** Keeps the memory of many worlds to some hundred megabytes. */
+const mostEntities = 100_000
 const ofServers = [
   "requestForm",
   "retrieverTimeout",
@@ -117,6 +125,10 @@ export function resolveOptions(options: SearchOptions): Resolved<SearchOptions> 
     fail(
       "a retriever needs questions about what it finds; give a file of questions, or leave it out to play the embedded world",
     )
+  if (resolved.worlds > 1 && resolved.worlds < 6)
+    fail("of several worlds one in six is for the test; give 1, or 6 or more")
+  if (resolved.worlds * resolved.entities > mostEntities)
+    fail(`worlds × entities may be at most ${mostEntities}; give fewer of either`)
   for (const key of questions === undefined ? [] : ofWorld)
     if (options[key] !== undefined) fail(`${key} is for the embedded world; leave it out where questions are given`)
   for (const key of retriever === undefined ? ofServers : [])

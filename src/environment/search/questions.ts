@@ -12,7 +12,8 @@ export interface SearchTask {
   readonly answers: readonly string[]
   /** The data set it comes from, where that is known (`nq`, `hotpotqa`, …). */
   readonly source?: string
-  /** Of the embedded world's questions: the entity asked about, and the facts that lead from it to the answer. */
+  /** Of questions about an embedded world: which one it is, the entity asked about, and the facts that lead to the answer. */
+  readonly world?: number
   readonly subject?: string
   readonly path?: readonly string[]
 }

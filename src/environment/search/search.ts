@@ -10,8 +10,8 @@ import { promptText } from "./prompt.ts"
 import { readSplits, type SearchTask, shuffledForever } from "./questions.ts"
 import { type Retriever, RetrieverFailure } from "./retriever.ts"
 import { worldExpert } from "./world/expert.ts"
-import { worldQuestions } from "./world/questions.ts"
-import { makeWorld, passageOf } from "./world/world.ts"
+import { worldQuestions, worldsQuestions } from "./world/questions.ts"
+import { makeWorld, passageOf, type World } from "./world/world.ts"
 
 export type { SearchOptions } from "./options.ts"
 export type { SearchTask } from "./questions.ts"
@@ -27,15 +27,14 @@ export type { SearchTask } from "./questions.ts"
  */
 export async function search(options: SearchOptions = {}): Promise<Environment<SearchTask>> {
   const resolved = resolveOptions(options)
-  const { tasks, retrievers } =
-    resolved.questions === undefined ? await openWorld(resolved) : await openFiles(resolved.questions, resolved)
+  const { tasks, retrieverOf } =
+    resolved.questions === undefined ? await openWorlds(resolved) : await openFiles(resolved.questions, resolved)
   const thought = resolved.thinking === "required" ? "<think>I look it up.</think>" : ""
-  let turn = 0
   return {
     name: "search",
     tasks,
     async start(task, context) {
-      return startEpisode(task, retrievers[turn++ % retrievers.length]!, resolved, context)
+      return startEpisode(task, retrieverOf(task), resolved, context)
     },
     prompt:
       resolved.prompt ??
@@ -53,24 +52,39 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
 /** What there is to ask, and where to search for it. */
 interface Opened {
   readonly tasks: Environment<SearchTask>["tasks"]
-  readonly retrievers: readonly Retriever[]
+  readonly retrieverOf: (task: SearchTask) => Retriever
 }
 
-async function openWorld({ entities, worldSeed, hops, signal }: Resolved<SearchOptions>): Promise<Opened> {
-  const world = await makeWorld(entities, worldSeed, signal)
-  const passages = Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) }))
+async function openWorlds({
+  entities,
+  worlds: count,
+  worldSeed,
+  hops,
+  signal,
+}: Resolved<SearchOptions>): Promise<Opened> {
+  const worlds: World[] = []
+  const corpora: Retriever[] = []
+  for (let number = 0; number < count; number++) {
+    const world = await makeWorld(entities, worldSeed, { number, signal })
+    const passages = Array.from(world.values(), (entity, i) => ({ id: String(i), contents: passageOf(entity) }))
+    worlds.push(world)
+    corpora.push(await memoryCorpus(passages, { signal }))
+  }
   return {
-    tasks: (split, random) => worldQuestions(world, split, hops, random),
-    retrievers: [await memoryCorpus(passages, { signal })],
+    tasks: (split, random) =>
+      count === 1 ? worldQuestions(worlds[0]!, split, hops, random) : worldsQuestions(worlds, split, hops, random),
+    retrieverOf: ({ world = 0 }) => corpora[world] ?? fail(`the task is about world ${world}, of ${count}`),
   }
 }
 
 async function openFiles(questions: string, options: Resolved<SearchOptions>): Promise<Opened> {
   const { testQuestions, corpus, retriever, signal } = options
   const { train, test } = await readSplits(questions, testQuestions, signal)
+  const retrievers = retriever ? await openServers(retriever, options) : [await openCorpus(corpus, { signal })]
+  let turn = 0
   return {
     tasks: (split, random) => (split === "test" ? test : shuffledForever(train, random)),
-    retrievers: retriever ? await openServers(retriever, options) : [await openCorpus(corpus, { signal })],
+    retrieverOf: () => retrievers[turn++ % retrievers.length]!,
   }
 }
 
@@ -92,6 +106,10 @@ async function openServers(
     }
   }
   return addresses.map((address) => httpRetriever(address, client))
+}
+
+function fail(reason: string): never {
+  throw new GigpoError("BAD_ARGUMENT", `search: ${reason}; give a task of this environment.`)
 }
 
 /** Knows the answer; searches for the question once all the same, to show how it is done. */

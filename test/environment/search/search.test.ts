@@ -208,6 +208,10 @@ describe("search", () => {
     [{ retrieverTimeout: 0 }, "retrieverTimeout must be a number"],
     [{ retrieverAttempts: 0 }, "retrieverAttempts must be a whole number"],
     [{ entities: 10 }, "entities must be a whole number from 60"],
+    [{ worlds: 0 }, "worlds must be a whole number from 1 to 1000"],
+    [{ worlds: 5 }, "one in six is for the test; give 1, or 6 or more"],
+    [{ worlds: 1000, entities: 101 }, "worlds × entities may be at most 100000"],
+    [{ questions, corpus, worlds: 6 }, "worlds is for the embedded world"],
     [{ history: -1 }, "history must be"],
     [{ top_k: 3 }, "top_k is not an option; known: "],
   ])("refuses the options %j", async (options, message) => {
@@ -279,26 +283,28 @@ describe("tasks of search", () => {
 })
 
 describe("expert of search", () => {
-  it.each([{}, { entities: 60, hops: 1, topk: 1 }, { hops: 2, topk: 1, thinking: "required" }] as SearchOptions[])(
-    "answers every question about the embedded world with %j",
-    async (options) => {
-      const environment = await search(options)
-      for (const split of ["train", "test"] as const) {
-        let count = 0
-        for (const question of environment.tasks(split, new Random(1))) {
-          const result = await playExpert(environment, question)
-          // One search a hop, unless a search of several passages shows the next one too.
-          const { searches } = result!.metrics!
-          const needed = options.topk === 1 ? question.path!.length : 1
-          expect([question.question, result!.reward]).toEqual([question.question, 1])
-          expect(searches).toBeGreaterThanOrEqual(needed)
-          expect(searches).toBeLessThanOrEqual(question.path!.length)
-          if (++count === 200) break
-        }
-        expect(count).toBeGreaterThan(30)
+  it.each([
+    {},
+    { entities: 60, hops: 1, topk: 1 },
+    { entities: 60, worlds: 12 },
+    { hops: 2, topk: 1, thinking: "required" },
+  ] as SearchOptions[])("answers every question about the embedded world with %j", async (options) => {
+    const environment = await search(options)
+    for (const split of ["train", "test"] as const) {
+      let count = 0
+      for (const question of environment.tasks(split, new Random(1))) {
+        const result = await playExpert(environment, question)
+        // One search a hop, unless a search of several passages shows the next one too.
+        const { searches } = result!.metrics!
+        const needed = options.topk === 1 ? question.path!.length : 1
+        expect([question.question, result!.reward]).toEqual([question.question, 1])
+        expect(searches).toBeGreaterThanOrEqual(needed)
+        expect(searches).toBeLessThanOrEqual(question.path!.length)
+        if (++count === 200) break
       }
-    },
-  )
+      expect(count).toBeGreaterThan(30)
+    }
+  })
 
   it("reads its answers: another world's passages leave it helpless", async () => {
     const environment = await search({ entities: 60 })

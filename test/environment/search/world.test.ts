@@ -3,7 +3,7 @@ import { normalizeAnswer } from "../../../src/environment/search/answer.ts"
 import { memoryCorpus } from "../../../src/environment/search/corpus.ts"
 import type { SearchTask } from "../../../src/environment/search/questions.ts"
 import { kindNames, kinds } from "../../../src/environment/search/world/kinds.ts"
-import { type Hops, worldQuestions } from "../../../src/environment/search/world/questions.ts"
+import { type Hops, worldQuestions, worldsQuestions } from "../../../src/environment/search/world/questions.ts"
 import { makeWorld, passageOf, readFact, type World } from "../../../src/environment/search/world/world.ts"
 import { Random } from "../../../src/random.ts"
 
@@ -152,5 +152,46 @@ describe("questions about the invented world", () => {
     expect(take(world, "test", "mixed", 10_000, 2)).toEqual(test)
     expect(take(world, "train", "mixed", 50, 1)).toEqual(take(world, "train", "mixed", 50, 1))
     expect(take(world, "train", "mixed", 50, 1)).not.toEqual(take(world, "train", "mixed", 50, 2))
+  })
+})
+
+describe("several worlds", () => {
+  let worlds: World[]
+  beforeAll(async () => {
+    worlds = []
+    for (let number = 0; number < 12; number++) worlds.push(await makeWorld(60, 1, { number }))
+  })
+  const draw = (split: "train" | "test", hops: Hops, count: number, seed = 1) => {
+    const tasks: SearchTask[] = []
+    for (const task of worldsQuestions(worlds, split, hops, new Random(seed))) if (tasks.push(task) === count) break
+    return tasks
+  }
+
+  it("have the same names and different facts", () => {
+    const names = Array.from(worlds[0]!.keys())
+    for (const world of worlds) expect(Array.from(world.keys())).toEqual(names)
+    const passages = (name: string) => new Set(worlds.map((world) => passageOf(world.get(name)!)))
+    for (const name of names) expect(passages(name).size).toBeGreaterThan(6)
+  })
+
+  it("are asked about in training or in the test, never in both", () => {
+    const worldsOf = (tasks: readonly SearchTask[]) =>
+      [...new Set(tasks.map(({ world }) => world!))].sort((a, b) => a - b)
+    expect(worldsOf(draw("test", "mixed", 100_000))).toEqual([5, 11])
+    expect(worldsOf(draw("train", "mixed", 2000))).toEqual([0, 1, 2, 3, 4, 6, 7, 8, 9, 10])
+  })
+
+  it("give each question the answer that is true in its own world, and an id of its own", () => {
+    for (const { world, subject, path, answers } of [...draw("train", "mixed", 500), ...draw("test", "mixed", 500)]) {
+      let at = worlds[world!]!.get(subject!)!
+      for (const relation of path!.slice(0, -1)) at = worlds[world!]!.get(at.facts[relation]!)!
+      expect(answers).toEqual([at.facts[path!.at(-1)!]])
+    }
+    const test = draw("test", "mixed", 100_000)
+    expect(new Set(test.map(({ id }) => id)).size).toBe(test.length)
+    expect(draw("test", "mixed", 20, 1)).toEqual(draw("test", "mixed", 20, 2))
+    expect(draw("train", "mixed", 20, 1)).not.toEqual(draw("train", "mixed", 20, 2))
+    for (const hops of [1, 2] as const)
+      expect(draw("train", hops, 200).every(({ path }) => path!.length === hops)).toBe(true)
   })
 })

@@ -45,6 +45,46 @@ export function* worldQuestions(
   }
 }
 
+/**
+ * The questions about several worlds with the same names. One world in six is asked about in the test alone: what is true there
+ * was never true in training, so that an answer can only be read, not known.
+ */
+export function* worldsQuestions(
+  worlds: readonly World[],
+  split: "train" | "test",
+  hops: Hops,
+  random: Random,
+): Generator<SearchTask, void, undefined> {
+  const isTest = (number: number) => number % 6 === 5
+  const numbers = Array.from(worlds.keys()).filter((number) => isTest(number) === (split === "test"))
+  const ask = (number: number, entity: Entity, path: readonly string[]): SearchTask => {
+    const question = questionOf(worlds[number]!, entity, path)
+    return { ...question, id: `${number}, ${question.id}`, world: number }
+  }
+  if (split === "test") {
+    const all = numbers.flatMap((number) =>
+      Array.from(worlds[number]!.values()).flatMap((entity) =>
+        pathsFrom(worlds[number]!, entity, hops).map((path) => ask(number, entity, path)),
+      ),
+    )
+    yield* new Random(0).fork("test questions").shuffled(all)
+    return
+  }
+  const draw = random.fork("search questions")
+  const one = <T>(list: readonly T[]) => list[draw.below(list.length)]!
+  const entities = worlds.map((world) => Array.from(world.values()))
+  for (;;) {
+    const number = one(numbers)
+    const length = hops === "mixed" ? (draw.below(2) === 0 ? 1 : 2) : hops
+    let [entity, paths] = [one(entities[number]!), [] as string[][]]
+    while (paths.length === 0) {
+      entity = one(entities[number]!)
+      paths = pathsFrom(worlds[number]!, entity, length)
+    }
+    yield ask(number, entity, one(paths))
+  }
+}
+
 /** The facts that a path goes over, as `entity/relation`. */
 function factsOf(world: World, entity: Entity, path: readonly string[]): string[] {
   let at = entity

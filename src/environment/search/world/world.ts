@@ -12,13 +12,20 @@ export interface Entity {
 
 export type World = ReadonlyMap<string, Entity>
 
-/** Invents a world: about as many entities of each kind, linked at random. The same size and seed give the same world. */
-export async function makeWorld(size: number, seed: number, signal?: AbortSignal): Promise<World> {
+/**
+ * Invents a world: about as many entities of each kind, linked at random. The same size, seed and number give the same world; worlds
+ * of one size and seed have the same names, and by their numbers different facts.
+ */
+export async function makeWorld(
+  size: number,
+  seed: number,
+  { number = 0, signal }: { readonly number?: number; readonly signal?: AbortSignal | undefined } = {},
+): Promise<World> {
   signal?.throwIfAborted()
   const random = new Random(seed).fork("search world")
   const countOf = (kind: Kind) => Math.ceil((size - kindNames.indexOf(kind)) / kindNames.length)
   const names = makeNames(countOf, random.fork("names"))
-  const draw = random.fork("facts")
+  const draw = number === 0 ? random.fork("facts") : random.fork("facts", number)
   const pace = new Pace(signal)
   const world = new Map<string, Entity>()
   for (const kind of kindNames) {

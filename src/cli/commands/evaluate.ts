@@ -47,7 +47,9 @@ async function runEvaluate(file: string, options: EvaluateArguments): Promise<vo
     process.stdout.write(`${JSON.stringify({ model: directory, environment: environment.name, ...report })}\n`)
   } else {
     screen.print(`${directory} on ${environment.name}: ${report.episodes} held-out tasks, one episode each`)
-    for (const [name, value] of table(report)) screen.print(`  ${name.padEnd(16)}${value}`)
+    const rows = table(report)
+    const width = Math.max(16, ...rows.map(([name]) => name.length + 2))
+    for (const [name, value] of rows) screen.print(`  ${name.padEnd(width)}${value}`)
   }
 }
 

@@ -17,6 +17,7 @@ const examples = readdirSync("examples").filter((name) => name.endsWith(".yaml")
 const names = positionals.length > 0 ? positionals : examples.map((name) => name.slice(0, -".yaml".length))
 const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => index + 1)
 const folder = "runs/bench-learning"
+let heldOut = 0 // tasks of the last evaluation: an environment may have fewer than the configuration asks for
 const started = performance.now()
 const say = (text) => console.log(`${((performance.now() - started) / 60_000).toFixed(1).padStart(5)} min  ${text}`)
 
@@ -66,7 +67,8 @@ async function learn(directory, environment, options, title) {
   const { every, ...evaluation } = options.evaluation
   const curve = []
   const measure = async (iteration) => {
-    const { success } = await evaluate({ policy, tokenizer, environment, rollout, options: evaluation, seed })
+    const { success, episodes } = await evaluate({ policy, tokenizer, environment, rollout, options: evaluation, seed })
+    heldOut = episodes
     curve.push([iteration, success])
     say(`${title}, iteration ${iteration}: ${percent(success)} %`)
   }
@@ -116,7 +118,7 @@ async function writeResults(name, config, results) {
     `bench/results/${title}.md`,
     `# GiGPO beside GRPO: examples/${name}.yaml
 
-Success on ${config.training.evaluation.tasks} held-out tasks, in percent, from the same warm start with the same tasks and number of episodes.
+Success on ${heldOut} held-out tasks, in percent, from the same warm start with the same tasks and number of episodes.
 ${about}
 
 ${table}

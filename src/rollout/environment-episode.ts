@@ -1,7 +1,7 @@
 import type { Environment, EnvironmentEpisode } from "../environment/environment.ts"
+import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
 import { checkObservation, checkResult } from "./contract.ts"
-import { linkAbort } from "./linked-abort.ts"
 import { withTimeLimit } from "./time-limit.ts"
 
 export interface EnvironmentEpisodeSetup<Task> {

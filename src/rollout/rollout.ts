@@ -1,9 +1,9 @@
 import { setMaxListeners } from "node:events"
 import { GigpoError } from "../errors.ts"
+import { linkAbort } from "../linked-abort.ts"
 import { checkWhole } from "../policy/check-arguments.ts"
 import type { Random } from "../random.ts"
 import { type Episode, type EpisodeSetup, runEpisode } from "./episode.ts"
-import { linkAbort } from "./linked-abort.ts"
 
 export interface RolloutSetup<Task> extends Omit<EpisodeSetup<Task>, "task" | "random"> {
   readonly tasks: readonly Task[]

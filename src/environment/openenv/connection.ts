@@ -1,4 +1,3 @@
-import { WebSocket } from "ws"
 import { GigpoError } from "../../errors.ts"
 import { type Frame, readFrame } from "./frames.ts"
 import type { ServerAddress } from "./server-address.ts"
@@ -28,6 +27,8 @@ export async function connect(
   { messageTimeout, maxFrameBytes }: ConnectionLimits,
   signal: AbortSignal,
 ): Promise<Connection> {
+  // Loaded when it is needed: few runs speak to a server, and all would start later.
+  const { WebSocket } = await import("ws")
   signal.throwIfAborted()
   const socket = new WebSocket(address.socket, { maxPayload: maxFrameBytes, perMessageDeflate: false })
   const frames: string[] = []

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises"
+import { linkAbort } from "../../linked-abort.ts"
 import { BodyTooLong, readBody } from "../read-body.ts"
 import { contentsOf } from "./corpus.ts"
 import { type Passage, type Retriever, RetrieverFailure } from "./retriever.ts"
@@ -47,10 +48,8 @@ async function ask(
   { requestForm, timeout }: HttpRetrieverOptions,
   signal: AbortSignal,
 ): Promise<Passage[]> {
-  // Not AbortSignal.any: in Node 20 that leaves something behind on a long-lived signal every time.
   const attempt = new AbortController()
-  const abort = () => attempt.abort()
-  signal.addEventListener("abort", abort, { once: true })
+  const unlink = linkAbort(signal, attempt)
   let late = false
   const timer = setTimeout(() => {
     late = true
@@ -82,7 +81,7 @@ async function ask(
     throw new PassingFailure("cannot be reached", address, innerReason(error), error)
   } finally {
     clearTimeout(timer)
-    signal.removeEventListener("abort", abort)
+    unlink()
   }
 }
 

@@ -1,5 +1,4 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from "hyparquet"
 import { GigpoError } from "../../errors.ts"
 
 // Snappy is hyparquet's own.
@@ -17,6 +16,8 @@ export async function* readParquetRows(
   path: string,
   wanted: readonly string[],
 ): AsyncGenerator<unknown, void, undefined> {
+  // Loaded when it is needed: few runs read Parquet, and all would start later.
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } = await import("hyparquet")
   const file = await asyncBufferFromFile(path).catch((cause: Error) => {
     throw new GigpoError("IO", `Cannot read ${path}: ${cause.message}.`, { cause })
   })

@@ -1,0 +1,91 @@
+// The instructions that C++ has no words for, one function each (PTX ISA, sm_80 and newer). Called by whole warps with all
+// lanes active. test/cuda/emulator gives each the same meaning on the CPU.
+#pragma once
+#include <cuda_bf16.h>
+
+#include <cstdint>
+
+namespace gigpo::cuda {
+
+#ifdef GIGPO_CUDA_EMULATOR
+
+using emulator::copy_async_16;
+using emulator::copy_async_commit;
+using emulator::copy_async_wait;
+using emulator::dynamic_shared;
+using emulator::load_matrices;
+using emulator::load_matrices_transposed;
+using emulator::multiply_add;
+
+#else
+
+// The block's dynamic shared memory, aligned to 128 bytes.
+template <class T>
+__device__ T* dynamic_shared() {
+  extern __shared__ __align__(128) unsigned char dynamic_shared_bytes[];
+  return reinterpret_cast<T*>(dynamic_shared_bytes);
+}
+
+__device__ inline uint32_t shared_address(const void* pointer) { return uint32_t(__cvta_generic_to_shared(pointer)); }
+
+// ldmatrix: `count` (1, 2, 4) 8×8 matrices of 16-bit elements from shared memory. Lane 8 i + r gives the address of row r of
+// matrix i (16 bytes, aligned to 16). Lane l receives of each matrix the elements (l / 4, 2 (l % 4)) and, above it, the next in
+// its row; transposed, those of the transposed matrix.
+__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ inline void load_matrices(uint32_t (&to)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ inline void load_matrices_transposed(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ inline void load_matrices_transposed(uint32_t (&to)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// mma.m16n8k16, bf16 in, fp32 added to: D += A · B with A [16][16], B [16][8], D [16][8]. With g = lane / 4, t = lane % 4:
+//   a[0] = A[g][2t, 2t+1], a[1] = A[g+8][2t, 2t+1], a[2] = A[g][2t+8, 2t+9], a[3] = A[g+8][2t+8, 2t+9]
+//   b[0] = B[2t, 2t+1][g], b[1] = B[2t+8, 2t+9][g]
+//   d[0], d[1] = D[g][2t, 2t+1], d[2], d[3] = D[g+8][2t, 2t+1]
+__device__ inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// cp.async: 16 bytes from global to shared memory, both aligned to 16; zeros where not `valid` (`from` is not read then). What
+// was asked for before a commit makes a group; copy_async_wait<n> returns when all but the n youngest groups of this thread
+// have arrived. Other threads' copies need a barrier after their wait. No lane has to wait for another here.
+__device__ inline void copy_async_16(void* to, const void* from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(valid ? 16 : 0)
+               : "memory");
+}
+__device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int groups>
+__device__ void copy_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
+
+#endif
+
+// Two bf16 in one register, the first in the low half; rounded to nearest even.
+__device__ inline uint32_t pack_bf16(float low, float high) {
+  const __nv_bfloat16 first = __float2bfloat16_rn(low), second = __float2bfloat16_rn(high);
+  return uint32_t(__bfloat16_as_ushort(first)) | uint32_t(__bfloat16_as_ushort(second)) << 16;
+}
+
+}  // namespace gigpo::cuda

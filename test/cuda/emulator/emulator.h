@@ -1,0 +1,279 @@
+// CUDA C++ for a plain C++ compiler: kernels run on the CPU, so that their mistakes show without a GPU. Blocks run one
+// after the other, their threads as fibers that are scheduled in random order (emulator.cpp). Nothing here is faster or
+// more forgiving than a card: shared memory starts as 0xFF, cp.async arrives as late as it may, and what CUDA leaves
+// undefined (divergent barriers, masks that name absent lanes, misaligned addresses) ends the program with a report.
+//
+//   g++ -std=c++20 -O2 -g -Wno-unknown-pragmas -DGIGPO_CUDA_EMULATOR -I<repository> -I<repository>/test/cuda/emulator
+//       -include cuda_runtime.h -x c++ kernel.cu test.cu test/cuda/emulator/*.cpp -pthread
+//
+// -include is what nvcc does too. -fsanitize=address,undefined finds accesses out of bounds. GIGPO_EMULATOR_SEED=<number>
+// changes the order of the threads; GIGPO_EMULATOR_MEMORY=<bytes> is how much the device has.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <algorithm>
+#include <functional>
+#include <source_location>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "cuda_runtime_api.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __shared__ static
+
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+
+namespace gigpo::cuda::emulator {
+
+using Place = std::source_location;
+
+// Where a kernel was launched, taken along by the size of its grid.
+struct Grid {
+  Grid(dim3 size, Place place = Place::current()) : size(size), place(place) {}
+  Grid(unsigned x, unsigned y = 1, unsigned z = 1, Place place = Place::current()) : size(x, y, z), place(place) {}
+  dim3 size;
+  Place place;
+};
+
+// Queues `thread`, to be called once for every thread. Throws gigpo::Error where CUDA would refuse the launch.
+void queue_kernel(Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+            Arguments&&... arguments) {
+  queue_kernel(grid, block, shared_bytes, stream,
+               [kernel, values = std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] {
+                 std::apply(kernel, values);
+               });
+}
+
+// Ends the program with a message that names kernel, block and thread.
+[[noreturn]] void fault(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+// Waits until all threads of the block that are left have come here.
+struct Votes {
+  unsigned count, threads;  // whose predicate is true, and who came
+};
+Votes meet_block(const char* what, bool predicate, Place place);
+
+// Waits until the lanes that `mask` names have come to the same place with the same mask. The last calls `exchange` with
+// what each lane brought.
+using Exchange = void (*)(unsigned mask, void* const* brought);
+void meet_warp(const char* what, unsigned mask, Place place, void* brought = nullptr, Exchange exchange = nullptr);
+int lane_index();
+
+template <class T>
+T shuffle(const char* what, unsigned mask, T value, int source, Place place) {
+  static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8), "not a type that CUDA shuffles");
+  struct Brought {
+    T value, received;
+    int source;
+  } own = {value, value, source};
+  meet_warp(what, mask, place, &own, [](unsigned mask, void* const* brought) {
+    for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+      auto* to = static_cast<Brought*>(brought[__builtin_ctz(rest)]);
+      if (!(mask >> to->source & 1)) fault("a shuffle reads lane %d, which mask %#x does not name", to->source, mask);
+      to->received = static_cast<const Brought*>(brought[to->source])->value;
+    }
+  });
+  return own.received;
+}
+
+inline int segment_start(int width) {
+  if (width < 1 || width > 32 || (width & (width - 1)) != 0) fault("a shuffle of width %d", width);
+  return lane_index() & ~(width - 1);
+}
+
+unsigned ballot(const char* what, unsigned mask, bool predicate, Place place);
+
+void* dynamic_shared_memory();
+template <class T>
+T* dynamic_shared() {
+  return static_cast<T*>(dynamic_shared_memory());
+}
+
+// The instructions of cuda/ptx.cuh, which says what they do.
+void load_matrices(uint32_t (&to)[4], const void* row, Place place = Place::current());
+void load_matrices(uint32_t (&to)[2], const void* row, Place place = Place::current());
+void load_matrices_transposed(uint32_t (&to)[4], const void* row, Place place = Place::current());
+void load_matrices_transposed(uint32_t (&to)[2], const void* row, Place place = Place::current());
+void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Place place = Place::current());
+void copy_async_16(void* to, const void* from, bool valid);
+void copy_async_commit();
+void copy_async_arrive(unsigned youngest_left);
+template <int groups>
+void copy_async_wait() {
+  static_assert(groups >= 0);
+  copy_async_arrive(groups);
+}
+
+// How much cudaMalloc can give in all. Tests may change it.
+extern size_t memory_limit;
+
+}  // namespace gigpo::cuda::emulator
+
+#define GIGPO_PLACE std::source_location place = std::source_location::current()
+
+inline void __syncthreads(GIGPO_PLACE) { gigpo::cuda::emulator::meet_block("__syncthreads", false, place); }
+inline int __syncthreads_or(int predicate, GIGPO_PLACE) {
+  return gigpo::cuda::emulator::meet_block("__syncthreads_or", predicate != 0, place).count > 0;
+}
+inline int __syncthreads_and(int predicate, GIGPO_PLACE) {
+  const auto votes = gigpo::cuda::emulator::meet_block("__syncthreads_and", predicate != 0, place);
+  return votes.count == votes.threads;
+}
+inline int __syncthreads_count(int predicate, GIGPO_PLACE) {
+  return int(gigpo::cuda::emulator::meet_block("__syncthreads_count", predicate != 0, place).count);
+}
+
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, GIGPO_PLACE) {
+  gigpo::cuda::emulator::meet_warp("__syncwarp", mask, place);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, GIGPO_PLACE) {
+  return gigpo::cuda::emulator::ballot("__ballot_sync", mask, predicate != 0, place);
+}
+inline int __all_sync(unsigned mask, int predicate, GIGPO_PLACE) {
+  return gigpo::cuda::emulator::ballot("__all_sync", mask, predicate != 0, place) == mask;
+}
+inline int __any_sync(unsigned mask, int predicate, GIGPO_PLACE) {
+  return gigpo::cuda::emulator::ballot("__any_sync", mask, predicate != 0, place) != 0;
+}
+
+// The source lanes follow the PTX ISA: a lane beyond the end of the segment, or before its start, stands for one's own.
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32, GIGPO_PLACE) {
+  const int start = gigpo::cuda::emulator::segment_start(width);
+  return gigpo::cuda::emulator::shuffle("__shfl_sync", mask, value, start | (lane & (width - 1)), place);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, GIGPO_PLACE) {
+  const int own = gigpo::cuda::emulator::lane_index(), from = own - int(delta & 31);
+  const bool inside = from >= gigpo::cuda::emulator::segment_start(width);
+  return gigpo::cuda::emulator::shuffle("__shfl_up_sync", mask, value, inside ? from : own, place);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, GIGPO_PLACE) {
+  const int own = gigpo::cuda::emulator::lane_index(), from = own + int(delta & 31);
+  const bool inside = from < gigpo::cuda::emulator::segment_start(width) + width;
+  return gigpo::cuda::emulator::shuffle("__shfl_down_sync", mask, value, inside ? from : own, place);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, GIGPO_PLACE) {
+  const int own = gigpo::cuda::emulator::lane_index(), from = own ^ (bits & 31);
+  const bool inside = from < gigpo::cuda::emulator::segment_start(width) + width;
+  return gigpo::cuda::emulator::shuffle("__shfl_xor_sync", mask, value, inside ? from : own, place);
+}
+#undef GIGPO_PLACE
+
+// Atomics return what was there before.
+template <class T>
+T atomicAdd(T* at, std::type_identity_t<T> value) {
+  static_assert(std::is_integral_v<T>, "sums of floats in the order of arrival differ from run to run");
+  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicSub(T* at, std::type_identity_t<T> value) {
+  return __atomic_fetch_sub(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicAnd(T* at, std::type_identity_t<T> value) {
+  return __atomic_fetch_and(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicOr(T* at, std::type_identity_t<T> value) {
+  return __atomic_fetch_or(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicXor(T* at, std::type_identity_t<T> value) {
+  return __atomic_fetch_xor(at, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicExch(T* at, std::type_identity_t<T> value) {
+  T old;
+  __atomic_exchange(at, &value, &old, __ATOMIC_RELAXED);
+  return old;
+}
+template <class T>
+T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+  __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+template <class T>
+T atomicMin(T* at, std::type_identity_t<T> value) {
+  T old = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (value < old && !__atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
+template <class T>
+T atomicMax(T* at, std::type_identity_t<T> value) {
+  T old = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (value > old && !__atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
+// One block at a time, and threads that only switch where they wait: memory is always in order.
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+template <class T>
+T __ldg(const T* at) {
+  return *at;
+}
+
+template <class To, class From>
+To gigpo_same_bits(From value) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &value, sizeof to);
+  return to;
+}
+inline int __float_as_int(float value) { return gigpo_same_bits<int>(value); }
+inline unsigned __float_as_uint(float value) { return gigpo_same_bits<unsigned>(value); }
+inline float __int_as_float(int value) { return gigpo_same_bits<float>(value); }
+inline float __uint_as_float(unsigned value) { return gigpo_same_bits<float>(value); }
+inline long long __double_as_longlong(double value) { return gigpo_same_bits<long long>(value); }
+inline double __longlong_as_double(long long value) { return gigpo_same_bits<double>(value); }
+
+inline int __popc(unsigned value) { return __builtin_popcount(value); }
+inline int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
+inline int __ffs(int value) { return __builtin_ffs(value); }
+inline int __ffsll(long long value) { return __builtin_ffsll(value); }
+inline int __clz(int value) { return value == 0 ? 32 : __builtin_clz(unsigned(value)); }
+inline int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(value)); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned(uint64_t{a} * b >> 32); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<unsigned long long>(Wide{a} * b >> 64);
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return unsigned((uint64_t{high} << 32 | low) >> (shift & 31));
+}
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+  return unsigned((uint64_t{high} << 32 | low) << (shift & 31) >> 32);
+}
+
+// The fast functions, to full accuracy. glibc's <math.h> declares some of these names and defines none of them.
+extern "C" inline float __expf(float x) noexcept { return expf(x); }
+extern "C" inline float __logf(float x) noexcept { return logf(x); }
+inline float __fdividef(float x, float y) { return x / y; }
+inline float __frcp_rn(float x) { return 1 / x; }
+inline float __fadd_rn(float x, float y) { return x + y; }
+inline float __fmul_rn(float x, float y) { return x * y; }
+inline float __fdiv_rn(float x, float y) { return x / y; }
+inline float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
+inline float rsqrtf(float x) { return float(1 / std::sqrt(double(x))); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
+using std::max;
+using std::min;

@@ -1,0 +1,101 @@
+// The PTX instructions of cuda/ptx.cuh, as the PTX ISA defines them.
+#include "scheduler.h"
+
+#include "emulator.h"
+
+namespace gigpo::cuda::emulator {
+
+namespace {
+
+constexpr unsigned all_lanes = 0xFFFFFFFFu;
+
+float bf16(uint16_t bits) { return gigpo_same_bits<float>(uint32_t(bits) << 16); }
+uint16_t half(const uint32_t* words, int i) { return uint16_t(words[i / 2] >> 16 * (i % 2)); }
+
+struct Row {
+  uint16_t values[8];
+  uint32_t* to;
+};
+
+template <int count, bool transposed>
+void exchange_matrices(unsigned, void* const* brought) {
+  const auto row = [&](int lane) { return static_cast<const Row*>(brought[lane])->values; };
+  for (int lane = 0; lane < 32; lane++)
+    for (int matrix = 0; matrix < count; matrix++) {
+      const int r = lane / 4, c = 2 * (lane % 4);
+      const uint16_t first = transposed ? row(8 * matrix + c)[r] : row(8 * matrix + r)[c];
+      const uint16_t second = transposed ? row(8 * matrix + c + 1)[r] : row(8 * matrix + r)[c + 1];
+      static_cast<const Row*>(brought[lane])->to[matrix] = uint32_t(first) | uint32_t(second) << 16;
+    }
+}
+
+template <int count, bool transposed>
+void load(uint32_t (&to)[count], const void* address, Place place) {
+  Row row = {{}, to};
+  if (lane_index() < 8 * count) {  // the addresses of the other lanes are not looked at
+    check_shared("ldmatrix", address, 16);
+    const auto* from = static_cast<const uint16_t*>(address);
+    for (int i = 0; i < 8; i++) row.values[i] = from[i];
+  }
+  meet_warp("ldmatrix", all_lanes, place, &row, exchange_matrices<count, transposed>);
+}
+
+struct Product {
+  float* d;
+  const uint32_t *a, *b;
+};
+
+// Products of bf16 are exact in fp32; each element's 16 are added one by one, in order.
+void multiply_add_warp(unsigned, void* const* brought) {
+  float a[16][16], b[16][8], d[16][8];
+  for (int lane = 0; lane < 32; lane++) {
+    const auto& own = *static_cast<const Product*>(brought[lane]);
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 8; i++) a[g + (i / 2 % 2) * 8][2 * t + i % 2 + (i / 4) * 8] = bf16(half(own.a, i));
+    for (int i = 0; i < 4; i++) b[2 * t + i % 2 + (i / 2) * 8][g] = bf16(half(own.b, i));
+    for (int i = 0; i < 4; i++) d[g + (i / 2) * 8][2 * t + i % 2] = own.d[i];
+  }
+  for (int m = 0; m < 16; m++)
+    for (int k = 0; k < 16; k++)
+      for (int n = 0; n < 8; n++) d[m][n] += a[m][k] * b[k][n];
+  for (int lane = 0; lane < 32; lane++) {
+    const int g = lane / 4, t = lane % 4;
+    for (int i = 0; i < 4; i++) static_cast<const Product*>(brought[lane])->d[i] = d[g + (i / 2) * 8][2 * t + i % 2];
+  }
+}
+
+void arrive(const Copies::Copy& copy) {
+  static constexpr char zeros[16] = {};
+  std::memcpy(copy.to, copy.valid ? copy.from : zeros, 16);
+}
+
+}  // namespace
+
+void load_matrices(uint32_t (&to)[4], const void* row, Place place) { load<4, false>(to, row, place); }
+void load_matrices(uint32_t (&to)[2], const void* row, Place place) { load<2, false>(to, row, place); }
+void load_matrices_transposed(uint32_t (&to)[4], const void* row, Place place) { load<4, true>(to, row, place); }
+void load_matrices_transposed(uint32_t (&to)[2], const void* row, Place place) { load<2, true>(to, row, place); }
+
+void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Place place) {
+  Product own = {d, a, b};
+  meet_warp("mma", all_lanes, place, &own, multiply_add_warp);
+}
+
+void copy_async_16(void* to, const void* from, bool valid) {
+  check_shared("cp.async", to, 16);
+  if (reinterpret_cast<uintptr_t>(from) % 16 != 0) fault("cp.async from %p, which is not a multiple of 16", from);
+  Copies& copies = own_copies();
+  copies.pending.push_back({to, from, valid, copies.groups});
+}
+
+void copy_async_commit() { own_copies().groups++; }
+
+void copy_async_arrive(unsigned youngest_left) {
+  Copies& copies = own_copies();
+  size_t done = 0;
+  while (done < copies.pending.size() && copies.pending[done].group + youngest_left < copies.groups)
+    arrive(copies.pending[done++]);
+  copies.pending.erase(copies.pending.begin(), copies.pending.begin() + std::ptrdiff_t(done));
+}
+
+}  // namespace gigpo::cuda::emulator

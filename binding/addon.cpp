@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "binding/engine_object.h"
+#include "binding/engine_options.h"
 #include "binding/environment.h"
 #include "binding/kernels.h"
 #include "core/cpu/isa.h"
@@ -44,6 +45,7 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Engine", EngineObject::define(env));
   exports.Set("setErrorClass", Napi::Function::New<set_error_class>(env));
   exports.Set("deviceReport", Napi::Function::New<device_report_call>(env));
+  exports.Set("memoryPlan", Napi::Function::New<memory_plan_call>(env));
   exports.Set("tokenLogProbs", Napi::Function::New<token_log_probs_call>(env));
   exports.Set("clippedSurrogate", Napi::Function::New<clipped_surrogate_call>(env));
   exports.Set("groupAnchors", Napi::Function::New<group_anchors_call>(env));

@@ -2,34 +2,11 @@
 
 #include "binding/convert.h"
 #include "binding/environment.h"
+#include "binding/engine_options.h"
 #include "binding/half.h"
 #include "core/initialize.h"
 
 namespace gigpo {
-
-static ModelConfig model_config(const Napi::Object& model) {
-  ModelConfig c{};
-  c.vocabulary_size = integer(model, "vocabularySize");
-  c.hidden_size = integer(model, "hiddenSize");
-  c.intermediate_size = integer(model, "intermediateSize");
-  c.layers = integer(model, "layers");
-  c.heads = integer(model, "heads");
-  c.key_value_heads = integer(model, "keyValueHeads");
-  c.head_size = integer(model, "headSize");
-  c.max_positions = integer(model, "maxPositions");
-  c.rms_norm_epsilon = number(model, "rmsNormEpsilon");
-  c.rope_theta = number(model, "ropeTheta");
-  const Napi::Value scaling = model.Get("ropeScaling");
-  if (scaling.IsObject()) {
-    const auto s = scaling.As<Napi::Object>();
-    c.rope_scaling = {number(s, "factor"), number(s, "lowFrequencyFactor"), number(s, "highFrequencyFactor"),
-                      number(s, "originalMaxPositions")};
-  }
-  c.tie_embeddings = boolean(model, "tieEmbeddings");
-  c.query_key_value_bias = boolean(model, "queryKeyValueBias");
-  c.query_key_norm = boolean(model, "queryKeyNorm");
-  return c;
-}
 
 static Key key_of(const Napi::Value& value) {
   const auto words = value.As<Napi::Array>();
@@ -63,11 +40,14 @@ static std::vector<TrainingRow> training_rows(const Napi::Object& object) {
   return rows;
 }
 
-static float* buffer_of(Engine& engine, const std::string& name) {
-  if (name == "gradients") return engine.trainer().gradients();
-  if (name == "firstMoment") return engine.trainer().first_moment();
-  if (name == "secondMoment") return engine.trainer().second_moment();
-  return engine.weights();
+// What a name of NativeBuffer stands for. `use` gets Parameters or a FlatBuffer.
+template <class Use>
+static void with_buffer(Engine& engine, const std::string& name, Use use) {
+  if (name == "gradients") return use(engine.trainer().gradients());
+  if (name == "firstMoment") return use(engine.trainer().first_moment());
+  if (name == "secondMoment") return use(engine.trainer().second_moment());
+  if (name == "adapter") return use(engine.adapter());
+  use(engine.model());
 }
 
 static MakeResult nothing() {
@@ -77,6 +57,7 @@ static MakeResult nothing() {
 Napi::Function EngineObject::define(Napi::Env env) {
   return DefineClass(env, "Engine",
                      {InstanceAccessor<&EngineObject::parameters>("parameters"),
+                      InstanceAccessor<&EngineObject::adapter_parameters>("adapterParameters"),
                       InstanceAccessor<&EngineObject::statistics>("statistics"),
                       InstanceAccessor<&EngineObject::steps, &EngineObject::set_steps>("steps"),
                       InstanceMethod<&EngineObject::initialize>("initialize"),
@@ -91,19 +72,21 @@ Napi::Function EngineObject::define(Napi::Env env) {
                       InstanceMethod<&EngineObject::dispose>("dispose")});
 }
 
-EngineObject::EngineObject(const Napi::CallbackInfo& info)
-    : ObjectWrap(info), layout_(model_config(info[0].As<Napi::Object>())) {
+EngineObject::EngineObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   const Napi::Env env = info.Env();
+  const ModelConfig config = model_config(info[0].As<Napi::Object>());
   const auto options = info[1].As<Napi::Object>();
   guarded(env, [&] {
-    auto engine = std::make_unique<Engine>(
-        model_config(info[0].As<Napi::Object>()),
-        EngineOptions{int(integer(options, "threads")), integer(options, "microBatchTokens"), integer(options, "cacheBytes")});
+    auto device = make_device(options);
+    const EngineOptions complete = engine_options(config, options, int64_t(device->available()));
+    auto engine = std::make_unique<Engine>(std::move(device), config, complete);
     counts_ = engine->generator().counts();
+    parameters_ = engine->transformer().layout().parameters;
+    if (engine->transformer().adapted()) adapter_parameters_ = engine->transformer().trained();
+    external_bytes_ = engine->transformer().layout().size * int64_t{sizeof(float)};
     thread_ = EngineThread::create(env, std::move(engine));
     return env.Undefined();
   });
-  external_bytes_ = layout_.size * int64_t{sizeof(float)};
   Napi::MemoryManagement::AdjustExternalMemory(env, external_bytes_);
 }
 
@@ -122,28 +105,40 @@ Napi::Value EngineObject::start(const Napi::CallbackInfo& info, Work work) {
   return thread_->start(info.Env(), std::move(work));
 }
 
-Napi::Value EngineObject::parameters(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
+static Napi::Array to_array(Napi::Env env, const std::vector<Parameter>& parameters) {
   const Napi::Array result = Napi::Array::New(env);
-  for (uint32_t i = 0; i < layout_.parameters.size(); i++) {
-    const Parameter& parameter = layout_.parameters[i];
+  for (uint32_t i = 0; i < parameters.size(); i++) {
     const Napi::Object item = Napi::Object::New(env);
     const Napi::Array shape = Napi::Array::New(env);
-    for (uint32_t d = 0; d < parameter.shape.size(); d++) shape.Set(d, double(parameter.shape[d]));
-    item.Set("name", parameter.name);
+    for (uint32_t d = 0; d < parameters[i].shape.size(); d++) shape.Set(d, double(parameters[i].shape[d]));
+    item.Set("name", parameters[i].name);
     item.Set("shape", shape);
     result.Set(i, item);
   }
   return result;
 }
 
+Napi::Value EngineObject::parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), parameters_); }
+
+Napi::Value EngineObject::adapter_parameters(const Napi::CallbackInfo& info) {
+  return to_array(info.Env(), adapter_parameters_);
+}
+
+// Where element info[2] of parameter info[1] lies in the buffer named info[0].
+int64_t EngineObject::offset_of(const Napi::CallbackInfo& info) const {
+  const bool of_adapter = !adapter_parameters_.empty() && info[0].As<Napi::String>().Utf8Value() != "weights";
+  return (of_adapter ? adapter_parameters_ : parameters_).at(info[1].As<Napi::Number>().Uint32Value()).offset +
+         info[2].As<Napi::Number>().Int64Value();
+}
+
 Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
   const Key key = key_of(info[0]);
   const double deviation = info[1].As<Napi::Number>().DoubleValue();
   return start(info, [=](Engine& engine, const std::atomic<bool>&) {
-    std::vector<float> weights(engine.layout().size);
-    gigpo::initialize(engine.config(), engine.layout(), deviation, key, weights.data());
-    engine.device().upload(engine.weights(), weights.data(), weights.size() * sizeof(float));
+    const Transformer& transformer = engine.transformer();
+    std::vector<float> weights(transformer.layout().size);
+    gigpo::initialize(transformer.config(), transformer.layout(), deviation, key, weights.data());
+    engine.model().write(0, weights.data(), int64_t(weights.size()));
     engine.weights_changed();
     return nothing();
   });
@@ -151,12 +146,11 @@ Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::write(const Napi::CallbackInfo& info) {
   const std::string name = info[0].As<Napi::String>(), type = info[4].As<Napi::String>();
-  const int64_t offset = layout_.parameters.at(info[1].As<Napi::Number>().Uint32Value()).offset +
-                         info[2].As<Napi::Number>().Int64Value();
+  const int64_t offset = offset_of(info);
   std::vector<uint8_t> bytes = copy_of<uint8_t>(info[3]);
   return start(info, [=, bytes = std::move(bytes)](Engine& engine, const std::atomic<bool>&) {
     const std::vector<float> values = to_floats(bytes, type);
-    engine.device().upload(buffer_of(engine, name) + offset, values.data(), values.size() * sizeof(float));
+    with_buffer(engine, name, [&](auto& buffer) { buffer.write(offset, values.data(), int64_t(values.size())); });
     engine.weights_changed();
     return nothing();
   });
@@ -164,12 +158,11 @@ Napi::Value EngineObject::write(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::read(const Napi::CallbackInfo& info) {
   const std::string name = info[0].As<Napi::String>();
-  const int64_t offset = layout_.parameters.at(info[1].As<Napi::Number>().Uint32Value()).offset +
-                         info[2].As<Napi::Number>().Int64Value();
+  const int64_t offset = offset_of(info);
   const int64_t count = info[3].As<Napi::Number>().Int64Value();
   return start(info, [=](Engine& engine, const std::atomic<bool>&) -> MakeResult {
     std::vector<float> values(count);
-    engine.device().download(values.data(), buffer_of(engine, name) + offset, count * sizeof(float));
+    with_buffer(engine, name, [&](auto& buffer) { buffer.read(offset, values.data(), count); });
     return [values = std::move(values)](Napi::Env env) { return to_array(env, values); };
   });
 }
@@ -194,7 +187,7 @@ Napi::Value EngineObject::sample(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
   return start(info, [tokens = copy_of<int32_t>(info[0])](Engine& engine, const std::atomic<bool>&) -> MakeResult {
-    std::vector<float> logits = engine.trainer().logits(engine.weights(), tokens);
+    std::vector<float> logits = engine.trainer().logits(engine.policy(), tokens);
     return [logits = std::move(logits)](Napi::Env env) { return to_array(env, logits); };
   });
 }
@@ -204,7 +197,7 @@ Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
   const bool reference = info[1].As<Napi::Boolean>();
   const float temperature = info[2].As<Napi::Number>().FloatValue();
   return start(info, [=, rows = std::move(rows)](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
-    const float* weights = reference ? engine.reference() : engine.weights();
+    const PolicyTensors weights = reference ? engine.reference() : engine.policy();
     std::vector<float> flat;
     for (const auto& row : engine.trainer().log_probs(weights, rows, temperature, cancelled)) {
       flat.insert(flat.end(), row.begin(), row.end());
@@ -227,7 +220,7 @@ Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
   const bool skip = boolean(loss, "skipZeroAdvantage");
   return start(info, [=, rows = std::move(rows)](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     const PolicyHeadSums sums =
-        engine.trainer().forward_backward(engine.weights(), rows, options, aggregation, skip, cancelled);
+        engine.trainer().forward_backward(engine.policy(), rows, options, aggregation, skip, cancelled);
     return [sums](Napi::Env env) {
       const double tokens = double(std::max<int64_t>(sums.tokens, 1));
       const Napi::Object report = Napi::Object::New(env);
@@ -249,7 +242,7 @@ Napi::Value EngineObject::optimizer_step(const Napi::CallbackInfo& info) {
                                  number(o, "epsilon"),      number(o, "weightDecay"), number(o, "maxGradientNorm")};
   return start(info, [=, steps = steps_](Engine& engine, const std::atomic<bool>&) -> MakeResult {
     engine.trainer().steps = *steps;
-    const StepReport report = engine.trainer().optimizer_step(engine.weights(), options);
+    const StepReport report = engine.trainer().optimizer_step(engine.trained(), options);
     *steps = engine.trainer().steps;
     if (!report.skipped) engine.weights_changed();
     return [report](Napi::Env env) {

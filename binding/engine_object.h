@@ -13,6 +13,7 @@ class EngineObject : public Napi::ObjectWrap<EngineObject> {
 
  private:
   Napi::Value parameters(const Napi::CallbackInfo& info);
+  Napi::Value adapter_parameters(const Napi::CallbackInfo& info);
   Napi::Value initialize(const Napi::CallbackInfo& info);
   Napi::Value write(const Napi::CallbackInfo& info);
   Napi::Value read(const Napi::CallbackInfo& info);
@@ -30,10 +31,11 @@ class EngineObject : public Napi::ObjectWrap<EngineObject> {
 
   Napi::Value start(const Napi::CallbackInfo& info, Work work);
   void refuse_disposed(Napi::Env env) const;
+  int64_t offset_of(const Napi::CallbackInfo& info) const;
 
   std::shared_ptr<EngineThread> thread_;
   std::shared_ptr<const GeneratorCounts> counts_;
-  ModelLayout layout_;
+  std::vector<Parameter> parameters_, adapter_parameters_;
   std::shared_ptr<std::atomic<int64_t>> steps_ = std::make_shared<std::atomic<int64_t>>(0);
   int64_t external_bytes_ = 0;  // told to V8, which otherwise would not see why it should collect a small object
   bool disposed_ = false;

@@ -207,7 +207,7 @@ void EngineThread::sample_step() {
   if (generator.idle()) return;
   std::vector<Completion> done;
   try {
-    generator.step(engine_->weights(), done);
+    generator.step(engine_->policy(), done);
   } catch (...) {
     const auto [code, message] = current_error();
     generator.abandon();

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace gigpo {
+#include "core/bf16.h"
 
-inline float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+namespace gigpo {
 
 // IEEE binary16, subnormals, infinities and NaN included.
 inline float from_f16(uint16_t bits) {

@@ -8,40 +8,48 @@ constexpr size_t alignment = 256;
 constexpr size_t smallest_block = size_t{1} << 20;
 
 Arena::~Arena() {
-  for (const Block& block : blocks_) device_.release(block.data);
+  for (const Block& block : blocks_) {
+    if (!region_ || block.data != region_->data()) device_.release(block.data);
+  }
+}
+
+void Arena::add_block(size_t size) {
+  generation_++;
+  blocks_.push_back({static_cast<std::byte*>(device_.allocate(size)), size});
 }
 
 void* Arena::bytes(size_t count) {
   count = (count + alignment - 1) / alignment * alignment;
   if (blocks_.empty() || used_ + count > blocks_.back().size) {
-    const size_t size = std::max({count, smallest_block, total_ / 2});
-    blocks_.push_back({static_cast<std::byte*>(device_.allocate(size)), size});
-    total_ += size;
+    add_block(std::max({count, smallest_block, peak_ / 2}));
+    before_ += used_;
     used_ = 0;
   }
   void* result = blocks_.back().data + used_;
   used_ += count;
+  peak_ = std::max(peak_, before_ + used_);
   return result;
 }
 
 Tensor Arena::tensor(int64_t rows, int64_t columns) {
   const Type type = device_.activation_type();
-  return {bytes(rows * columns * bytes_of(type)), type, rows, columns, columns};
-}
-
-int32_t* Arena::upload(const std::vector<int32_t>& values) {
-  auto* result = static_cast<int32_t*>(bytes(values.size() * sizeof(int32_t)));
-  device_.upload(result, values.data(), values.size() * sizeof(int32_t));
-  return result;
+  return {bytes(size_t(rows * columns * bytes_of(type))), type, rows, columns, columns};
 }
 
 void Arena::reset() {
-  if (blocks_.size() > 1) {
-    for (const Block& block : blocks_) device_.release(block.data);
-    blocks_.clear();
-    blocks_.push_back({static_cast<std::byte*>(device_.allocate(total_)), total_});
+  if (region_) region_->take(this);
+  const size_t first = region_ ? 1 : 0;
+  if (blocks_.size() < first) blocks_.push_back({region_->data(), region_->bytes()});
+  if (blocks_.size() > first + (region_ ? 0 : 1)) {  // several blocks, or more than the region: one that is large enough
+    size_t total = 0;
+    for (size_t block = first; block < blocks_.size(); block++) {
+      device_.release(blocks_[block].data);
+      total += blocks_[block].size;
+    }
+    blocks_.resize(first);
+    if (!region_) add_block(total);
   }
-  used_ = 0;
+  used_ = before_ = 0;
 }
 
 }  // namespace gigpo

@@ -7,29 +7,74 @@
 
 namespace gigpo {
 
+// A block of device memory whose users take turns: sampling keeps its cache there, training its activations.
+class Region {
+ public:
+  Region(Device& device, size_t bytes)
+      : device_(device), data_(static_cast<std::byte*>(device.allocate(bytes))), bytes_(bytes) {}
+  ~Region() { device_.release(data_); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  // True where another has used the memory since: what `user` had there is lost.
+  bool take(const void* user) {
+    const bool lost = user_ != user;
+    user_ = user;
+    return lost;
+  }
+
+ private:
+  Device& device_;
+  std::byte* data_;
+  size_t bytes_;
+  const void* user_ = nullptr;
+};
+
 class Arena {
  public:
-  explicit Arena(Device& device) : device_(device) {}
+  // Starts in `region` where there is one, and takes more only when that is full.
+  explicit Arena(Device& device, Region* region = nullptr) : device_(device), region_(region) { reset(); }
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   void* bytes(size_t count);
   Tensor tensor(int64_t rows, int64_t columns);  // of the device's activation type
-  float* floats(int64_t count) { return static_cast<float*>(bytes(count * sizeof(float))); }
-  int32_t* upload(const std::vector<int32_t>& values);
+  float* floats(int64_t count) { return array<float>(count); }
+  template <class T>
+  T* array(int64_t count) {
+    return static_cast<T*>(bytes(size_t(count) * sizeof(T)));
+  }
+  template <class T>
+  T* upload(const std::vector<T>& values) {
+    T* result = array<T>(int64_t(values.size()));
+    device_.upload(result, values.data(), values.size() * sizeof(T));
+    return result;
+  }
 
   void reset();
+
+  // Changes whenever the same requests may be answered with other addresses than before.
+  uint64_t generation() const { return generation_; }
+  // The most bytes that were ever in use.
+  size_t peak() const { return peak_; }
 
  private:
   struct Block {
     std::byte* data;
     size_t size;
   };
+  void add_block(size_t size);
+
   Device& device_;
-  std::vector<Block> blocks_;
-  size_t used_ = 0;  // of the last block
-  size_t total_ = 0;
+  Region* region_;
+  std::vector<Block> blocks_;  // the region first
+  size_t used_ = 0;            // of the last block
+  size_t before_ = 0;          // in the blocks before it
+  size_t peak_ = 0;
+  uint64_t generation_ = 0;
 };
 
 }  // namespace gigpo

@@ -3,6 +3,8 @@
 // tokens of a packed batch, H is the hidden size, D the size of a head. Operations run in the order they are issued;
 // `download` waits for those before it.
 #pragma once
+#include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,11 +16,23 @@ namespace gigpo {
 
 // Rows of a packed batch: row r holds tokens [offsets[r], offsets[r + 1]), and attention never leaves it. A row starts with a
 // prompt of prefixes[r] tokens; after it stand replies to that prompt, each of which sees the prompt and itself but not the
-// others. Token i of a row attends to token j <= i where j < prefixes[r] or j >= branches[i]. Host memory.
+// others. Token i of a row attends to token j <= i where j < prefixes[r] or j >= branches[i]. The same is said twice: by rows in
+// host memory, and by tokens in device memory, where query q sees key k if starts[q] <= k <= q < ends[k].
 struct PackedRows {
   const int32_t* offsets;   // [count + 1]
   const int32_t* prefixes;  // [count]
   const int32_t* branches;  // [T]: where in its row the token's reply begins; 0 for the prompt
+  int64_t count;
+  const int32_t* starts;    // device, [T]: the first token of its row
+  const int32_t* ends;      // device, [T]: behind the last token that sees it: its row's end, or its reply's
+};
+
+// Rows that are added up: to[targets[i]] += Σ from[sources[j]] for j in [offsets[i], offsets[i + 1]), in this order, so that the
+// sum does not depend on timing. No target occurs twice. Device memory.
+struct RowScatter {
+  const int32_t* targets;  // [count]
+  const int32_t* offsets;  // [count + 1]
+  const int32_t* sources;
   int64_t count;
 };
 
@@ -29,21 +43,22 @@ struct Rotary {
   const float* sine;
 };
 
-// Keys and values of running sequences, in pages of `page_size` tokens. One layer's store:
-// keys [page][kv head][D][page_size], values [page][kv head][page_size][D].
+// Keys and values of running sequences, in pages of `page_size` tokens. One layer's store; a row is a page, [kv head][page_size
+// × D], and how it is laid out is the device's affair.
 struct PagedCache {
   static constexpr int64_t page_size = 16;
   Tensor keys, values;
 };
 
-// Which sequence each of the T new tokens belongs to, and where it stands in it.
+// Which sequence each of the T new tokens belongs to, and where it stands in it. Tokens of one sequence stand together.
 struct PagedBatch {
   const int32_t* positions;    // device, [T]
-  const int32_t* sequences;    // device, [T]
+  const int32_t* sequences;    // device, [T]; -1: the token fills the batch up, is not stored and sees nothing
   const int32_t* page_tables;  // device, [sequences][table_stride]: page of every page_size tokens
   int64_t table_stride;
 };
 
+// Device memory.
 struct SampleInputs {
   const float* temperatures;       // [rows]; 0 takes the most likely token
   const Key* keys;                 // [rows]
@@ -54,40 +69,70 @@ struct AdamW {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
   float gradient_scale;            // multiplies every gradient first: clipping by norm
   float correction1, correction2;  // 1 - beta^step
+  Key rounding;                    // of bf16 moments, at random: the same for one step's calls
+};
+
+// Where the weights of one AdamW call lie, their gradients and moments. `index` counts from the first weight of the model.
+struct AdamWBuffers {
+  float* weights;
+  void* compute;  // the form that the device computes with, written as well; null where that is `weights`
+  const float* gradients;
+  void *first_moment, *second_moment;
+  Type moments;
+  int64_t index, count;
+};
+
+// What sizes depend on, known without opening the device.
+struct DeviceTraits {
+  Type activation_type;
+  int64_t head_logits;  // that one pass of the head should make at a time
+  int64_t step_tokens;  // that one step of sampling should compute at most
+  bool one_region;      // memory is scarce: sampling's cache and training's activations should take turns
 };
 
 class Device {
  public:
   virtual ~Device() = default;
 
-  // Memory. Allocation throws Error OUT_OF_MEMORY.
-  virtual Type activation_type() const = 0;
+  // Memory. Allocation throws Error OUT_OF_MEMORY. `upload` and `download` may be called with any host memory; uploads have
+  // read it when they return, downloads have written it.
+  virtual DeviceTraits traits() const = 0;
+  Type activation_type() const { return traits().activation_type; }
   virtual void* allocate(size_t bytes) = 0;
   virtual void release(void* data) = 0;
   virtual void upload(void* device, const void* host, size_t bytes) = 0;
   virtual void download(void* host, const void* device, size_t bytes) = 0;
   virtual void zero(void* data, size_t bytes) = 0;
+  // Converts where the types differ.
   virtual void copy(Tensor from, Tensor to) = 0;
+  // Bytes that `allocate` could still give.
+  virtual size_t available() const = 0;
 
-  // C (+)= op(A) · op(B), where op transposes when its flag is set.
+  // Runs `operations`, or repeats what they queued when this key was last given: they must be the same ones on the same
+  // addresses, and touch no host memory.
+  using ReplayKey = std::array<uint64_t, 4>;
+  virtual void replay(const ReplayKey& /*key*/, const std::function<void()>& operations) { operations(); }
+  // How many tokens to pass where `tokens` are to be computed again and again: more, where that makes equal batches.
+  virtual int64_t replay_size(int64_t tokens) const { return tokens; }
+
+  // C (+)= op(A) · op(B), where op transposes when its flag is set. C may be f32 where A and B are bf16.
   virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) = 0;
-  // Y (+)= X · Wᵀ + b, with W [out][in] as Hugging Face stores it; `bias` may be empty. The device may keep W in a form of its own
-  // until `weights_changed`.
-  virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor y, bool accumulate) = 0;
+  // Y = X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself.
+  // The device may keep W in a form of its own until `weights_changed`.
+  virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) = 0;
   virtual void weights_changed() = 0;
   // db[n] += Σ_t dY[t][n]
   virtual void bias_backward(Tensor d_y, Tensor d_bias) = 0;
+  // x *= factor
+  virtual void scale(Tensor x, float factor) = 0;
 
-  // out[t] = table[tokens[t]], and d_table[tokens[t]] += d_out[t].
-  virtual void embed(const int32_t* tokens, Tensor table, Tensor out) = 0;
-  virtual void embed_backward(const int32_t* tokens, Tensor d_out, Tensor d_table) = 0;
-  // to[i] = from[indices[i]], and to[indices[i]] += from[i]; indices may repeat.
+  // to[i] = from[indices[i]], and its backward pass. `indices` is device memory.
   virtual void gather(const int32_t* indices, Tensor from, Tensor to) = 0;
-  virtual void scatter_add(const int32_t* indices, Tensor from, Tensor to) = 0;
+  virtual void scatter_add(const RowScatter& sums, Tensor from, Tensor to) = 0;
 
   // Within each row, each of `groups` equal groups of columns is normalised on its own (a group is the whole row, or one
   // head): out = w ⊙ x · s with s = (mean x² + ε)^(-1/2). `scales` [rows][groups] keeps s for the backward pass, which adds
-  // to d_x (or writes it) and adds to d_w.
+  // to d_x (or writes it) and adds to d_w, unless that is empty.
   virtual void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) = 0;
   virtual void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
                                  bool accumulate, Tensor d_weight) = 0;
@@ -109,19 +154,28 @@ class Device {
   virtual void swiglu(Tensor gate_up, Tensor out) = 0;
   virtual void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) = 0;
 
-  // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h). Arrays [rows] are host memory.
+  // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h). Arrays [rows] are device memory.
   virtual void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                            PolicyHeadResult* results) = 0;
-  // One token a row by Gumbel-max, with its log-probability from the same pass. Inputs and outputs are host memory.
+  // One token a row by Gumbel-max, with its log-probability from the same pass. `tokens`, `log_probs`: device memory, [rows].
   virtual void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) = 0;
 
   // Σ x² over `count` floats, in double, in a fixed order.
   virtual double squared_norm(const float* x, int64_t count) = 0;
-  virtual void adamw(float* weights, const float* gradients, float* first_moment, float* second_moment, int64_t count,
-                     const AdamW& step) = 0;
+  virtual void adamw(const AdamWBuffers& buffers, const AdamW& step) = 0;
 };
 
+DeviceTraits cpu_traits();
 // `threads` 0 uses every core.
 std::unique_ptr<Device> make_cpu_device(int threads);
+
+struct CudaOptions {
+  Type precision = Type::bf16;  // of activations and of the weights that are computed with
+  bool graphs = true;           // steps of sampling are recorded and replayed
+  bool cublas = true;           // cuBLASLt where it is found; else the kernels of this library alone
+};
+DeviceTraits cuda_traits(Type precision);
+// Throws Error DEVICE_UNAVAILABLE with the reason where there is none.
+std::unique_ptr<Device> make_cuda_device(const CudaOptions& options);
 
 }  // namespace gigpo

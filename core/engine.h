@@ -8,38 +8,49 @@
 namespace gigpo {
 
 struct EngineOptions {
-  int threads = 0;                    // of the CPU device; 0: every core
-  int64_t micro_batch_tokens = 2048;  // tokens trained at once: bounds the memory of activations
+  int64_t micro_batch_tokens = 2048;  // tokens trained at once: bounds the memory of activations; the longest row at least
   int64_t cache_bytes = int64_t{256} << 20;
+  int64_t step_tokens = 1024;  // new tokens in one step of sampling
+  // Sampling's cache and training's activations take turns in one region of this size; 0: each has memory of its own.
+  int64_t region_bytes = 0;
+  AdapterConfig adapter;
+  Recompute recompute = Recompute::none;
+  Type moments = Type::f32;
 };
 
 class Engine {
  public:
-  Engine(const ModelConfig& config, const EngineOptions& options);
-  ~Engine();
+  Engine(std::unique_ptr<Device> device, const ModelConfig& config, const EngineOptions& options);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  const ModelConfig& config() const { return transformer_.config(); }
-  const ModelLayout& layout() const { return transformer_.layout(); }
+  const Transformer& transformer() const { return transformer_; }
   Device& device() { return *device_; }
   Generator& generator() { return generator_; }
   Trainer& trainer() { return trainer_; }
 
-  float* weights() { return weights_; }
-  // Throws Error BAD_ARGUMENT where no reference was frozen.
-  const float* reference() const;
-  void freeze_reference();
-  // To be called after writing to `weights`: cached keys, values and packed weights are stale.
+  // After writing to either, call `weights_changed`.
+  Parameters& model() { return model_; }
+  Parameters& adapter();  // Throws Error BAD_ARGUMENT where there is none.
+  Parameters& trained() { return transformer_.adapted() ? *adapter_ : model_; }
+  // Cached keys, values and packed weights are stale.
   void weights_changed();
+
+  PolicyTensors policy() const { return {model_.values(), adapter_ ? adapter_->values() : Tensor{}}; }
+  // Throws Error BAD_ARGUMENT where no reference was frozen.
+  PolicyTensors reference() const;
+  // Keeps a copy of what is trained; that of an adapter costs next to nothing.
+  void freeze_reference();
 
  private:
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Region> region_;
   Transformer transformer_;
+  Parameters model_;
+  std::unique_ptr<Parameters> adapter_;
+  std::unique_ptr<FlatBuffer> reference_;
   Trainer trainer_;
   Generator generator_;
-  float* weights_ = nullptr;
-  float* reference_ = nullptr;
 };
 
 }  // namespace gigpo

@@ -1,6 +1,7 @@
 #include "core/generator.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/error.h"
 
@@ -11,36 +12,49 @@ constexpr int64_t page_size = PagedCache::page_size;
 Generator::Generator(Device& device, const Transformer& transformer, const GeneratorOptions& options)
     : device_(device), transformer_(transformer), options_(options), arena_(device) {
   const ModelConfig& c = transformer.config();
-  const int64_t page_floats = c.key_value_columns() * page_size;
-  const int64_t page_bytes = 2 * c.layers * page_floats * bytes_of(device.activation_type());
+  const int64_t page_bytes = cache_bytes_per_token(c, device.activation_type()) * page_size;
   const int64_t longest = (c.max_positions + page_size - 1) / page_size;
   // Never more than 256 whole sequences' worth, and always room for one.
-  const int64_t pages = std::clamp(options.cache_bytes / page_bytes, std::min<int64_t>(longest, 4), longest * 256);
-  options_.longest_sequence = std::min(c.max_positions, pages * page_size);
+  int64_t pages = std::clamp(options.cache_bytes / page_bytes, std::min<int64_t>(longest, 4), longest * 256);
+  if (options.region) pages = std::min(pages, int64_t(options.region->bytes()) / page_bytes);
+  longest_sequence_ = std::min(c.max_positions, pages * page_size);
   pages_ = std::make_unique<PagePool>(int32_t(pages));
+  allocate_cache(pages);
+}
+
+int64_t cache_bytes_per_token(const ModelConfig& config, Type type) {
+  return 2 * config.layers * config.key_value_columns() * bytes_of(type);
+}
+
+void Generator::allocate_cache(int64_t pages) {
+  const ModelConfig& c = transformer_.config();
+  const Type type = device_.activation_type();
+  const int64_t page_floats = c.key_value_columns() * page_size;
+  const size_t store_bytes = size_t(pages * page_floats * bytes_of(type));
+  if (!options_.region) cache_memory_ = device_.allocate(2 * c.layers * store_bytes);
+  auto* data = options_.region ? options_.region->data() : static_cast<std::byte*>(cache_memory_);
+  const auto store = [&] {
+    const Tensor result{data, type, pages, page_floats, page_floats};
+    data += store_bytes;
+    return result;
+  };
   for (int64_t layer = 0; layer < c.layers; layer++) {
-    const auto store = [&] {
-      const Type type = device.activation_type();
-      return Tensor{device.allocate(pages * page_floats * bytes_of(type)), type, pages, page_floats, page_floats};
-    };
-    cache_.push_back({store(), store()});
+    const Tensor keys = store();
+    cache_.push_back({keys, store()});
   }
 }
 
 Generator::~Generator() {
-  for (const PagedCache& layer : cache_) {
-    device_.release(layer.keys.data);
-    device_.release(layer.values.data);
-  }
+  if (cache_memory_) device_.release(cache_memory_);
 }
 
 void Generator::submit(SampleRequest request) {
   const auto whole = int64_t(request.prompt.size()) + request.max_tokens;
   if (request.prompt.empty()) throw Error("BAD_ARGUMENT", "The prompt is empty: give at least one token.");
   if (request.max_tokens < 1) throw Error("BAD_ARGUMENT", "maxTokens must be at least 1.");
-  if (whole > options_.longest_sequence) {
+  if (whole > longest_sequence_) {
     throw Error("BAD_ARGUMENT", "Prompt and reply may need " + std::to_string(whole) + " tokens, but there is room for " +
-                                    std::to_string(options_.longest_sequence) +
+                                    std::to_string(longest_sequence_) +
                                     ": shorten the prompt, lower maxTokens, or raise maxPositions or cacheBytes.");
   }
   auto sequence = std::make_unique<Sequence>();
@@ -65,11 +79,25 @@ void Generator::abandon() {
   pages_->forget_shared();
 }
 
-void Generator::step(const float* weights, std::vector<Completion>& done) {
+// Another has used the cache's memory: whoever was running waits, and is computed again.
+void Generator::lose_cache() {
+  while (!running_.empty()) preempt_youngest();
+  pages_->forget_shared();
+}
+
+void Generator::step(const PolicyTensors& weights, std::vector<Completion>& done) {
+  if (options_.region && options_.region->take(this)) lose_cache();
   schedule();
-  PagedTokens batch;
   std::vector<Sequence*> sampling;  // sequences whose next token is drawn now
+  PagedTokens batch = batch_of_step(sampling);
+  draw(weights, batch, sampling);
+  take_finished(done);
+}
+
+PagedTokens Generator::batch_of_step(std::vector<Sequence*>& sampling) {
+  PagedTokens batch;
   for (const auto& sequence : running_) batch.table_stride = std::max(batch.table_stride, int64_t(sequence->pages.size()));
+  batch.table_stride = int64_t(std::bit_ceil(uint64_t(batch.table_stride)));  // few different sizes, to be replayed
   int32_t index = 0;
   for (const auto& sequence : running_) {
     if (sequence->scheduled == 0) continue;
@@ -88,30 +116,52 @@ void Generator::step(const float* weights, std::vector<Completion>& done) {
       batch.wanted.push_back(int32_t(batch.tokens.size()) - 1);
     }
   }
+  return batch;
+}
+
+// Runs the model and gives each sequence of `sampling` its next token. Where that is all the step does, which is most steps, the
+// batch is filled up to a size that occurs often, and what the device did for it the last time is repeated.
+void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling) {
+  const bool decoding = sampling.size() == batch.tokens.size();
+  const int64_t filled = decoding ? device_.replay_size(int64_t(sampling.size())) : int64_t(sampling.size());
+  std::vector<float> temperatures(filled, 0.f), log_probs(filled);
+  std::vector<Key> keys(filled);
+  std::vector<int32_t> indices(filled, 0), tokens(filled);
+  for (size_t row = 0; row < sampling.size(); row++) {
+    temperatures[row] = sampling[row]->request.temperature;
+    keys[row] = sampling[row]->request.key;
+    indices[row] = int32_t(sampling[row]->sampled());
+  }
+  for (int64_t row = int64_t(sampling.size()); row < filled; row++) batch.add_filling();
 
   arena_.reset();
-  const Tensor hidden = transformer_.forward_paged(weights, batch, cache_, arena_);
-  if (!sampling.empty()) {
-    const ModelConfig& c = transformer_.config();
-    const auto rows = int64_t(sampling.size());
-    const Tensor logits = arena_.tensor(rows, c.vocabulary_size);
-    device_.linear(hidden, transformer_.matrix(weights, transformer_.layout().head, c.vocabulary_size, c.hidden_size),
-                   {}, logits, false);
-    std::vector<float> temperatures, log_probs(rows);
-    std::vector<Key> keys;
-    std::vector<int32_t> indices, tokens(rows);
-    for (const Sequence* sequence : sampling) {
-      temperatures.push_back(sequence->request.temperature);
-      keys.push_back(sequence->request.key);
-      indices.push_back(int32_t(sequence->sampled()));
-    }
-    device_.sample(logits, {temperatures.data(), keys.data(), indices.data()}, tokens.data(), log_probs.data());
-    for (int64_t row = 0; row < rows; row++) {
-      sampling[row]->tokens.push_back(tokens[row]);
-      sampling[row]->log_probs.push_back(log_probs[row]);
-    }
-    counts_->sampled += rows;
+  const PagedTokens::Uploaded uploaded = batch.upload(arena_);
+  const SampleInputs inputs{arena_.upload(temperatures), arena_.upload(keys), arena_.upload(indices)};
+  auto *drawn = arena_.array<int32_t>(filled);
+  auto *drawn_log_probs = arena_.floats(filled);
+  const auto operations = [&] {
+    const Tensor hidden = transformer_.forward_paged(weights, uploaded, cache_, arena_);
+    if (!hidden) return;
+    const Tensor logits = arena_.tensor(filled, transformer_.config().vocabulary_size);
+    device_.linear(hidden, transformer_.head(weights.model), {}, {}, logits);
+    device_.sample(logits, inputs, drawn, drawn_log_probs);
+  };
+  if (decoding) {
+    device_.replay({uint64_t(filled), uint64_t(batch.table_stride), arena_.generation(), uint64_t(weights.adapter.data)}, operations);
+  } else {
+    operations();
   }
+  if (filled == 0) return;
+  device_.download(tokens.data(), drawn, tokens.size() * sizeof(int32_t));
+  device_.download(log_probs.data(), drawn_log_probs, log_probs.size() * sizeof(float));
+  for (size_t row = 0; row < sampling.size(); row++) {
+    sampling[row]->tokens.push_back(tokens[row]);
+    sampling[row]->log_probs.push_back(log_probs[row]);
+  }
+  counts_->sampled += int64_t(sampling.size());
+}
+
+void Generator::take_finished(std::vector<Completion>& done) {
   for (const auto& sequence : running_) {
     if (!finished(*sequence)) continue;
     const SampleRequest& request = sequence->request;

@@ -31,8 +31,10 @@ struct Completion {
 struct GeneratorOptions {
   int64_t cache_bytes;             // of keys and values, all layers
   int64_t step_tokens = 1024;      // new tokens in one step, at most
-  int64_t longest_sequence = 0;    // 0: as long as the model's positions
+  Region* region = nullptr;        // where the cache lies, shared with others; null: memory of its own
 };
+
+int64_t cache_bytes_per_token(const ModelConfig& config, Type type);
 
 // Since the start; to be read from any thread.
 struct GeneratorCounts {
@@ -54,7 +56,7 @@ class Generator {
   void cancel(uint64_t id);
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Runs one step and appends the sequences that ended to `done`.
-  void step(const float* weights, std::vector<Completion>& done);
+  void step(const PolicyTensors& weights, std::vector<Completion>& done);
   // After a step that threw: drops every sequence and all that the cache holds, some of which was never computed.
   void abandon();
   void weights_changed() { pages_->forget_shared(); }
@@ -73,7 +75,12 @@ class Generator {
   };
   using SequencePointer = std::unique_ptr<Sequence>;
 
+  void allocate_cache(int64_t pages);
+  void lose_cache();
   void schedule();
+  PagedTokens batch_of_step(std::vector<Sequence*>& sampling);
+  void draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling);
+  void take_finished(std::vector<Completion>& done);
   void reuse_shared_pages(Sequence& sequence);
   bool take_pages(Sequence& sequence, int64_t tokens);
   void share_full_pages(Sequence& sequence, int64_t before);
@@ -84,7 +91,9 @@ class Generator {
   Device& device_;
   const Transformer& transformer_;
   GeneratorOptions options_;
+  int64_t longest_sequence_;
   std::vector<PagedCache> cache_;
+  void* cache_memory_ = nullptr;  // its own
   std::unique_ptr<PagePool> pages_;
   std::deque<SequencePointer> waiting_;
   std::vector<SequencePointer> running_;  // in order of arrival

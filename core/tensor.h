@@ -22,6 +22,14 @@ struct Tensor {
   Tensor row_range(int64_t first, int64_t count) const { return at(first * stride, count, columns); }
   Tensor column_range(int64_t first, int64_t count) const { return at(first, rows, count); }
 
+  // A matrix out of a flat buffer, from element `offset` on; empty where the buffer is.
+  Tensor matrix(int64_t offset, int64_t new_rows, int64_t new_columns) const {
+    if (!data) return {};
+    Tensor result = at(offset, new_rows, new_columns);
+    result.stride = new_columns;
+    return result;
+  }
+
  private:
   Tensor at(int64_t elements, int64_t new_rows, int64_t new_columns) const {
     return {static_cast<std::byte*>(data) + elements * bytes_of(type), type, new_rows, new_columns, stride};

@@ -9,22 +9,17 @@
 
 namespace gigpo {
 
-constexpr int64_t logits_budget = int64_t{1} << 20;  // floats of one chunk of logits: it should stay in the cache
+Trainer::Trainer(Device& device, const Transformer& transformer, const TrainerOptions& options)
+    : device_(device), transformer_(transformer), options_(options), arena_(device, options.region) {}
 
-Trainer::Trainer(Device& device, const Transformer& transformer, int64_t micro_batch_tokens)
-    : device_(device), transformer_(transformer), micro_batch_tokens_(micro_batch_tokens), arena_(device) {}
-
-Trainer::~Trainer() {
-  for (float* data : {gradients_, first_moment_, second_moment_}) device_.release(data);
+FlatBuffer& Trainer::buffer(std::unique_ptr<FlatBuffer>& data, Type type) {
+  if (!data) data = std::make_unique<FlatBuffer>(device_, type, transformer_.trained_size());
+  return *data;
 }
 
-float* Trainer::buffer(float*& data) {
-  if (!data) {
-    const size_t bytes = transformer_.layout().size * sizeof(float);
-    data = static_cast<float*>(device_.allocate(bytes));
-    device_.zero(data, bytes);
-  }
-  return data;
+PolicyTensors Trainer::gradient_tensors() {
+  if (transformer_.adapted()) return {{}, gradients().values()};
+  return {gradients().values(), {}};
 }
 
 // One entry a reply token, row after row.
@@ -66,9 +61,8 @@ std::vector<Trainer::Bundle> Trainer::share_prompts(const std::vector<TrainingRo
   return bundles;
 }
 
-void Trainer::run(const float* weights, const Bundle* bundles, size_t bundle_count, const PolicyHeadOptions& options,
-                  HeadRows& head) {
-  const ModelConfig& c = transformer_.config();
+void Trainer::run(const PolicyTensors& weights, const Bundle* bundles, size_t bundle_count,
+                  const PolicyHeadOptions& options, HeadRows& head) {
   PackedTokens batch;
   head = {};
   for (const Bundle* bundle = bundles; bundle < bundles + bundle_count; bundle++) {
@@ -86,36 +80,41 @@ void Trainer::run(const float* weights, const Bundle* bundles, size_t bundle_cou
   }
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
+  auto* results = arena_.array<PolicyHeadResult>(hidden.rows);
+  const Tensor d_hidden = run_head(weights, hidden, arena_.upload(head.inputs), options, results);
+  if (d_hidden) transformer_.backward(weights, gradient_tensors(), batch, arena_, kept_, d_hidden);
+  device_.download(head.results.data(), results, head.results.size() * sizeof(PolicyHeadResult));
+}
 
+// The logits of all rows never exist at once: each chunk of them is overwritten by its own gradient, and passed on.
+Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadRow* inputs,
+                         const PolicyHeadOptions& options, PolicyHeadResult* results) {
+  const int64_t vocabulary = transformer_.config().vocabulary_size, count = hidden.rows;
+  const int64_t chunk = std::min(count, std::max<int64_t>(device_.traits().head_logits / vocabulary, 16));
+  const Tensor table = transformer_.head(weights.model), chunk_logits = arena_.tensor(chunk, vocabulary);
   const bool training = options.mode != HeadMode::score;
-  const auto count = int64_t(head.inputs.size());
-  const int64_t chunk = std::clamp<int64_t>(logits_budget / c.vocabulary_size, 16, std::max<int64_t>(count, 16));
-  const Tensor table = transformer_.matrix(weights, transformer_.layout().head, c.vocabulary_size, c.hidden_size);
-  const Tensor d_hidden = arena_.tensor(count, c.hidden_size);
-  const Tensor chunk_logits = arena_.tensor(std::min(chunk, count), c.vocabulary_size);
+  const Tensor d_hidden = training ? arena_.tensor(count, hidden.columns) : Tensor{};
+  const Tensor d_table = training ? transformer_.head(gradient_tensors().model) : Tensor{};
   for (int64_t at = 0; at < count; at += chunk) {
     const int64_t n = std::min(chunk, count - at);
     const Tensor logits = chunk_logits.row_range(0, n), states = hidden.row_range(at, n);
     device_.matmul(states, false, table, true, logits, false);
-    device_.policy_head(logits, head.inputs.data() + at, options, head.results.data() + at);
-    if (!training) continue;
-    const Tensor d_table =
-        transformer_.matrix(gradients(), transformer_.layout().head, c.vocabulary_size, c.hidden_size);
-    device_.matmul(logits, true, states, false, d_table, true);
-    device_.matmul(logits, false, table, false, d_hidden.row_range(at, n), false);
+    device_.policy_head(logits, inputs + at, options, results + at);
+    if (d_table) device_.matmul(logits, true, states, false, d_table, true);
+    if (training) device_.matmul(logits, false, table, false, d_hidden.row_range(at, n), false);
   }
-  if (training) transformer_.backward(weights, gradients(), batch, arena_, kept_, d_hidden);
+  return d_hidden;
 }
 
 template <class Visit>
-void Trainer::each_micro_batch(const float* weights, const std::vector<TrainingRow>& rows,
+void Trainer::each_micro_batch(const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
                                const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
   const std::vector<Bundle> bundles = share_prompts(rows);
   HeadRows head;
   for (size_t first = 0, last; first < bundles.size(); first = last) {
     if (cancelled) throw Error("ABORTED", "Stopped.");
     int64_t tokens = bundles[first].tokens;
-    for (last = first + 1; last < bundles.size() && tokens + bundles[last].tokens <= micro_batch_tokens_; last++) {
+    for (last = first + 1; last < bundles.size() && tokens + bundles[last].tokens <= options_.micro_batch_tokens; last++) {
       tokens += bundles[last].tokens;
     }
     run(weights, &bundles[first], last - first, options, head);
@@ -123,7 +122,7 @@ void Trainer::each_micro_batch(const float* weights, const std::vector<TrainingR
   }
 }
 
-PolicyHeadSums Trainer::forward_backward(const float* weights, std::vector<TrainingRow> rows,
+PolicyHeadSums Trainer::forward_backward(const PolicyTensors& weights, std::vector<TrainingRow> rows,
                                          const PolicyHeadOptions& options, Aggregation aggregation,
                                          bool skip_zero_advantage, const std::atomic<bool>& cancelled) {
   Normalizer normalizer;
@@ -149,7 +148,7 @@ PolicyHeadSums Trainer::forward_backward(const float* weights, std::vector<Train
   return sums;
 }
 
-std::vector<std::vector<float>> Trainer::log_probs(const float* weights, const std::vector<TrainingRow>& rows,
+std::vector<std::vector<float>> Trainer::log_probs(const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
                                                    float temperature, const std::atomic<bool>& cancelled) {
   PolicyHeadOptions options;
   options.mode = HeadMode::score;
@@ -164,7 +163,7 @@ std::vector<std::vector<float>> Trainer::log_probs(const float* weights, const s
   return result;
 }
 
-std::vector<float> Trainer::logits(const float* weights, const std::vector<int32_t>& tokens) {
+std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens) {
   const ModelConfig& c = transformer_.config();
   transformer_.check_length(int64_t(tokens.size()));
   PackedTokens batch;
@@ -173,17 +172,18 @@ std::vector<float> Trainer::logits(const float* weights, const std::vector<int32
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
   const Tensor logits = arena_.tensor(batch.size(), c.vocabulary_size);
-  const Tensor table = transformer_.matrix(weights, transformer_.layout().head, c.vocabulary_size, c.hidden_size);
-  device_.matmul(hidden, false, table, true, logits, false);
+  device_.matmul(hidden, false, transformer_.head(weights.model), true, logits, false);
+  const Tensor exact{arena_.floats(logits.rows * logits.columns), Type::f32, logits.rows, logits.columns, logits.columns};
+  device_.copy(logits, exact);
   std::vector<float> result(logits.rows * logits.columns);
-  device_.download(result.data(), logits.data, result.size() * sizeof(float));
+  device_.download(result.data(), exact.data, result.size() * sizeof(float));
   return result;
 }
 
 // Decoupled weight decay with bias correction (Loshchilov & Hutter, arXiv 1711.05101), after clipping by the global norm.
-StepReport Trainer::optimizer_step(float* weights, const OptimizerOptions& options) {
-  const ModelLayout& layout = transformer_.layout();
-  const double norm = std::sqrt(device_.squared_norm(gradients(), layout.size));
+StepReport Trainer::optimizer_step(const Parameters& trained, const OptimizerOptions& options) {
+  const Tensor g = gradients().values(), first = first_moment().values(), second = second_moment().values();
+  const double norm = std::sqrt(device_.squared_norm(g.floats(), g.columns));
   const bool finite = std::isfinite(norm);
   if (finite) {
     steps++;
@@ -195,16 +195,19 @@ StepReport Trainer::optimizer_step(float* weights, const OptimizerOptions& optio
     step.gradient_scale = float(std::min(1.0, options.max_gradient_norm / (norm + 1e-6)));
     step.correction1 = float(1 - std::pow(options.beta1, double(steps)));
     step.correction2 = float(1 - std::pow(options.beta2, double(steps)));
-    for (const Parameter& parameter : layout.parameters) {
+    step.rounding = {uint32_t(steps), uint32_t(steps >> 32)};
+    for (const Parameter& parameter : transformer_.trained()) {
       step.weight_decay = parameter.shape.size() > 1 ? float(options.weight_decay) : 0;
-      device_.adamw(weights + parameter.offset, gradients() + parameter.offset, first_moment() + parameter.offset,
-                    second_moment() + parameter.offset, parameter.size(), step);
+      const int64_t at = parameter.offset;
+      const auto from = [&](Tensor flat) { return flat.matrix(at, 1, parameter.size()).data; };
+      device_.adamw({trained.exact() + at, trained.rounded() ? from(trained.values()) : nullptr, g.floats() + at, from(first),
+                     from(second), options_.moments, at, parameter.size()},
+                    step);
     }
+    device_.weights_changed();
   }
   clear_gradients();
   return {norm, !finite};
 }
-
-void Trainer::clear_gradients() { device_.zero(gradients(), transformer_.layout().size * sizeof(float)); }
 
 }  // namespace gigpo

@@ -7,25 +7,13 @@
 
 namespace gigpo {
 
-void PackedTokens::add(const int32_t* from, int64_t length, int32_t position, int32_t branch) {
-  tokens.insert(tokens.end(), from, from + length);
-  for (int64_t i = 0; i < length; i++) positions.push_back(position++);
-  branches.insert(branches.end(), length, branch);
-  offsets.back() = int32_t(tokens.size());
-}
-
-void PackedTokens::add_row(const int32_t* prompt, int64_t length) {
-  prefixes.push_back(int32_t(length));
-  offsets.push_back(offsets.back());
-  add(prompt, length, 0, 0);
-}
-
-void PackedTokens::add_branch(const int32_t* reply, int64_t length) {
-  add(reply, length, prefixes.back(), int32_t(tokens.size()) - offsets[offsets.size() - 2]);
-}
-
-Transformer::Transformer(Device& device, const ModelConfig& config)
-    : device_(device), config_(config), layout_(config) {
+Transformer::Transformer(Device& device, const ModelConfig& config, const AdapterConfig& adapter, Recompute recompute)
+    : device_(device),
+      config_(config),
+      adapter_(adapter),
+      recompute_(recompute),
+      layout_(config),
+      adapter_layout_(config, adapter) {
   const std::vector<double> frequencies = rotary_frequencies(config);
   std::vector<float> cosine, sine;
   for (int64_t position = 0; position < config.max_positions; position++) {
@@ -52,118 +40,202 @@ void Transformer::check_length(int64_t tokens) const {
                                   std::to_string(config_.max_positions) + ": shorten the prompt or raise maxPositions.");
 }
 
-Tensor Transformer::matrix(const float* weights, int64_t offset, int64_t rows, int64_t columns) const {
-  return {const_cast<float*>(weights) + offset, Type::f32, rows, columns, columns};
-}
-
-struct Transformer::Weights {
-  Tensor input_norm, qkv, qkv_bias, query_norm, key_norm, output, post_norm, gate_up, down;
+struct Transformer::Linear {
+  Tensor weight, bias;
+  Tensor a;               // [parts · rank][in]; empty without an adapter
+  std::vector<Tensor> b;  // [out of the part][rank]
 };
 
-Transformer::Weights Transformer::weights_of(const float* buffer, int64_t l) const {
+struct Transformer::Weights {
+  Tensor input_norm, query_norm, key_norm, post_norm;
+  Linear qkv, output, gate_up, down;
+};
+
+Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l) const {
   const LayerLayout& at = layout_.layers[l];
   const int64_t h = config_.hidden_size, i = config_.intermediate_size, q = config_.query_columns();
   const int64_t qkv = q + 2 * config_.key_value_columns();
+  const Tensor model = from.model;
   Weights w;
-  w.input_norm = matrix(buffer, at.input_norm, 1, h);
-  w.qkv = matrix(buffer, at.qkv, qkv, h);
-  if (config_.query_key_value_bias) w.qkv_bias = matrix(buffer, at.qkv_bias, 1, qkv);
+  w.input_norm = model.matrix(at.input_norm, 1, h);
+  w.qkv.weight = model.matrix(at.qkv, qkv, h);
+  if (config_.query_key_value_bias) w.qkv.bias = model.matrix(at.qkv_bias, 1, qkv);
   if (config_.query_key_norm) {
-    w.query_norm = matrix(buffer, at.query_norm, 1, config_.head_size);
-    w.key_norm = matrix(buffer, at.key_norm, 1, config_.head_size);
+    w.query_norm = model.matrix(at.query_norm, 1, config_.head_size);
+    w.key_norm = model.matrix(at.key_norm, 1, config_.head_size);
   }
-  w.output = matrix(buffer, at.output, h, q);
-  w.post_norm = matrix(buffer, at.post_norm, 1, h);
-  w.gate_up = matrix(buffer, at.gate_up, 2 * i, h);
-  w.down = matrix(buffer, at.down, h, i);
+  w.output.weight = model.matrix(at.output, h, q);
+  w.post_norm = model.matrix(at.post_norm, 1, h);
+  w.gate_up.weight = model.matrix(at.gate_up, 2 * i, h);
+  w.down.weight = model.matrix(at.down, h, i);
+  if (!from.adapter) return w;
+
+  const auto adapt = [&](Linear& layer, const LinearAdapterLayout& adapter, int64_t in) {
+    layer.a = from.adapter.matrix(adapter.a, int64_t(adapter.b.size()) * adapter_.rank, in);
+    for (size_t part = 0; part < adapter.b.size(); part++) {
+      layer.b.push_back(from.adapter.matrix(adapter.b[part], adapter.rows[part], adapter_.rank));
+    }
+  };
+  const AdapterLayout::Layer& beside = adapter_layout_.layers[l];
+  adapt(w.qkv, beside.qkv, h);
+  adapt(w.output, beside.output, q);
+  adapt(w.gate_up, beside.gate_up, h);
+  adapt(w.down, beside.down, i);
   return w;
 }
 
+// y = W x + b, and with an adapter + (alpha / rank) · B A x, part by part.
+void Transformer::linear(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const {
+  device_.linear(x, layer.weight, layer.bias, added, y);
+  if (!layer.a) return;
+  device_.linear(x, layer.a, {}, {}, narrow);
+  device_.scale(narrow, adapter_.scale());
+  int64_t column = 0;
+  for (size_t part = 0; part < layer.b.size(); part++) {
+    const Tensor b = layer.b[part], y_part = y.column_range(column, b.rows);
+    device_.linear(narrow.column_range(int64_t(part) * adapter_.rank, adapter_.rank), b, {}, y_part, y_part);
+    column += b.rows;
+  }
+}
+
+void Transformer::linear_backward(const Linear& layer, const Linear& gradients, Tensor d_y, Tensor x, Tensor narrow,
+                                  Tensor d_x, Tensor d_narrow) const {
+  if (gradients.weight) device_.matmul(d_y, true, x, false, gradients.weight, true);  // dW += dYᵀ · X
+  if (gradients.bias) device_.bias_backward(d_y, gradients.bias);
+  device_.matmul(d_y, false, layer.weight, false, d_x, false);  // dX = dY · W
+  if (!layer.a) return;
+  int64_t column = 0;
+  for (size_t part = 0; part < layer.b.size(); part++) {
+    const Tensor b = layer.b[part], d_y_part = d_y.column_range(column, b.rows);
+    const int64_t first = int64_t(part) * adapter_.rank;
+    device_.matmul(d_y_part, true, narrow.column_range(first, adapter_.rank), false, gradients.b[part], true);
+    device_.matmul(d_y_part, false, b, false, d_narrow.column_range(first, adapter_.rank), false);
+    column += b.rows;
+  }
+  device_.scale(d_narrow, adapter_.scale());
+  device_.matmul(d_narrow, true, x, false, gradients.a, true);
+  device_.matmul(d_narrow, false, layer.a, false, d_x, true);
+}
+
 // The hidden states that nobody wants need no more of the last layer than their keys and values: both forward passes leave
-// them out after its attention.
-Tensor Transformer::forward(const float* weights, const PackedTokens& batch, Arena& arena, Activations& kept) const {
+// them out after its attention. What is computed again lies in one place for all layers.
+void Transformer::allocate_layers(const PackedTokens& batch, Arena& arena, Activations& kept) const {
   const ModelConfig& c = config_;
-  const int64_t t = batch.size(), h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
-  const auto epsilon = float(c.rms_norm_epsilon);
-  const PackedRows rows = batch.rows();
+  const int64_t t = batch.size(), wanted = int64_t(batch.wanted.size()), most = std::max(t, wanted);
+  const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns(), r = adapter_.rank;
+  Activations::Layer shared{};
+  const auto place = [&](Tensor Activations::Layer::*member, Activations::Layer& a, bool again, int64_t rows,
+                         int64_t columns) {
+    if (!again) {
+      a.*member = arena.tensor(rows, columns);
+      return;
+    }
+    if (!(shared.*member)) shared.*member = arena.tensor(most, columns);
+    a.*member = (shared.*member).row_range(0, rows);
+  };
+  const bool norms = recompute_ >= Recompute::norms, mlp = recompute_ >= Recompute::mlp, block = recompute_ == Recompute::block;
+  using Layer = Activations::Layer;
+  kept.layers.assign(c.layers, {});
+  for (int64_t l = 0; l < c.layers; l++) {
+    Layer& a = kept.layers[l];
+    const bool last = l + 1 == c.layers;
+    const int64_t n = last ? wanted : t;
+    a.input = arena.tensor(t, h);
+    a.input_scales = arena.floats(t);
+    place(&Layer::normed, a, norms, t, h);
+    place(&Layer::qkv, a, block, t, q + 2 * kv);
+    a.heads = a.qkv.column_range(0, q + kv);  // what attention sees of queries and keys
+    if (c.query_key_norm) {
+      place(&Layer::heads, a, block, t, q + kv);
+      a.query_scales = arena.floats(t * c.heads);
+      a.key_scales = arena.floats(t * c.key_value_heads);
+    }
+    place(&Layer::attended, a, block, t, q);
+    a.log_sums = arena.floats(t * c.heads);
+    a.passed_on = a.attended;
+    if (last) place(&Layer::passed_on, a, block, n, q);
+    place(&Layer::middle, a, block, n, h);
+    a.post_scales = arena.floats(n);
+    place(&Layer::post_normed, a, norms, n, h);
+    place(&Layer::gate_up, a, mlp, n, 2 * c.intermediate_size);
+    place(&Layer::activated, a, norms, n, c.intermediate_size);
+    if (!adapter_) continue;
+    place(&Layer::narrow_qkv, a, block, t, 3 * r);
+    place(&Layer::narrow_output, a, block, n, r);
+    place(&Layer::narrow_gate_up, a, mlp, n, 2 * r);
+    a.narrow_down = arena.tensor(n, r);
+  }
+  kept.last = arena.tensor(wanted, h);
+  kept.last_scales = arena.floats(wanted);
+}
+
+// middle = input + attention(norm(input))
+void Transformer::attention_half(const Weights& w, const Activations& kept, const Activations::Layer& a) const {
+  const ModelConfig& c = config_;
+  const int64_t q = c.query_columns(), kv = c.key_value_columns();
+  device_.rms_norm(a.input, w.input_norm, 1, epsilon(), a.normed, a.input_scales);
+  linear(w.qkv, a.normed, {}, a.qkv, a.narrow_qkv);
+  if (c.query_key_norm) {
+    device_.rms_norm(a.qkv.column_range(0, q), w.query_norm, c.heads, epsilon(), a.heads.column_range(0, q), a.query_scales);
+    device_.rms_norm(a.qkv.column_range(q, kv), w.key_norm, c.key_value_heads, epsilon(), a.heads.column_range(q, kv),
+                     a.key_scales);
+  }
+  device_.rotate(a.heads, c.head_size, rotary(kept.positions), false);
+  device_.attention(a.heads.column_range(0, q), a.heads.column_range(q, kv), a.qkv.column_range(q + kv, kv), c.head_size,
+                    kept.rows, a.attended, a.log_sums);
+  if (a.passed_on.data == a.attended.data) return linear(w.output, a.attended, a.input, a.middle, a.narrow_output);
+  device_.gather(kept.wanted, a.attended, a.passed_on);
+  device_.gather(kept.wanted, a.input, a.middle);
+  linear(w.output, a.passed_on, a.middle, a.middle, a.narrow_output);
+}
+
+// activated = silu(gate) ⊙ up of norm(middle)
+void Transformer::mlp_half(const Weights& w, const Activations::Layer& a) const {
+  device_.rms_norm(a.middle, w.post_norm, 1, epsilon(), a.post_normed, a.post_scales);
+  linear(w.gate_up, a.post_normed, {}, a.gate_up, a.narrow_gate_up);
+  device_.swiglu(a.gate_up, a.activated);
+}
+
+Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena,
+                            Activations& kept) const {
+  kept.rows = batch.upload_rows(arena);
   kept.tokens = arena.upload(batch.tokens);
   kept.positions = arena.upload(batch.positions);
   kept.wanted = arena.upload(batch.wanted);
-  const Rotary rotary = this->rotary(kept.positions);
-
-  Tensor x = arena.tensor(t, h);
-  device_.embed(kept.tokens, matrix(weights, layout_.embedding, c.vocabulary_size, h), x);
-  kept.layers.resize(c.layers);
-  for (int64_t l = 0; l < c.layers; l++) {
-    const Weights w = weights_of(weights, l);
-    Activations::Layer& a = kept.layers[l];
-    a.input = x;
-    a.normed = arena.tensor(t, h);
-    a.input_scales = arena.floats(t);
-    device_.rms_norm(a.input, w.input_norm, 1, epsilon, a.normed, a.input_scales);
-    a.qkv = arena.tensor(t, q + 2 * kv);
-    device_.linear(a.normed, w.qkv, w.qkv_bias, a.qkv, false);
-    a.heads = a.qkv.column_range(0, q + kv);  // what attention sees of queries and keys
-    if (c.query_key_norm) {
-      a.heads = arena.tensor(t, q + kv);
-      a.query_scales = arena.floats(t * c.heads);
-      a.key_scales = arena.floats(t * c.key_value_heads);
-      device_.rms_norm(a.qkv.column_range(0, q), w.query_norm, c.heads, epsilon, a.heads.column_range(0, q),
-                       a.query_scales);
-      device_.rms_norm(a.qkv.column_range(q, kv), w.key_norm, c.key_value_heads, epsilon, a.heads.column_range(q, kv),
-                       a.key_scales);
-    }
-    device_.rotate(a.heads, c.head_size, rotary, false);
-    a.attended = arena.tensor(t, q);
-    a.log_sums = arena.floats(t * c.heads);
-    device_.attention(a.heads.column_range(0, q), a.heads.column_range(q, kv), a.qkv.column_range(q + kv, kv),
-                      c.head_size, rows, a.attended, a.log_sums);
-    const int64_t n = l + 1 == c.layers ? int64_t(batch.wanted.size()) : t;
-    a.middle = arena.tensor(n, h);
-    if (l + 1 == c.layers) {
-      a.passed_on = arena.tensor(n, q);
-      device_.gather(kept.wanted, a.attended, a.passed_on);
-      device_.gather(kept.wanted, a.input, a.middle);
-    } else {
-      a.passed_on = a.attended;
-      device_.copy(a.input, a.middle);
-    }
-    device_.linear(a.passed_on, w.output, {}, a.middle, true);
-
-    a.post_normed = arena.tensor(n, h);
-    a.post_scales = arena.floats(n);
-    device_.rms_norm(a.middle, w.post_norm, 1, epsilon, a.post_normed, a.post_scales);
-    a.gate_up = arena.tensor(n, 2 * c.intermediate_size);
-    device_.linear(a.post_normed, w.gate_up, {}, a.gate_up, false);
-    a.activated = arena.tensor(n, c.intermediate_size);
-    device_.swiglu(a.gate_up, a.activated);
-    x = arena.tensor(n, h);
-    device_.copy(a.middle, x);
-    device_.linear(a.activated, w.down, {}, x, true);
+  allocate_layers(batch, arena, kept);
+  device_.gather(kept.tokens, embedding(weights.model), kept.layers[0].input);
+  for (int64_t l = 0; l < config_.layers; l++) {
+    const Weights w = layer_of(weights, l);
+    const Activations::Layer& a = kept.layers[l];
+    attention_half(w, kept, a);
+    mlp_half(w, a);
+    linear(w.down, a.activated, a.middle, l + 1 == config_.layers ? kept.last : kept.layers[l + 1].input, a.narrow_down);
   }
-  kept.last = x;
-  kept.last_scales = arena.floats(x.rows);
-  const Tensor hidden = arena.tensor(x.rows, h);
-  device_.rms_norm(x, matrix(weights, layout_.final_norm, 1, h), 1, epsilon, hidden, kept.last_scales);
+  const Tensor hidden = arena.tensor(kept.last.rows, config_.hidden_size);
+  device_.rms_norm(kept.last, weights.model.matrix(layout_.final_norm, 1, config_.hidden_size), 1, epsilon(), hidden,
+                   kept.last_scales);
   return hidden;
 }
 
-void Transformer::backward(const float* weights, float* gradients, const PackedTokens& batch, Arena& arena,
-                           const Activations& kept, Tensor d_hidden) const {
+void Transformer::compute_again(const Weights& w, const Activations& kept, const Activations::Layer& a) const {
+  if (recompute_ == Recompute::none) return;
+  if (recompute_ == Recompute::block) attention_half(w, kept, a);
+  else device_.rms_norm(a.input, w.input_norm, 1, epsilon(), a.normed, a.input_scales);
+  if (recompute_ >= Recompute::mlp) return mlp_half(w, a);
+  device_.rms_norm(a.middle, w.post_norm, 1, epsilon(), a.post_normed, a.post_scales);
+  device_.swiglu(a.gate_up, a.activated);
+}
+
+void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gradients, const PackedTokens& batch,
+                           Arena& arena, const Activations& kept, Tensor d_hidden) const {
   const ModelConfig& c = config_;
   const int64_t t = batch.size(), h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
-  const PackedRows rows = batch.rows();
-  const Rotary rotary = this->rotary(kept.positions);
-  const auto linear_backward = [&](Tensor d_y, Tensor x, Tensor w, Tensor d_w, Tensor d_x) {
-    device_.matmul(d_y, true, x, false, d_w, true);    // dW += dYᵀ · X
-    device_.matmul(d_y, false, w, false, d_x, false);  // dX = dY · W
-  };
-
+  const RowScatter by_wanted = upload_scatter(batch.wanted, arena);
   // From rows of wanted tokens to rows of all.
   const auto spread = [&](Tensor wanted) {
     const Tensor all = arena.tensor(t, wanted.columns);
     device_.zero(all.data, t * all.columns * bytes_of(all.type));
-    device_.scatter_add(kept.wanted, wanted, all);
+    device_.scatter_add(by_wanted, wanted, all);
     return all;
   };
 
@@ -174,85 +246,87 @@ void Transformer::backward(const float* weights, float* gradients, const PackedT
   const Tensor d_normed_rows = arena.tensor(most, h), d_gate_up_rows = arena.tensor(most, 2 * c.intermediate_size);
   const Tensor d_activated_rows = arena.tensor(most, c.intermediate_size), d_qkv = arena.tensor(t, q + 2 * kv);
   const Tensor d_heads_apart = c.query_key_norm ? arena.tensor(t, q + kv) : Tensor{};
-  device_.rms_norm_backward(d_hidden, kept.last, matrix(weights, layout_.final_norm, 1, h), 1, kept.last_scales, d_x,
-                            false, matrix(gradients, layout_.final_norm, 1, h));
+  const Tensor d_narrow_rows = adapter_ ? arena.tensor(most, 3 * adapter_.rank) : Tensor{};
+  const auto narrow = [&](int64_t rows, int64_t parts) {
+    return adapter_ ? d_narrow_rows.row_range(0, rows).column_range(0, parts * adapter_.rank) : Tensor{};
+  };
+  device_.rms_norm_backward(d_hidden, kept.last, weights.model.matrix(layout_.final_norm, 1, h), 1, kept.last_scales, d_x,
+                            false, gradients.model.matrix(layout_.final_norm, 1, h));
   for (int64_t l = c.layers - 1; l >= 0; l--) {
-    const Weights w = weights_of(weights, l), d = weights_of(gradients, l);
+    const Weights w = layer_of(weights, l), d = layer_of(gradients, l);
     const Activations::Layer& a = kept.layers[l];
-    const Tensor d_activated = d_activated_rows.row_range(0, d_x.rows), d_gate_up = d_gate_up_rows.row_range(0, d_x.rows);
-    const Tensor d_post_normed = d_normed_rows.row_range(0, d_x.rows), d_normed = d_normed_rows.row_range(0, t);
-    linear_backward(d_x, a.activated, w.down, d.down, d_activated);
+    const int64_t n = d_x.rows;
+    const Tensor d_activated = d_activated_rows.row_range(0, n), d_gate_up = d_gate_up_rows.row_range(0, n);
+    const Tensor d_post_normed = d_normed_rows.row_range(0, n), d_normed = d_normed_rows.row_range(0, t);
+    compute_again(w, kept, a);
+    linear_backward(w.down, d.down, d_x, a.activated, a.narrow_down, d_activated, narrow(n, 1));
     device_.swiglu_backward(d_activated, a.gate_up, d_gate_up);
-    linear_backward(d_gate_up, a.post_normed, w.gate_up, d.gate_up, d_post_normed);
+    linear_backward(w.gate_up, d.gate_up, d_gate_up, a.post_normed, a.narrow_gate_up, d_post_normed, narrow(n, 2));
     device_.rms_norm_backward(d_post_normed, a.middle, w.post_norm, 1, a.post_scales, d_x, true, d.post_norm);
 
-    linear_backward(d_x, a.passed_on, w.output, d.output, d_attended);
+    linear_backward(w.output, d.output, d_x, a.passed_on, a.narrow_output, d_attended, narrow(n, 1));
     if (l + 1 == c.layers) d_x = spread(d_x), d_attended = spread(d_attended);
     const Tensor d_heads = c.query_key_norm ? d_heads_apart : d_qkv.column_range(0, q + kv);
     device_.attention_backward(d_attended, a.heads.column_range(0, q), a.heads.column_range(q, kv),
-                               a.qkv.column_range(q + kv, kv), a.attended, a.log_sums, c.head_size, rows,
-                               d_heads.column_range(0, q), d_heads.column_range(q, kv),
-                               d_qkv.column_range(q + kv, kv));
-    device_.rotate(d_heads, c.head_size, rotary, true);
+                               a.qkv.column_range(q + kv, kv), a.attended, a.log_sums, c.head_size, kept.rows,
+                               d_heads.column_range(0, q), d_heads.column_range(q, kv), d_qkv.column_range(q + kv, kv));
+    device_.rotate(d_heads, c.head_size, rotary(kept.positions), true);
     if (c.query_key_norm) {
       device_.rms_norm_backward(d_heads.column_range(0, q), a.qkv.column_range(0, q), w.query_norm, c.heads,
                                 a.query_scales, d_qkv.column_range(0, q), false, d.query_norm);
       device_.rms_norm_backward(d_heads.column_range(q, kv), a.qkv.column_range(q, kv), w.key_norm, c.key_value_heads,
                                 a.key_scales, d_qkv.column_range(q, kv), false, d.key_norm);
     }
-    if (c.query_key_value_bias) device_.bias_backward(d_qkv, d.qkv_bias);
-    linear_backward(d_qkv, a.normed, w.qkv, d.qkv, d_normed);
+    linear_backward(w.qkv, d.qkv, d_qkv, a.normed, a.narrow_qkv, d_normed, narrow(t, 3));
     device_.rms_norm_backward(d_normed, a.input, w.input_norm, 1, a.input_scales, d_x, true, d.input_norm);
   }
-  device_.embed_backward(kept.tokens, d_x, matrix(gradients, layout_.embedding, c.vocabulary_size, h));
+  if (gradients.model) device_.scatter_add(upload_scatter(batch.tokens, arena), d_x, embedding(gradients.model));
 }
 
-Tensor Transformer::forward_paged(const float* weights, const PagedTokens& batch, const std::vector<PagedCache>& cache,
-                                  Arena& arena) const {
+Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
+                                  const std::vector<PagedCache>& cache, Arena& arena) const {
   const ModelConfig& c = config_;
-  const auto t = int64_t(batch.tokens.size());
-  const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
-  const auto epsilon = float(c.rms_norm_epsilon);
-  const PagedBatch paged{arena.upload(batch.positions), arena.upload(batch.sequences), arena.upload(batch.page_tables),
-                         batch.table_stride};
-  const Rotary rotary = this->rotary(paged.positions);
-  const int32_t* tokens = arena.upload(batch.tokens);
+  const int64_t t = batch.count, h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
+  const Rotary rotary = this->rotary(batch.batch.positions);
 
   // Nothing is kept between layers, so one set of buffers serves all.
   Tensor x = arena.tensor(t, h), normed = arena.tensor(t, h), attended = arena.tensor(t, q);
   Tensor gate_up = arena.tensor(t, 2 * c.intermediate_size), activated = arena.tensor(t, c.intermediate_size);
+  const Tensor narrow_rows = weights.adapter ? arena.tensor(t, 3 * adapter_.rank) : Tensor{};
+  const auto narrow = [&](Tensor rows, int64_t parts) {
+    return narrow_rows ? narrow_rows.row_range(0, rows.rows).column_range(0, parts * adapter_.rank) : Tensor{};
+  };
   const Tensor qkv = arena.tensor(t, q + 2 * kv);
   const Tensor queries = qkv.column_range(0, q), keys = qkv.column_range(q, kv), values = qkv.column_range(q + kv, kv);
-  device_.embed(tokens, matrix(weights, layout_.embedding, c.vocabulary_size, h), x);
+  device_.gather(batch.tokens, embedding(weights.model), x);
   for (int64_t l = 0; l < c.layers; l++) {
-    const Weights w = weights_of(weights, l);
-    device_.rms_norm(x, w.input_norm, 1, epsilon, normed, nullptr);
-    device_.linear(normed, w.qkv, w.qkv_bias, qkv, false);
+    const Weights w = layer_of(weights, l);
+    device_.rms_norm(x, w.input_norm, 1, epsilon(), normed, nullptr);
+    linear(w.qkv, normed, {}, qkv, narrow(normed, 3));
     if (c.query_key_norm) {
-      device_.rms_norm(queries, w.query_norm, c.heads, epsilon, queries, nullptr);
-      device_.rms_norm(keys, w.key_norm, c.key_value_heads, epsilon, keys, nullptr);
+      device_.rms_norm(queries, w.query_norm, c.heads, epsilon(), queries, nullptr);
+      device_.rms_norm(keys, w.key_norm, c.key_value_heads, epsilon(), keys, nullptr);
     }
     device_.rotate(qkv.column_range(0, q + kv), c.head_size, rotary, false);
-    device_.paged_attention(queries, keys, values, c.head_size, paged, cache[l], attended);
+    device_.paged_attention(queries, keys, values, c.head_size, batch.batch, cache[l], attended);
     if (l + 1 == c.layers) {
-      const auto n = int64_t(batch.wanted.size());
+      const int64_t n = batch.wanted_count;
       if (n == 0) return {};
-      const int32_t* wanted = arena.upload(batch.wanted);
       const auto chosen = [&](Tensor all) {
         const Tensor some = arena.tensor(n, all.columns);
-        device_.gather(wanted, all, some);
+        device_.gather(batch.wanted, all, some);
         return some;
       };
       x = chosen(x), attended = chosen(attended);
       normed = normed.row_range(0, n), gate_up = gate_up.row_range(0, n), activated = activated.row_range(0, n);
     }
-    device_.linear(attended, w.output, {}, x, true);
-    device_.rms_norm(x, w.post_norm, 1, epsilon, normed, nullptr);
-    device_.linear(normed, w.gate_up, {}, gate_up, false);
+    linear(w.output, attended, x, x, narrow(attended, 1));
+    device_.rms_norm(x, w.post_norm, 1, epsilon(), normed, nullptr);
+    linear(w.gate_up, normed, {}, gate_up, narrow(normed, 2));
     device_.swiglu(gate_up, activated);
-    device_.linear(activated, w.down, {}, x, true);
+    linear(w.down, activated, x, x, narrow(activated, 1));
   }
-  device_.rms_norm(x, matrix(weights, layout_.final_norm, 1, h), 1, epsilon, normed, nullptr);
+  device_.rms_norm(x, weights.model.matrix(layout_.final_norm, 1, h), 1, epsilon(), normed, nullptr);
   return normed;
 }
 

@@ -34,10 +34,36 @@ export interface NativeModel {
 }
 
 export interface NativeEngineOptions {
+  readonly device: "cpu" | "cuda"
+  /** Of activations and of the weights that are computed with; the CPU has float32 alone. */
+  readonly precision: "float32" | "bfloat16"
   /** Threads of the CPU device; 0 takes every core. */
   readonly threads: number
   readonly microBatchTokens: number
+  /** 0: as suits the device. */
   readonly cacheBytes: number
+  readonly recompute: "none" | "norms" | "mlp" | "block"
+  readonly moments: "float32" | "bfloat16"
+  /** 0: no adapter, all weights are trained. */
+  readonly loraRank: number
+  readonly loraAlpha: number
+  /** Whether memory for training must be there, and for a frozen reference. */
+  readonly trained: boolean
+  readonly reference: boolean
+}
+
+/** Bytes; see core/memory_plan.h. */
+export interface NativeMemoryPlan {
+  readonly weights: number
+  readonly gradients: number
+  readonly moments: number
+  readonly reference: number
+  readonly activations: number
+  readonly cache: number
+  /** Cache and activations take turns in one place. */
+  readonly shared: boolean
+  readonly total: number
+  readonly text: string
 }
 
 /** Rows one after the other; `replyLengths` tokens at the end of each row are what the loss sees. */
@@ -76,9 +102,16 @@ export interface NativeLossReport {
   readonly ratio: number
 }
 
+export interface NativeParameter {
+  readonly name: string
+  readonly shape: readonly number[]
+}
+
 export interface NativeEngine {
   /** Every weight in the order of the flat buffer. */
-  readonly parameters: readonly { readonly name: string; readonly shape: readonly number[] }[]
+  readonly parameters: readonly NativeParameter[]
+  /** The adapter's, by PEFT's names; empty without one. Then gradients and moments are of these alone. */
+  readonly adapterParameters: readonly NativeParameter[]
   /** Fills the weights from a random key: N(0, deviation²), norms 1, biases 0. */
   initialize(key: readonly [number, number], deviation: number): Started<void>
   /** Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. */
@@ -126,7 +159,7 @@ export interface NativeEngine {
   dispose(): Promise<void>
 }
 
-export type NativeBuffer = "weights" | "gradients" | "firstMoment" | "secondMoment"
+export type NativeBuffer = "weights" | "adapter" | "gradients" | "firstMoment" | "secondMoment"
 
 export interface NativeDeviceReport {
   readonly unavailable?: {
@@ -157,6 +190,8 @@ export interface Native {
   /** Hands over the class that native code throws. */
   setErrorClass(errorClass: typeof GigpoError): void
   deviceReport(): NativeDeviceReport
+  /** What an engine of these options will take, of `availableBytes`; throws OUT_OF_MEMORY as the engine would. */
+  memoryPlan(model: NativeModel, options: NativeEngineOptions, availableBytes: number): NativeMemoryPlan
   tokenLogProbs(
     logits: Float32Array,
     vocabulary: number,

@@ -1,6 +1,7 @@
 // The CPU device, in fp32: spreads each operation over the threads. Where threads add into one place, the parts have a
 // fixed size and are summed in a fixed order, so that results do not depend on the number of threads.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +9,12 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "core/bf16.h"
 #include "core/cpu/kernels.h"
 #include "core/cpu/matmul.h"
 #include "core/device.h"
 #include "core/error.h"
+#include "core/kernels/moments.h"
 
 namespace gigpo {
 namespace {
@@ -30,7 +33,7 @@ class CpuDevice final : public Device {
  public:
   explicit CpuDevice(int threads) : pool_(threads > 0 ? threads : int(std::thread::hardware_concurrency())) {}
 
-  Type activation_type() const override { return Type::f32; }
+  DeviceTraits traits() const override { return cpu_traits(); }
 
   void* allocate(size_t bytes) override {
     constexpr size_t alignment = 64, huge_page = size_t{1} << 21;
@@ -48,11 +51,11 @@ class CpuDevice final : public Device {
 
   void copy(Tensor from, Tensor to) override {
     each_row_range(from.rows, [&](int64_t first, int64_t count) {
-      for (int64_t r = first; r < first + count; r++) {
-        std::memcpy(to.floats() + r * to.stride, from.floats() + r * from.stride, from.columns * sizeof(float));
-      }
+      for (int64_t r = first; r < first + count; r++) copy_row(from.row_range(r, 1), to.row_range(r, 1));
     });
   }
+
+  size_t available() const override { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE)); }
 
   void matmul(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) override {
     const int64_t k = ta ? a.rows : a.columns;
@@ -60,7 +63,9 @@ class CpuDevice final : public Device {
                         accumulate, nullptr});
   }
 
-  void linear(Tensor x, Tensor weight, Tensor bias, Tensor y, bool accumulate) override {
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
+    const bool accumulate = bool(added);
+    if (accumulate && added.data != y.data) copy(added, y);
     if (x.rows > few_rows) {
       cpu::matmul(pool_, {y.rows, y.columns, x.columns, x.floats(), x.stride, false, weight.floats(), weight.stride,
                           true, y.floats(), y.stride, accumulate, bias.floats()});
@@ -75,25 +80,19 @@ class CpuDevice final : public Device {
                        accumulate);
   }
 
+  void scale(Tensor x, float factor) override {
+    each_row_range(x.rows, [&](int64_t first, int64_t count) {
+      for (int64_t r = first; r < first + count; r++) {
+        for (int64_t column = 0; column < x.columns; column++) x.floats()[r * x.stride + column] *= factor;
+      }
+    });
+  }
+
   void weights_changed() override { version_++; }
 
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     sum_parts(d_y.rows, d_y.columns, d_bias.floats(), [&](int64_t first, int64_t count, float* part) {
       for (int64_t r = first; r < first + count; r++) elementwise_.add(d_y.columns, d_y.floats() + r * d_y.stride, part);
-    });
-  }
-
-  void embed(const int32_t* tokens, Tensor table, Tensor out) override { gather(tokens, table, out); }
-
-  void embed_backward(const int32_t* tokens, Tensor d_out, Tensor d_table) override {
-    // Tokens repeat: each thread takes a range of columns and goes through all tokens in order.
-    const int64_t width = std::max<int64_t>(16, (d_out.columns + pool_.size() - 1) / pool_.size());
-    pool_.parallel_for((d_out.columns + width - 1) / width, [&](int64_t part) {
-      const int64_t first = part * width, count = std::min(width, d_out.columns - first);
-      for (int64_t t = 0; t < d_out.rows; t++) {
-        elementwise_.add(count, d_out.floats() + t * d_out.stride + first,
-                         d_table.floats() + tokens[t] * d_table.stride + first);
-      }
     });
   }
 
@@ -103,10 +102,15 @@ class CpuDevice final : public Device {
     }
   }
 
-  void scatter_add(const int32_t* indices, Tensor from, Tensor to) override {
-    for (int64_t i = 0; i < from.rows; i++) {
-      elementwise_.add(from.columns, from.floats() + i * from.stride, to.floats() + indices[i] * to.stride);
-    }
+  void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {
+    each_row_range(sums.count, [&](int64_t first, int64_t count) {
+      for (int64_t i = first; i < first + count; i++) {
+        float* total = to.floats() + sums.targets[i] * to.stride;
+        for (int64_t j = sums.offsets[i]; j < sums.offsets[i + 1]; j++) {
+          elementwise_.add(from.columns, from.floats() + sums.sources[j] * from.stride, total);
+        }
+      }
+    });
   }
 
   void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
@@ -120,7 +124,7 @@ class CpuDevice final : public Device {
   void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
                          bool accumulate, Tensor d_weight) override {
     const int64_t size = x.columns / groups;
-    sum_parts(x.rows, size, d_weight.floats(), [&](int64_t first, int64_t count, float* part) {
+    sum_parts(x.rows, size, d_weight ? d_weight.floats() : nullptr, [&](int64_t first, int64_t count, float* part) {
       elementwise_.rms_norm_backward(count, groups, size, d_out.floats() + first * d_out.stride, d_out.stride,
                                      x.floats() + first * x.stride, x.stride, weight.floats(), scales + first * groups,
                                      d_x.floats() + first * d_x.stride, d_x.stride, accumulate, part);
@@ -261,13 +265,13 @@ class CpuDevice final : public Device {
     return total;
   }
 
-  void adamw(float* weights, const float* gradients, float* first_moment, float* second_moment, int64_t count,
-             const AdamW& s) override {
-    pool_.parallel_for((count + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
-      const int64_t at = part * floats_in_part;
-      elementwise_.adamw(std::min(floats_in_part, count - at), weights + at, gradients + at, first_moment + at,
-                         second_moment + at, s.learning_rate, s.beta1, s.beta2, s.epsilon, s.weight_decay,
-                         s.gradient_scale, s.correction1, s.correction2);
+  void adamw(const AdamWBuffers& buffers, const AdamW& s) override {
+    pool_.parallel_for((buffers.count + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
+      const int64_t at = part * floats_in_part, count = std::min(floats_in_part, buffers.count - at);
+      if (buffers.moments == Type::bf16) return adamw_rounded(buffers, s, at, count);
+      float *first = static_cast<float*>(buffers.first_moment) + at, *second = static_cast<float*>(buffers.second_moment) + at;
+      elementwise_.adamw(count, buffers.weights + at, buffers.gradients + at, first, second, s.learning_rate, s.beta1, s.beta2,
+                         s.epsilon, s.weight_decay, s.gradient_scale, s.correction1, s.correction2);
     });
   }
 
@@ -293,6 +297,31 @@ class CpuDevice final : public Device {
     thread_local AlignedFloats storage;
     const int64_t stride = (columns + 15) / 16 * 16;
     return {storage.reserve(rows * stride * matrices), rows, stride};
+  }
+
+  static void copy_row(Tensor from, Tensor to) {
+    if (from.type == to.type) {
+      std::memcpy(to.data, from.data, from.columns * bytes_of(from.type));
+    } else if (to.type == Type::f32) {
+      for (int64_t i = 0; i < from.columns; i++) to.floats()[i] = from_bf16(static_cast<const uint16_t*>(from.data)[i]);
+    } else {
+      for (int64_t i = 0; i < from.columns; i++) static_cast<uint16_t*>(to.data)[i] = to_bf16(from.floats()[i]);
+    }
+  }
+
+  static void adamw_rounded(const AdamWBuffers& b, const AdamW& step, int64_t at, int64_t count) {
+    auto *first = static_cast<uint16_t*>(b.first_moment), *second = static_cast<uint16_t*>(b.second_moment);
+    const AdamWFactors factors(step);
+    Philox noise{};
+    for (int64_t i = at; i < at + count; i++) {
+      const int64_t index = b.index + i;
+      if (i == at || index % 4 == 0) noise = moment_noise(step.rounding, index / 4);
+      const uint32_t word = noise.word[index % 4];
+      const AdamWElement next = adamw_element({b.weights[i], from_bf16(first[i]), from_bf16(second[i])}, b.gradients[i], factors);
+      b.weights[i] = next.weight;
+      first[i] = round_to_bf16(next.first, word & 0xFFFF);
+      second[i] = round_to_bf16(next.second, word >> 16);
+    }
   }
 
   static float scale_of(int64_t head_size) { return 1 / std::sqrt(float(head_size)); }
@@ -324,7 +353,7 @@ class CpuDevice final : public Device {
     });
   }
 
-  // total[columns] += Σ over parts of `rows_in_part` rows of what body(first, count, part) adds to its zeroed part.
+  // total[columns] (may be null) += Σ over parts of `rows_in_part` rows of what body(first, count, part) adds to its zeroed part.
   template <class Body>
   void sum_parts(int64_t rows, int64_t columns, float* total, Body body) {
     const int64_t parts = (rows + rows_in_part - 1) / rows_in_part;
@@ -334,7 +363,7 @@ class CpuDevice final : public Device {
       std::memset(sum, 0, columns * sizeof(float));
       body(part * rows_in_part, std::min(rows_in_part, rows - part * rows_in_part), sum);
     });
-    for (int64_t part = 0; part < parts; part++) elementwise_.add(columns, sums + part * columns, total);
+    for (int64_t part = 0; total && part < parts; part++) elementwise_.add(columns, sums + part * columns, total);
   }
 
   ThreadPool pool_;
@@ -346,6 +375,9 @@ class CpuDevice final : public Device {
 };
 
 }  // namespace
+
+// A chunk of logits should stay in the cache.
+DeviceTraits cpu_traits() { return {Type::f32, int64_t{1} << 20, 1024, false}; }
 
 std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }
 

@@ -101,9 +101,17 @@ export class NativePolicy implements Policy {
     this.#engine = new (native().Engine)(
       { ...config, maxPositions: this.maxPositions },
       {
+        device: "cpu",
+        precision: "float32",
         threads: options.threads ?? availableParallelism(),
         microBatchTokens: options.microBatchTokens ?? 2048,
-        cacheBytes: options.cacheBytes ?? 256 * 2 ** 20,
+        cacheBytes: options.cacheBytes ?? 0,
+        recompute: "none",
+        moments: "float32",
+        loraRank: 0,
+        loraAlpha: 0,
+        trained: true,
+        reference: false,
       },
     )
   }

@@ -9,10 +9,10 @@
 #include <memory>
 #include <string>
 
+#include "core/engine.h"
 #include "core/error.h"
-#include "core/generator.h"
 #include "core/initialize.h"
-#include "core/trainer.h"
+#include "core/memory_plan.h"
 #include "test/core/check.h"
 
 namespace gigpo::test {
@@ -35,45 +35,56 @@ inline ModelConfig tiny_model(bool biases_and_tied) {
   return c;
 }
 
+// How a subject differs from the plainest.
+struct Setup {
+  int64_t micro_batch_tokens = 64, cache_bytes = 1 << 20, region_bytes = 0;
+  AdapterConfig adapter;
+  Recompute recompute = Recompute::none;
+  Type moments = Type::f32;
+};
+
 // One model with its weights on a device.
 struct Subject {
-  Subject(const DeviceFactory& make_device, const ModelConfig& config, int64_t micro_batch_tokens = 64,
-          int64_t cache_bytes = 1 << 20)
-      : device(make_device()),
-        transformer(*device, config),
-        trainer(*device, transformer, micro_batch_tokens),
-        generator(*device, transformer, {cache_bytes}),
-        host(transformer.layout().size),
-        weights(static_cast<float*>(device->allocate(host.size() * sizeof(float)))) {
-    initialize(config, transformer.layout(), 0.3, {3, 4}, host.data());
-    for (const Parameter& parameter : transformer.layout().parameters) {  // norms and biases that show
+  Subject(const DeviceFactory& make_device, const ModelConfig& config, const Setup& setup = {})
+      : engine(make_device(), config,
+               {setup.micro_batch_tokens, setup.cache_bytes, 1024, setup.region_bytes, setup.adapter, setup.recompute,
+                setup.moments}),
+        host(engine.transformer().layout().size) {
+    initialize(config, engine.transformer().layout(), 0.3, {3, 4}, host.data());
+    for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show
       if (parameter.shape.size() > 1) continue;
       for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 0.2f * uniform(parameter.offset + i);
     }
-    set_weights(host);
+    engine.model().write(0, host.data(), int64_t(host.size()));
+    if (setup.adapter) {
+      host.resize(engine.transformer().trained_size());
+      for (size_t i = 0; i < host.size(); i++) host[i] = 0.3f * uniform(int64_t(i) + 7777);
+      engine.adapter().write(0, host.data(), int64_t(host.size()));
+    }
+    engine.weights_changed();
   }
-  ~Subject() { device->release(weights); }
 
   static float uniform(int64_t i) { return 2 * open_uniform(philox({8, 8}, uint32_t(i), 0, 0, 0).word[0]) - 1; }
 
+  // Of what is trained.
   void set_weights(const std::vector<float>& values) {
-    device->upload(weights, values.data(), values.size() * sizeof(float));
-    device->weights_changed();
-    generator.weights_changed();
+    engine.trained().write(0, values.data(), int64_t(values.size()));
+    engine.weights_changed();
   }
+  std::vector<float> weights() { return read(engine.trained()); }
+  std::vector<float> gradients() { return read(engine.trainer().gradients()); }
 
-  std::vector<float> gradients() {
+  template <class Buffer>
+  std::vector<float> read(const Buffer& buffer) {
     std::vector<float> result(host.size());
-    device->download(result.data(), trainer.gradients(), result.size() * sizeof(float));
+    buffer.read(0, result.data(), int64_t(result.size()));
     return result;
   }
 
-  std::unique_ptr<Device> device;
-  Transformer transformer;
-  Trainer trainer;
-  Generator generator;
-  std::vector<float> host;
-  float* weights;
+  Engine engine;
+  Trainer& trainer = engine.trainer();
+  Generator& generator = engine.generator();
+  std::vector<float> host;  // what is trained, at first
   std::atomic<bool> cancelled = false;
 };
 
@@ -90,15 +101,15 @@ inline std::vector<TrainingRow> training_rows(Subject& subject) {
   std::vector<TrainingRow> rows;
   for (const auto& [prompt, reply] : {std::pair{1, 1}, {5, 9}, {30, 20}, {5, 3}, {70, 40}}) {
     TrainingRow row;
-    row.tokens = random_tokens(prompt, uint32_t(prompt), subject.transformer.config().vocabulary_size);
-    for (const int32_t token : random_tokens(reply, uint32_t(100 + reply), subject.transformer.config().vocabulary_size)) {
+    row.tokens = random_tokens(prompt, uint32_t(prompt), subject.engine.transformer().config().vocabulary_size);
+    for (const int32_t token : random_tokens(reply, uint32_t(100 + reply), subject.engine.transformer().config().vocabulary_size)) {
       row.tokens.push_back(token);
     }
     row.reply = reply;
     row.advantage = 1.5f - float(rows.size());
     rows.push_back(std::move(row));
   }
-  const auto log_probs = subject.trainer.log_probs(subject.weights, rows, 0.8f, subject.cancelled);
+  const auto log_probs = subject.trainer.log_probs(subject.engine.policy(), rows, 0.8f, subject.cancelled);
   constexpr float log_ratios[] = {-0.9f, -0.4f, -0.1f, 0.f, 0.1f, 0.4f, 0.9f, 1.4f};
   for (size_t r = 0; r < rows.size(); r++) {
     for (int64_t i = 0; i < rows[r].reply; i++) {
@@ -121,17 +132,18 @@ inline PolicyHeadOptions policy_loss() {
 inline double train(Subject& subject, const std::vector<TrainingRow>& rows, const PolicyHeadOptions& options) {
   subject.trainer.clear_gradients();
   return subject.trainer
-      .forward_backward(subject.weights, rows, options, Aggregation::sequence_mean_token_mean, false, subject.cancelled)
+      .forward_backward(subject.engine.policy(), rows, options, Aggregation::sequence_mean_token_mean, false, subject.cancelled)
       .loss;
 }
 
 // Every weight tensor moved along its gradient, a little askew.
-inline void check_gradient(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
-  Subject subject(make_device, config);
+inline void check_gradient(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
+                           const AdapterConfig& adapter = {}) {
+  Subject subject(make_device, config, {.adapter = adapter});
   const std::vector<TrainingRow> rows = training_rows(subject);
   train(subject, rows, policy_loss());
   const std::vector<float> gradients = subject.gradients();
-  for (const Parameter& parameter : subject.transformer.layout().parameters) {
+  for (const Parameter& parameter : subject.engine.transformer().trained()) {
     const float* gradient = &gradients[parameter.offset];
     double norm = 0, slope = 0, sides[2];
     for (int64_t i = 0; i < parameter.size(); i++) norm += double(gradient[i]) * gradient[i];
@@ -158,8 +170,113 @@ inline void check_gradient(const DeviceFactory& make_device, const ModelConfig& 
   }
 }
 
+// What is computed again is the same to the bit, with an adapter or without.
+inline void check_recompute(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter) {
+  Subject keeps(make_device, config, {.adapter = adapter});
+  const std::vector<TrainingRow> rows = training_rows(keeps);
+  const double loss = train(keeps, rows, policy_loss());
+  const std::vector<float> wanted = keeps.gradients();
+  size_t bytes = keeps.trainer.peak_bytes();
+  for (const Recompute level : {Recompute::norms, Recompute::mlp, Recompute::block}) {
+    Subject subject(make_device, config, {.adapter = adapter, .recompute = level});
+    CHECK(train(subject, rows, policy_loss()) == loss);
+    CHECK(subject.gradients() == wanted, "recompute level %d", int(level));
+    CHECK(subject.trainer.peak_bytes() < bytes, "level %d: %d bytes", int(level), int(subject.trainer.peak_bytes()));
+    bytes = subject.trainer.peak_bytes();
+  }
+}
+
+// The adapter moves the policy away from the model, which stays what it was: the reference, when it is switched off.
+inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  const AdapterConfig adapter{3, 5};
+  if (bounds.slope > 0) check_gradient(make_device, config, bounds, adapter);
+  check_recompute(make_device, config, adapter);
+
+  Subject plain(make_device, config), subject(make_device, config, {.adapter = adapter});
+  const std::vector<TrainingRow> rows = training_rows(plain);
+  const auto scores = [&](Subject& of, const PolicyTensors& weights) {
+    return of.trainer.log_probs(weights, rows, 0.8f, of.cancelled);
+  };
+  const auto model = scores(plain, plain.engine.policy());
+  CHECK(scores(subject, {subject.engine.model().values(), {}}) == model, "switched off");
+  CHECK(scores(subject, subject.engine.policy()) != model, "switched on");
+
+  std::vector<float> zero_b = subject.host;
+  for (const Parameter& parameter : subject.engine.transformer().trained()) {
+    if (parameter.name.find("lora_B") == std::string::npos) continue;
+    std::fill_n(zero_b.begin() + parameter.offset, parameter.size(), 0.f);
+  }
+  subject.set_weights(zero_b);
+  CHECK(scores(subject, subject.engine.policy()) == model, "B = 0");
+  subject.engine.freeze_reference();
+
+  PolicyHeadOptions clone;
+  clone.mode = HeadMode::clone;
+  const double before = train(subject, rows, clone);
+  for (int i = 0; i < 20; i++) {
+    subject.trainer.optimizer_step(subject.engine.trained(), {1e-2, 0.9, 0.95, 1e-8, 0.01, 1});
+    subject.engine.weights_changed();
+    train(subject, rows, clone);
+  }
+  CHECK(train(subject, rows, clone) < 0.8 * before, "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(scores(subject, subject.engine.reference()) == model, "the reference");
+
+  // Low rank and all: the same as the merged weights W + (alpha / rank) B A.
+  const std::vector<float> trained = subject.weights();
+  std::vector<float> merged = plain.host;
+  merge_adapter(config, adapter, trained.data(), merged.data());
+  plain.set_weights(merged);
+  const auto found = scores(subject, subject.engine.policy()), wanted = scores(plain, plain.engine.policy());
+  for (size_t r = 0; r < rows.size(); r++) {
+    for (size_t i = 0; i < found[r].size(); i++) {
+      CHECK(std::abs(found[r][i] - wanted[r][i]) < bounds.log_prob, "merged: %g, not %g", found[r][i], wanted[r][i]);
+    }
+  }
+}
+
+// Sampling and training in one region, by turns, even in the middle of a completion.
+inline void check_shared_region(const DeviceFactory& make_device, const ModelConfig& config) {
+  Subject apart(make_device, config), shared(make_device, config, {.region_bytes = 1 << 20});
+  const std::vector<TrainingRow> rows = training_rows(apart);
+  const double loss = train(apart, rows, policy_loss());
+  SampleRequest request;
+  request.prompt = random_tokens(40, 1, config.vocabulary_size);
+  request.max_tokens = 30;
+  std::vector<Completion> wanted, found;
+  apart.generator.submit(request);
+  while (!apart.generator.idle()) apart.generator.step(apart.engine.policy(), wanted);
+  shared.generator.submit(request);
+  for (int step = 0; !shared.generator.idle(); step++) {
+    shared.generator.step(shared.engine.policy(), found);
+    if (step % 7 == 3) CHECK(train(shared, rows, policy_loss()) == loss);
+  }
+  CHECK(found.size() == 1 && found[0].tokens == wanted[0].tokens);
+  CHECK(shared.gradients() == apart.gradients());
+}
+
+// The plan says what is then taken, to the byte.
+inline void check_plan(const DeviceFactory& make_device, const ModelConfig& config) {
+  for (const Recompute level : {Recompute::none, Recompute::norms, Recompute::mlp, Recompute::block}) {
+    for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{4, 8}}) {
+      Subject subject(make_device, config, {.adapter = adapter, .recompute = level});
+      EngineOptions options;
+      options.micro_batch_tokens = 64, options.recompute = level, options.adapter = adapter;
+      Device& device = subject.engine.device();
+      const MemoryPlan plan = plan_memory(config, options, device.traits(), true, true);
+      TrainingRow row;
+      row.tokens.assign(65, 0);
+      row.reply = 64;
+      train(subject, {row}, policy_loss());
+      CHECK(size_t(plan.activations) == subject.trainer.peak_bytes(), "%d planned, %d taken", int(plan.activations),
+            int(subject.trainer.peak_bytes()));
+      CHECK(plan.gradients == int64_t(subject.trainer.gradients().size() * sizeof(float)));
+      CHECK(plan.moments == 2 * plan.gradients && plan.total() > plan.weights + 4 * plan.reference);
+    }
+  }
+}
+
 inline void check_micro_batches(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
-  Subject one(make_device, config, 1), all(make_device, config, 1 << 20);
+  Subject one(make_device, config, {.micro_batch_tokens = 1}), all(make_device, config, {.micro_batch_tokens = 1 << 20});
   const std::vector<TrainingRow> rows = training_rows(all);
   const double loss = train(all, rows, policy_loss());
   CHECK(std::abs(train(one, rows, policy_loss()) - loss) < bounds.log_prob);
@@ -179,9 +296,9 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
   const double before = train(subject, rows, clone);
   const OptimizerOptions options{3e-3, 0.9, 0.95, 1e-8, 0.01, 1};
   for (int i = 0; i < 20; i++) {
-    const StepReport report = subject.trainer.optimizer_step(subject.weights, options);
+    const StepReport report = subject.trainer.optimizer_step(subject.engine.trained(), options);
     CHECK(!report.skipped && report.gradient_norm > 0);
-    subject.device->weights_changed();
+    subject.engine.weights_changed();
     train(subject, rows, clone);
   }
   CHECK(train(subject, rows, clone) < 0.7 * before, "%g at first, then %g", before, train(subject, rows, clone));
@@ -193,11 +310,11 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
   CHECK(std::all_of(gradients.begin(), gradients.end(), [](float g) { return g == 0; }));
 
   std::vector<float> broken = subject.host;
-  broken[subject.transformer.layout().final_norm] = NAN;
+  broken[subject.engine.transformer().layout().final_norm] = NAN;
   subject.set_weights(broken);
   subject.cancelled = false;
   train(subject, rows, clone);
-  CHECK(subject.trainer.optimizer_step(subject.weights, options).skipped);
+  CHECK(subject.trainer.optimizer_step(subject.engine.trained(), options).skipped);
   CHECK(subject.trainer.steps == 20);
 }
 
@@ -220,7 +337,7 @@ inline std::vector<SampleRequest> sample_requests(int64_t vocabulary) {
 }
 
 inline void run_until_idle(Subject& subject, std::vector<Completion>& done) {
-  while (!subject.generator.idle()) subject.generator.step(subject.weights, done);
+  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), done);
 }
 
 inline bool same(const Completion& a, const Completion& b) {
@@ -253,7 +370,7 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
     row.tokens.insert(row.tokens.end(), alone[i].tokens.begin(), alone[i].tokens.end());
     row.reply = int64_t(alone[i].tokens.size());
     const float temperature = requests[i].temperature == 0 ? 1 : requests[i].temperature;
-    const auto log_probs = subject.trainer.log_probs(subject.weights, {row}, temperature, subject.cancelled);
+    const auto log_probs = subject.trainer.log_probs(subject.engine.policy(), {row}, temperature, subject.cancelled);
     for (int64_t t = 0; t < row.reply; t++) {
       CHECK(std::abs(log_probs[0][t] - alone[i].log_probs[t]) < bounds.log_prob, "completion %d, token %d: %g, not %g",
             int(i), int(t), alone[i].log_probs[t], log_probs[0][t]);
@@ -273,20 +390,20 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
 
   // Room for the longest and no more: the others take turns.
   const int64_t page_bytes = 2 * config.layers * config.key_value_columns() * PagedCache::page_size *
-                             bytes_of(subject.device->activation_type());
-  Subject small(make_device, config, 64, 96 * page_bytes);
+                             bytes_of(subject.engine.device().activation_type());
+  Subject small(make_device, config, {.cache_bytes = 96 * page_bytes});
   run_all(small, "with a small cache");
   CHECK(small.generator.counts()->preempted > 0);
 
   // Cancelling, and abandoning a step, free what was taken and leave nothing wrong behind.
   std::vector<Completion> done;
   for (const SampleRequest& request : requests) small.generator.submit(request);
-  for (int i = 0; i < 3; i++) small.generator.step(small.weights, done);
+  for (int i = 0; i < 3; i++) small.generator.step(small.engine.policy(), done);
   for (const SampleRequest& request : requests) small.generator.cancel(request.id);
   CHECK(small.generator.idle());
   run_all(small, "after cancelling");
   for (const SampleRequest& request : requests) small.generator.submit(request);
-  for (int i = 0; i < 3; i++) small.generator.step(small.weights, done);
+  for (int i = 0; i < 3; i++) small.generator.step(small.engine.policy(), done);
   small.generator.abandon();
   CHECK(small.generator.idle());
   run_all(small, "after abandoning");
@@ -305,6 +422,10 @@ inline void check_engine(const DeviceFactory& make_device, const Bounds& bounds)
     check_micro_batches(make_device, config, bounds);
     check_training(make_device, config);
     check_generation(make_device, config, bounds);
+    check_recompute(make_device, config, {});
+    check_adapter(make_device, config, bounds);
+    check_shared_region(make_device, config);
+    check_plan(make_device, config);
   }
 }
 

@@ -1,0 +1,90 @@
+#include "binding/engine_options.h"
+
+#include "binding/convert.h"
+#include "binding/environment.h"
+#include "core/memory_plan.h"
+
+namespace gigpo {
+
+ModelConfig model_config(const Napi::Object& model) {
+  ModelConfig c{};
+  c.vocabulary_size = integer(model, "vocabularySize");
+  c.hidden_size = integer(model, "hiddenSize");
+  c.intermediate_size = integer(model, "intermediateSize");
+  c.layers = integer(model, "layers");
+  c.heads = integer(model, "heads");
+  c.key_value_heads = integer(model, "keyValueHeads");
+  c.head_size = integer(model, "headSize");
+  c.max_positions = integer(model, "maxPositions");
+  c.rms_norm_epsilon = number(model, "rmsNormEpsilon");
+  c.rope_theta = number(model, "ropeTheta");
+  const Napi::Value scaling = model.Get("ropeScaling");
+  if (scaling.IsObject()) {
+    const auto s = scaling.As<Napi::Object>();
+    c.rope_scaling = {number(s, "factor"), number(s, "lowFrequencyFactor"), number(s, "highFrequencyFactor"),
+                      number(s, "originalMaxPositions")};
+  }
+  c.tie_embeddings = boolean(model, "tieEmbeddings");
+  c.query_key_value_bias = boolean(model, "queryKeyValueBias");
+  c.query_key_norm = boolean(model, "queryKeyNorm");
+  return c;
+}
+
+bool on_cuda(const Napi::Object& options) { return text(options, "device") == "cuda"; }
+
+static Type precision(const Napi::Object& options) {
+  return text(options, "precision") == "float32" ? Type::f32 : Type::bf16;
+}
+
+DeviceTraits device_traits(const Napi::Object& options) {
+  return on_cuda(options) ? cuda_traits(precision(options)) : cpu_traits();
+}
+
+std::unique_ptr<Device> make_device(const Napi::Object& options) {
+  if (on_cuda(options)) return make_cuda_device({precision(options)});
+  return make_cpu_device(int(integer(options, "threads")));
+}
+
+static EngineOptions given_options(const Napi::Object& object) {
+  EngineOptions options;
+  options.micro_batch_tokens = integer(object, "microBatchTokens");
+  options.cache_bytes = integer(object, "cacheBytes");
+  options.step_tokens = 0;
+  const std::string recompute = text(object, "recompute");
+  options.recompute = recompute == "norms"   ? Recompute::norms
+                      : recompute == "mlp"   ? Recompute::mlp
+                      : recompute == "block" ? Recompute::block
+                                             : Recompute::none;
+  options.moments = text(object, "moments") == "bfloat16" ? Type::bf16 : Type::f32;
+  options.adapter = {integer(object, "loraRank"), number(object, "loraAlpha")};
+  return options;
+}
+
+EngineOptions engine_options(const ModelConfig& config, const Napi::Object& options, int64_t available) {
+  return fit_options(config, given_options(options), device_traits(options), boolean(options, "trained"),
+                     boolean(options, "reference"), available);
+}
+
+Napi::Value memory_plan_call(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const ModelConfig config = model_config(info[0].As<Napi::Object>());
+  const auto options = info[1].As<Napi::Object>();
+  const int64_t available = info[2].As<Napi::Number>().Int64Value();
+  return guarded(env, [&] {
+    const MemoryPlan plan = plan_memory(config, engine_options(config, options, available), device_traits(options),
+                                        boolean(options, "trained"), boolean(options, "reference"));
+    const Napi::Object result = Napi::Object::New(env);
+    result.Set("weights", double(plan.weights));
+    result.Set("gradients", double(plan.gradients));
+    result.Set("moments", double(plan.moments));
+    result.Set("reference", double(plan.reference));
+    result.Set("activations", double(plan.activations));
+    result.Set("cache", double(plan.cache));
+    result.Set("shared", plan.shared);
+    result.Set("total", double(plan.total()));
+    result.Set("text", describe(plan));
+    return result;
+  });
+}
+
+}  // namespace gigpo

@@ -1,0 +1,51 @@
+#include "core/flat_buffer.h"
+
+#include <algorithm>
+
+namespace gigpo {
+
+constexpr int64_t staging_floats = int64_t{1} << 22;
+
+FlatBuffer::FlatBuffer(Device& device, Type type, int64_t size)
+    : device_(device), values_{device.allocate(size * bytes_of(type)), type, 1, size, size} {
+  zero();
+}
+
+template <class Body>
+void FlatBuffer::staged(int64_t count, Body body) const {
+  const int64_t most = std::min(count, staging_floats);
+  const FlatBuffer staging(device_, Type::f32, most);
+  for (int64_t first = 0; first < count; first += most) {
+    const int64_t n = std::min(most, count - first);
+    body(staging.range(0, n), first, n);
+  }
+}
+
+void FlatBuffer::write(int64_t offset, const float* from, int64_t count) {
+  if (values_.type == Type::f32) return device_.upload(range(offset, count).data, from, count * sizeof(float));
+  staged(count, [&](Tensor staging, int64_t first, int64_t n) {
+    device_.upload(staging.data, from + first, n * sizeof(float));
+    device_.copy(staging, range(offset + first, n));
+  });
+}
+
+void FlatBuffer::read(int64_t offset, float* to, int64_t count) const {
+  if (values_.type == Type::f32) return device_.download(to, range(offset, count).data, count * sizeof(float));
+  staged(count, [&](Tensor staging, int64_t first, int64_t n) {
+    device_.copy(range(offset + first, n), staging);
+    device_.download(to + first, staging.data, n * sizeof(float));
+  });
+}
+
+Parameters::Parameters(Device& device, int64_t size, bool trained)
+    : device_(device), compute_(device, device.activation_type(), size) {
+  if (trained && compute_.values().type != Type::f32) exact_ = std::make_unique<FlatBuffer>(device, Type::f32, size);
+}
+
+void Parameters::write(int64_t offset, const float* from, int64_t count) {
+  if (!exact_) return compute_.write(offset, from, count);
+  exact_->write(offset, from, count);
+  device_.copy(exact_->range(offset, count), compute_.range(offset, count));
+}
+
+}  // namespace gigpo

@@ -1,0 +1,195 @@
+#include "core/memory_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/error.h"
+
+namespace gigpo {
+
+namespace {
+
+// Hands out addresses, does nothing, and counts.
+class DryDevice final : public Device {
+ public:
+  explicit DryDevice(const DeviceTraits& traits) : traits_(traits) {}
+
+  int64_t bytes = 0;
+
+  DeviceTraits traits() const override { return traits_; }
+  void* allocate(size_t count) override {
+    bytes += int64_t(count);
+    return reinterpret_cast<void*>(uintptr_t{1} << 40);
+  }
+  void release(void*) override {}
+  void upload(void*, const void*, size_t) override {}
+  void download(void*, const void*, size_t) override {}
+  void zero(void*, size_t) override {}
+  void copy(Tensor, Tensor) override {}
+  size_t available() const override { return SIZE_MAX; }
+  void matmul(Tensor, bool, Tensor, bool, Tensor, bool) override {}
+  void linear(Tensor, Tensor, Tensor, Tensor, Tensor) override {}
+  void weights_changed() override {}
+  void bias_backward(Tensor, Tensor) override {}
+  void scale(Tensor, float) override {}
+  void gather(const int32_t*, Tensor, Tensor) override {}
+  void scatter_add(const RowScatter&, Tensor, Tensor) override {}
+  void rms_norm(Tensor, Tensor, int64_t, float, Tensor, float*) override {}
+  void rms_norm_backward(Tensor, Tensor, Tensor, int64_t, const float*, Tensor, bool, Tensor) override {}
+  void rotate(Tensor, int64_t, const Rotary&, bool) override {}
+  void attention(Tensor, Tensor, Tensor, int64_t, const PackedRows&, Tensor, float*) override {}
+  void attention_backward(Tensor, Tensor, Tensor, Tensor, Tensor, const float*, int64_t, const PackedRows&, Tensor, Tensor,
+                          Tensor) override {}
+  void paged_attention(Tensor, Tensor, Tensor, int64_t, const PagedBatch&, const PagedCache&, Tensor) override {}
+  void swiglu(Tensor, Tensor) override {}
+  void swiglu_backward(Tensor, Tensor, Tensor) override {}
+  void policy_head(Tensor, const PolicyHeadRow*, const PolicyHeadOptions&, PolicyHeadResult*) override {}
+  void sample(Tensor, const SampleInputs&, int32_t*, float*) override {}
+  double squared_norm(const float*, int64_t) override { return 0; }
+  void adamw(const AdamWBuffers&, const AdamW&) override {}
+
+ private:
+  DeviceTraits traits_;
+};
+
+// Rows whose every token is a reply's: the most that the head can be asked for.
+std::vector<TrainingRow> full_micro_batch(const EngineOptions& options, int64_t longest) {
+  std::vector<TrainingRow> rows;
+  for (int64_t left = options.micro_batch_tokens; left > 0;) {
+    const int64_t length = std::min(left, longest);
+    TrainingRow row;
+    row.tokens.assign(length + 1, 0);
+    row.tokens.front() = int32_t(rows.size());  // no prompt is shared
+    row.reply = length;
+    rows.push_back(std::move(row));
+    left -= length;
+  }
+  return rows;
+}
+
+std::string size_text(int64_t bytes) {
+  char text[32];
+  const double giga = double(bytes) / 1e9;
+  std::snprintf(text, sizeof text, giga < 0.1 ? "%.0f MB" : "%.1f GB", giga < 0.1 ? giga * 1e3 : giga);
+  return text;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, bool trained,
+                       bool reference) {
+  auto owned = std::make_unique<DryDevice>(traits);
+  DryDevice& device = *owned;
+  ModelConfig quick = config;  // only as many positions as are used here: their table takes time
+  quick.max_positions = std::min(config.max_positions, options.micro_batch_tokens + 1);
+  EngineOptions apart = options;
+  apart.region_bytes = 0;
+  apart.cache_bytes = 0;
+  Engine engine(std::move(owned), quick, apart);
+
+  MemoryPlan plan;
+  const Transformer& transformer = engine.transformer();
+  const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 ? 0 : 4;
+  plan.weights = transformer.layout().size * (of_type + (options.adapter ? 0 : exact)) +
+                 config.max_positions * config.head_size * int64_t{sizeof(float)};
+  if (options.adapter) plan.weights += transformer.trained_size() * (of_type + exact);
+  if (reference) plan.reference = transformer.trained_size() * of_type;
+  plan.cache = std::max(options.cache_bytes, cache_bytes_per_token(config, traits.activation_type) * 4 * PagedCache::page_size);
+  if (trained) {
+    const auto measured = [&](auto allocate) {
+      const int64_t before = device.bytes;
+      allocate();
+      return device.bytes - before;
+    };
+    plan.gradients = measured([&] { engine.trainer().gradients(); });
+    plan.moments = measured([&] { engine.trainer().first_moment(), engine.trainer().second_moment(); });
+    const std::atomic<bool> cancelled = false;
+    engine.trainer().forward_backward(engine.policy(), full_micro_batch(options, quick.max_positions - 1), {}, Aggregation::token_mean,
+                                      false, cancelled);
+    plan.activations = int64_t(engine.trainer().peak_bytes());
+  }
+  plan.shared = options.region_bytes > 0;
+  return plan;
+}
+
+std::string describe(const MemoryPlan& plan) {
+  std::string text = "weights " + size_text(plan.weights);
+  const auto add = [&](const char* name, int64_t bytes) {
+    if (bytes > 0) text += std::string(", ") + name + " " + size_text(bytes);
+  };
+  add("gradients", plan.gradients);
+  add("moments", plan.moments);
+  add("reference", plan.reference);
+  add(plan.shared ? "activations, in the cache's place," : "activations", plan.activations);
+  add("cache", plan.cache);
+  return text + ", together " + size_text(plan.total());
+}
+
+DeviceTraits cuda_traits(Type precision) {
+  // 8,192 rows of Qwen's vocabulary: 2.5 GB of bf16, so that adding up dW in fp32 is a small part of each chunk's work.
+  return {precision, int64_t{8192} * 151936, 4096, true};
+}
+
+// Throws OUT_OF_MEMORY with what would fit.
+static void refuse(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, bool trained,
+                   bool reference, int64_t available) {
+  const auto plan_of = [&](const EngineOptions& other) { return plan_memory(config, other, device, trained, reference); };
+  const MemoryPlan plan = plan_of(options);
+  // The cheapest first: what costs no accuracy, then what costs a little.
+  struct Remedy {
+    const char* setting;
+    void (*apply)(EngineOptions&);
+  };
+  const Remedy remedies[] = {
+      {"cacheBytes: 1 GiB", [](EngineOptions& o) { o.cache_bytes = std::min(o.cache_bytes, int64_t{1} << 30); }},
+      {"recompute: \"norms\"", [](EngineOptions& o) { o.recompute = std::max(o.recompute, Recompute::norms); }},
+      {"recompute: \"mlp\"", [](EngineOptions& o) { o.recompute = std::max(o.recompute, Recompute::mlp); }},
+      {"recompute: \"block\"", [](EngineOptions& o) { o.recompute = Recompute::block; }},
+      {"microBatchTokens: 4096", [](EngineOptions& o) { o.micro_batch_tokens = std::min<int64_t>(o.micro_batch_tokens, 4096); }},
+      {"moments: \"bfloat16\"", [](EngineOptions& o) { o.moments = Type::bf16; }},
+      {"lora: { rank: 32 }", [](EngineOptions& o) { if (!o.adapter) o.adapter = {32, 64}; }},
+  };
+  std::string needed = "This needs " + describe(plan) + ", but " + size_text(available) + " are free. ";
+  EngineOptions tried = options;
+  std::string settings;
+  for (const Remedy& remedy : remedies) {
+    if (!trained && std::string_view(remedy.setting).find("cacheBytes") == std::string_view::npos) continue;
+    const MemoryPlan before = plan_of(tried);
+    remedy.apply(tried);
+    const MemoryPlan after = plan_of(tried);
+    if (after.total() == before.total()) continue;
+    const std::string_view name(remedy.setting);
+    if (name.starts_with("recompute") && settings.find("recompute") != std::string::npos) {
+      settings.resize(settings.find("recompute"));  // a stronger level replaces the one before
+    } else if (!settings.empty()) {
+      settings += ", ";
+    }
+    settings += name;
+    if (after.total() <= available) {
+      throw Error("OUT_OF_MEMORY", needed + "It would fit with " + settings + " (" + size_text(after.total()) + ").");
+    }
+  }
+  throw Error("OUT_OF_MEMORY", needed + "Take a smaller model or a larger device" +
+                                   (settings.empty() ? "." : ": even with " + settings + " it does not fit."));
+}
+
+EngineOptions fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
+                          bool reference, int64_t available) {
+  constexpr int64_t small_cache = int64_t{256} << 20, sequences = 256, usual_length = 4096;
+  if (options.step_tokens == 0) options.step_tokens = device.step_tokens;
+  const bool choose_cache = options.cache_bytes == 0;
+  if (choose_cache) options.cache_bytes = small_cache;
+  options.region_bytes = device.one_region ? 1 : 0;  // the plan asks only whether there is one
+  MemoryPlan plan = plan_memory(config, options, device, trained, reference);
+  if (plan.total() > available) refuse(config, options, device, trained, reference, available);
+  if (!device.one_region) return options;
+  const int64_t room = available - plan.total() + std::max(plan.activations, plan.cache);
+  if (choose_cache) {  // for many sequences at once, as far as there is room
+    const int64_t wanted = sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);
+    options.cache_bytes = std::min(room, std::max(wanted, plan.activations));
+  }
+  options.region_bytes = std::max(options.cache_bytes, plan.activations);
+  return options;
+}
+
+}  // namespace gigpo

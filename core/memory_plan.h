@@ -1,0 +1,37 @@
+// How much device memory a model and its options will take, found by going through the motions on a device that has none.
+#pragma once
+#include <string>
+
+#include "core/engine.h"
+
+namespace gigpo {
+
+// Bytes.
+struct MemoryPlan {
+  int64_t weights = 0;      // as the device computes with them, their fp32 originals, the adapter and tables
+  int64_t gradients = 0;
+  int64_t moments = 0;
+  int64_t reference = 0;
+  int64_t activations = 0;  // of one micro-batch
+  int64_t cache = 0;        // keys and values, and what a step of sampling needs
+  bool shared = false;      // cache and activations take turns in one place
+
+  int64_t total() const {
+    return weights + gradients + moments + reference + (shared ? std::max(activations, cache) : activations + cache);
+  }
+};
+
+// `trained`: what training takes is counted. `reference`: a frozen copy is. The micro-batch is taken at its largest: every token
+// is a reply's.
+MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, bool trained,
+                       bool reference);
+
+// Fills in what is 0 (cache_bytes, step_tokens, region_bytes) as suits the device. Throws Error OUT_OF_MEMORY, with the plan and
+// with settings that would fit, where more than `available` bytes are needed.
+EngineOptions fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
+                          bool reference, int64_t available);
+
+// "weights 3.1 GB, gradients 6.2 GB, …"
+std::string describe(const MemoryPlan& plan);
+
+}  // namespace gigpo

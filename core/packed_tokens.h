@@ -1,0 +1,47 @@
+// What the transformer is given: tokens of several rows, one after the other and without padding, for training; new tokens of
+// running sequences, for sampling. Built on the host, uploaded once a pass.
+#pragma once
+#include <vector>
+
+#include "core/arena.h"
+
+namespace gigpo {
+
+struct PackedTokens {
+  std::vector<int32_t> tokens, positions, branches, prefixes;
+  std::vector<int32_t> offsets{0};
+  std::vector<int32_t> wanted;  // which tokens' hidden states are asked for; they may repeat
+
+  void add_row(const int32_t* prompt, int64_t length);
+  // A reply to the last row's prompt.
+  void add_branch(const int32_t* reply, int64_t length);
+  int64_t size() const { return int64_t(tokens.size()); }
+  // See PackedRows; it points into this object and the arena.
+  PackedRows upload_rows(Arena& arena) const;
+
+ private:
+  void add(const int32_t* from, int64_t length, int32_t position, int32_t branch);
+};
+
+// Sums rows by where `indices` sends them: the backward pass of a gather.
+RowScatter upload_scatter(const std::vector<int32_t>& indices, Arena& arena);
+
+// New tokens of running sequences; see PagedBatch.
+struct PagedTokens {
+  std::vector<int32_t> tokens, positions, sequences, page_tables;
+  int64_t table_stride = 0;
+  std::vector<int32_t> wanted;  // which tokens' hidden states are asked for
+
+  // A token of no sequence, to make the batch larger; its hidden state is asked for too.
+  void add_filling();
+
+  // In device memory.
+  struct Uploaded {
+    PagedBatch batch;
+    const int32_t *tokens, *wanted;
+    int64_t count, wanted_count;
+  };
+  Uploaded upload(Arena& arena) const;
+};
+
+}  // namespace gigpo

@@ -1,0 +1,173 @@
+// cuda/cublaslt.h. On a GPU: the machine's own library against sums in double, if there is one. In the emulator: a library that
+// stands in for it (test/cuda/fake_cublaslt.cpp), whose path is this program's argument, in good health and with each fault that
+// `open` has to notice.
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "core/device_report.h"
+#include "cuda/cublaslt.h"
+#include "test/cuda/matmul_case.h"
+
+#include <dlfcn.h>
+
+using namespace gigpo;
+using namespace gigpo::test;
+using cuda::MatmulLibrary;
+
+namespace {
+
+void choose_library(const std::string& path) { setenv("GIGPO_CUBLASLT", path.c_str(), 1); }
+
+// That no library is found, for the reason that says `part`.
+void expect_none(const std::string& part) {
+  std::string why_not;
+  const auto library = MatmulLibrary::open(&why_not);
+  CHECK(!library, "expected: %s", part.c_str());
+  CHECK(why_not.find(part) != std::string::npos, "\"%s\" does not say \"%s\"", why_not.c_str(), part.c_str());
+}
+
+// How many of `count` random products the library took. Those it refused must have left C alone, and the own kernels take them.
+int check_products(MatmulLibrary& library, uint32_t count) {
+  int taken = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    check_case(random_case(i), [&](const cuda::Matmul& product, void* workspace, size_t bytes) {
+      if (library.matmul(product, workspace, bytes, nullptr)) taken++;
+      else cuda::matmul(product, workspace, bytes, nullptr);
+    });
+  }
+  return taken;
+}
+
+#ifdef GIGPO_CUDA_EMULATOR
+
+// The stand-in: the same object that `open` loads, since both name the same file.
+struct Fake {
+  explicit Fake(const std::string& path) : library(dlopen(path.c_str(), RTLD_NOW)) {
+    if (!library) return;
+    set = reinterpret_cast<void (*)(const char*, long)>(dlsym(library, "fake_cublaslt_set"));
+    get = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cublaslt_get"));
+  }
+  void* library;
+  void (*set)(const char*, long) = nullptr;
+  long (*get)(const char*) = nullptr;
+};
+
+void test_no_library() {
+  choose_library("off");
+  expect_none("GIGPO_CUBLASLT is off");
+  choose_library("/nowhere/libcublasLt.so.13");
+  expect_none("/nowhere/libcublasLt.so.13");
+  choose_library("/tmp");  // a folder without it
+  expect_none("/tmp/libcublasLt.so.12");
+  choose_library("libm.so.6");  // a library without its functions
+  expect_none("it has no cublasLtGetVersion");
+  unsetenv("GIGPO_CUBLASLT");
+  std::string why_not;
+  if (!MatmulLibrary::open(&why_not)) CHECK(why_not.find("libcublasLt.so.13") != std::string::npos, "%s", why_not.c_str());
+}
+
+void test_faults(const Fake& fake) {
+  const auto with = [&](const char* setting, long value, const char* reason) {
+    const long healthy = fake.get(setting);
+    fake.set(setting, value);
+    expect_none(reason);
+    fake.set(setting, healthy);
+    CHECK(fake.get("objects") == 0, "%s leaves %ld", setting, fake.get("objects"));
+  };
+  with("version", 110103, "version 11.1.3, not 12 or 13");
+  with("version", 140000, "version 14.0.0");
+  with("create", 1, "cublasLtCreate says 1");
+  with("refuse", 1, "it has no algorithm for 128 x 128 x 128");
+  with("multiply", 13, "it has no algorithm");
+  with("off_by_one", 1, "product of 128 x 128 x 128 is wrong");
+  with("no_bias", 1, "is wrong");
+  with("no_beta", 1, "is wrong");
+}
+
+void test_health(const Fake& fake, const std::string& path) {
+  fake.set("version", 120804);
+  std::string why_not;
+  auto library = MatmulLibrary::open(&why_not);
+  CHECK(library && why_not.empty(), "%s", why_not.c_str());
+  if (!library) return;
+  CHECK(library->version() == "12.8.4");
+  CHECK(library->path() == path);
+  const int taken = check_products(*library, 96);
+  CHECK(taken > 24 && taken < 96, "%d taken", taken);
+  CHECK(fake.get("objects") == 1, "%ld live beside the handle", fake.get("objects") - 1);
+
+  // The same product again is not looked up again; one of other alignment is.
+  Case c;
+  c.m = 24, c.n = 32, c.k = 40, c.transpose_b = true, c.c_type = Type::bf16;
+  const auto multiply = [&](const cuda::Matmul& product, void* workspace, size_t bytes) {
+    CHECK(library->matmul(product, workspace, bytes, nullptr));
+  };
+  check_case(c, multiply);
+  const long searches = fake.get("searches");
+  check_case(c, multiply);
+  CHECK(fake.get("searches") == searches);
+  c.offset = 8;
+  check_case(c, multiply);
+  CHECK(fake.get("searches") == searches + 1);
+
+  // Nothing to do, and what is left to the own kernels: k of 0, pointers off by one, a call that fails, also afterwards.
+  const auto outcome = [&](const Case& tried) {
+    bool taken_over = true;
+    bool untouched = true;
+    for (const uint32_t bits : run(tried, [&](const cuda::Matmul& p, void*, size_t) {
+           taken_over = library->matmul(p, nullptr, 0, nullptr);
+         }))
+      untouched = untouched && bits == (tried.c_type == Type::bf16 ? 0xFFFF : 0xFFFFFFFF);
+    return taken_over ? 1 : untouched ? 0 : -1;
+  };
+  Case empty = c;
+  empty.m = 0;
+  CHECK(outcome(empty) == 1);
+  empty = c, empty.k = 0;
+  CHECK(outcome(empty) == 0);
+  Case odd = c;
+  odd.offset = 1;
+  CHECK(outcome(odd) == 0);
+  Case failing = c;
+  failing.m = 25;
+  fake.set("multiply", 13);
+  CHECK(outcome(failing) == 0);
+  fake.set("multiply", 0);
+  const long products = fake.get("products");
+  CHECK(outcome(failing) == 0);
+  CHECK(fake.get("products") == products);
+
+  library.reset();
+  CHECK(fake.get("objects") == 0, "%ld leaked", fake.get("objects"));
+}
+
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const DeviceReport devices = device_report();
+  if (devices.unavailable != Unavailable::none) {
+    std::printf("skipped: %s\n", devices.message.c_str());
+    return 0;
+  }
+#ifdef GIGPO_CUDA_EMULATOR
+  CHECK(argc > 1, "the argument is the stand-in library's path");
+  if (argc < 2) return report();
+  test_no_library();
+  choose_library(argv[1]);
+  const Fake fake(argv[1]);
+  CHECK(fake.set && fake.get, "%s is not the stand-in library", argv[1]);
+  if (!fake.set || !fake.get) return report();
+  test_faults(fake);
+  test_health(fake, argv[1]);
+#else
+  (void)argc, (void)argv;
+  std::string why_not;
+  const auto library = MatmulLibrary::open(&why_not);
+  if (!library) std::printf("no cuBLASLt: %s\n", why_not.c_str());
+  else std::printf("cuBLASLt %s took %d of 96\n", library->version().c_str(), check_products(*library, 96));
+#endif
+  return report();
+}

@@ -1,0 +1,124 @@
+// The product's kernels against sums in double: all transposes, types, edges, strides and alignments, every tile shape; and that
+// a row's bits do not depend on the others.
+#include <utility>
+#include <vector>
+
+#include "core/device_report.h"
+#include "test/cuda/matmul_case.h"
+
+using namespace gigpo;
+using namespace gigpo::test;
+
+namespace {
+
+constexpr MatmulTile tiles[] = {MatmulTile::rows_16, MatmulTile::rows_32, MatmulTile::rows_64, MatmulTile::rows_128,
+                                MatmulTile::square,  MatmulTile::wide,    MatmulTile::any};
+
+void test_against_double() {
+  for (uint32_t i = 0; i < 96; i++) {
+    Case c = random_case(i);
+    if (c.type == Type::bf16 && i % 2) c.tile = tiles[i / 2 % 7];
+    check_case(c);
+  }
+
+  Case c;  // edges
+  c.bias = true;
+  c.added = Added::other;
+  for (const Type type : {Type::bf16, Type::f32}) {
+    c.type = type;
+    for (const bool transposed : {false, true}) {
+      c.transpose_b = transposed;
+      c.m = 17, c.n = 24, c.k = 0;  // bias + added
+      check_case(c);
+      c.m = 0, c.k = 8;
+      check_case(c);
+      c.m = 3, c.n = 0;
+      check_case(c);
+      c.m = 1, c.n = 1, c.k = 1;
+      check_case(c);
+    }
+  }
+}
+
+// Every tile shape, with and without ranges: k of 1,600 and few columns make four.
+void test_tiles() {
+  for (const MatmulTile tile : tiles) {
+    for (const bool workspace : {false, true}) {
+      Case c;
+      c.tile = tile;
+      c.workspace = workspace;
+      c.transpose_b = true;
+      c.m = 133, c.n = 72, c.k = 1600;
+      c.added = Added::same;
+      c.c_padding = 1;
+      check_case(c);
+    }
+    Case c;
+    c.tile = tile;
+    c.m = 150, c.n = 264, c.k = 104;
+    check_case(c);  // neither transposed
+    c.transpose_a = true;
+    c.m = 152, c.k = 101;
+    check_case(c);
+  }
+  Case gradient;  // many tokens, few weights: in ranges
+  gradient.transpose_a = true;
+  gradient.m = 40, gradient.n = 48, gradient.k = 2100;
+  gradient.added = Added::same;
+  gradient.workspace = true;
+  check_case(gradient);
+  CHECK(run(gradient) == run(gradient));
+}
+
+// Rows [first, first + count) alone have the bits they have among all.
+void test_rows() {
+  for (const Type type : {Type::bf16, Type::f32}) {
+    for (const bool transposed : {false, true}) {
+      Case all;
+      all.type = type;
+      all.transpose_b = transposed;
+      all.m = 200, all.n = 72, all.k = type == Type::f32 ? 200 : transposed ? 1608 : 328;
+      all.bias = true;
+      all.added = Added::other;
+      const std::vector<uint32_t> expected = run(all);
+      const auto row = [&](const std::vector<uint32_t>& bits, int64_t r) {
+        return std::vector<uint32_t>(bits.begin() + r * all.n, bits.begin() + (r + 1) * all.n);
+      };
+      for (const auto& [first, count] : std::vector<std::pair<int64_t, int64_t>>{
+               {0, 1}, {199, 1}, {3, 7}, {60, 17}, {50, 64}, {70, 128}, {0, 200}}) {
+        for (const bool workspace : {false, true}) {
+          Case some = all;
+          some.first_row = first;
+          some.m = count;
+          some.of_rows = all.m;
+          some.workspace = workspace;
+          const std::vector<uint32_t> bits = run(some);
+          bool equal = true;
+          for (int64_t r = 0; r < count; r++) equal = equal && row(bits, r) == row(expected, first + r);
+          CHECK(equal, "rows %d to %d, workspace %d, transposed %d", int(first), int(first + count), workspace, transposed);
+        }
+      }
+      if (type == Type::f32) continue;
+      for (const MatmulTile tile : tiles) {
+        Case same = all;
+        same.tile = tile;
+        same.workspace = true;
+        CHECK(run(same) == expected, "tile %d, transposed %d", int(tile), transposed);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  const DeviceReport devices = device_report();
+  if (devices.unavailable != Unavailable::none) {
+    std::printf("skipped: %s\n", devices.message.c_str());
+    return 0;
+  }
+  test_against_double();
+  test_tiles();
+  test_rows();
+  return report();
+}

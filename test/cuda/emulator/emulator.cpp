@@ -5,15 +5,12 @@
 #include <cstdarg>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "cuda/check.h"
 #include "fiber.h"
 #include "scheduler.h"
-
-// Not looked at by ThreadSanitizer: what the emulator keeps for itself, all threads share.
-#define UNSEEN __attribute__((no_sanitize("thread")))
+#include "shared_memory.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -25,9 +22,23 @@ namespace {
 constexpr int most_threads = 1024, lanes = 32;
 constexpr size_t most_shared_bytes = 227 << 10;
 
+// ThreadSanitizer knows a fiber by what it has seen. Blocks know nothing of each other, so neighbours run on different
+// fibers, and a thread on a different one in every block.
+#ifdef __SANITIZE_THREAD__
+constexpr unsigned worker_sets = 2;
+#else
+constexpr unsigned worker_sets = 1;
+#endif
+
 struct Worker {
   Fiber fiber;
   Copies copies;
+};
+
+// What orders the threads' accesses to memory, twice: who is late may still look at the last, while others come to the next.
+struct Order {
+  char marks[worker_sets][2];
+  unsigned count;
 };
 
 struct Thread {
@@ -51,12 +62,14 @@ struct Warp {
   unsigned living;
   int waiting;  // lanes
   Meeting meetings[lanes];
+  Order orders[lanes];  // of a meeting
 };
 
 struct Barrier {
   unsigned arrived, votes;
   const char* what;
   Place place;
+  Order order;
 };
 
 // The grid that runs.
@@ -66,6 +79,7 @@ struct Launch {
   char* shared;
   size_t shared_bytes;
   uint64_t random;
+  unsigned worker_set;
 };
 
 Thread threads[most_threads];
@@ -76,7 +90,8 @@ Barrier barrier;
 Launch launched;
 Thread* current;
 Fiber host;
-std::vector<std::unique_ptr<Worker>> workers;
+Worker* workers[worker_sets][most_threads];
+char launch_starts, launch_ends;  // what orders them
 
 uint64_t seed() {
   static const uint64_t value = [] {
@@ -147,12 +162,26 @@ UNSEEN void suspend(const char* what, const Place& place) {
   resume(self->worker->fiber, draw());
 }
 
+UNSEEN char* next_order(Order& order, bool first_to_come) {
+  order.count += first_to_come;
+  return &order.marks[launched.worker_set][order.count % 2];
+}
+
 UNSEEN void open_barrier() {
   const Votes votes = {barrier.votes, barrier.arrived};
   barrier.arrived = barrier.votes = 0;
   for (Thread* thread = threads; thread < threads + block_size; thread++) {
     if (thread->waits_for == barrier.what) go_on(thread);
     thread->votes = votes;
+  }
+}
+
+UNSEEN void end_meeting(Warp& warp, Meeting& meeting) {
+  meeting.arrived = 0;
+  Thread* first = current - current->number % lanes;
+  for (unsigned rest = meeting.mask & ~(1u << current->number % lanes); rest != 0; rest &= rest - 1) {
+    go_on(first + __builtin_ctz(rest));
+    warp.waiting--;
   }
 }
 
@@ -170,6 +199,7 @@ UNSEEN void end_thread() {
         fault("a thread ends while %s with mask %#x waits for it", meeting.what, meeting.mask);
       }
   if (living > 0 && barrier.arrived == living) open_barrier();
+  release_memory(&launch_ends);
   if (living == 0) return switch_fiber(self->worker->fiber, host);
   if (ready_count == 0) report_deadlock();
   resume(self->worker->fiber, draw());
@@ -178,6 +208,7 @@ UNSEEN void end_thread() {
 void thread_main() {
   entered_fiber();
   for (;;) {
+    acquire_memory(&launch_starts);
     (*launched.thread)();
     copy_async_commit();
     copy_async_arrive(0);
@@ -186,11 +217,18 @@ void thread_main() {
   }
 }
 
-UNSEEN void run_block(unsigned size) {
-  std::memset(launched.shared, 0xFF, launched.shared_bytes);
+UNSEEN void run_block(uint3 index, unsigned size, uint64_t random) {
+  fill_shared(launched.shared, launched.shared_bytes);
+  blockIdx = index;
+  launched.random = random;
+  launched.worker_set = (launched.worker_set + 1) % worker_sets;
+  const unsigned turn = random_below(size);
   barrier.arrived = barrier.votes = 0;
   living = ready_count = block_size = size;
-  for (unsigned i = 0; i < size; i++) ready[i] = threads + i;
+  for (unsigned i = 0; i < size; i++) {
+    threads[i].worker = workers[launched.worker_set][(i + turn) % size];
+    ready[i] = threads + i;
+  }
   for (unsigned i = 0; i * lanes < size; i++) {
     const unsigned left = size - i * lanes;
     warps[i].living = left < lanes ? (1u << left) - 1 : ~0u;
@@ -203,37 +241,32 @@ void prepare_threads(dim3 block) {
   for (unsigned z = 0; z < block.z; z++)
     for (unsigned y = 0; y < block.y; y++)
       for (unsigned x = 0; x < block.x; x++, number++) {
-        if (number == workers.size()) {
-          workers.push_back(std::make_unique<Worker>());
-          workers.back()->fiber = new_fiber(thread_main);
-        }
-        threads[number].worker = workers[number].get();
         threads[number].index = {x, y, z};
         threads[number].number = number;
         threads[number].waits_for = nullptr;
+        for (auto& set : workers)
+          if (!set[number]) set[number] = new Worker{new_fiber(thread_main), {}};
       }
 }
 
+// runtime.cpp lets one grid run at a time.
 void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
-  static std::mutex one_grid;
   static uint64_t launches = 0;
-  const std::lock_guard<std::mutex> lock(one_grid);
+  const KeptStaticMemory kept;
   void* shared = nullptr;
   if (shared_bytes > 0 && posix_memalign(&shared, 128, shared_bytes) != 0) std::abort();
   prepare_threads(block);
-  launched = {&thread, grid.place, static_cast<char*>(shared), shared_bytes, 0};
+  launched = {&thread, grid.place, static_cast<char*>(shared), shared_bytes, 0, 0};
   host = this_fiber();
   blockDim = block;
   gridDim = grid.size;
-  uint64_t number = 0;
-  launches++;
+  release_memory(&launch_starts);
+  uint64_t random = scramble(seed() + ++launches);
   for (unsigned z = 0; z < grid.size.z; z++)
     for (unsigned y = 0; y < grid.size.y; y++)
-      for (unsigned x = 0; x < grid.size.x; x++) {
-        blockIdx = {x, y, z};
-        launched.random = scramble(seed() + launches * 0x9E3779B97F4A7C15u + number++);
-        run_block(block.x * block.y * block.z);
-      }
+      for (unsigned x = 0; x < grid.size.x; x++)
+        run_block({x, y, z}, block.x * block.y * block.z, random = scramble(random + 0x9E3779B97F4A7C15u));
+  acquire_memory(&launch_ends);
   std::free(shared);
 }
 
@@ -273,13 +306,17 @@ UNSEEN Votes meet_block(const char* what, bool predicate, Place place) {
     print_place("another waits at", barrier.place);
     fault("the block's threads are at different barriers");
   }
+  char* order = next_order(barrier.order, barrier.arrived == 0);
+  release_memory(order);
   barrier.arrived++;
   barrier.votes += predicate;
   if (barrier.arrived == living) open_barrier();
   else suspend(what, place);
+  acquire_memory(order);
   return current->votes;
 }
 
+// Shuffles and votes leave the lanes' accesses to memory in no order: only __syncwarp, which exchanges nothing, does.
 UNSEEN void meet_warp(const char* what, unsigned mask, Place place, void* brought, Exchange exchange) {
   Warp& warp = own_warp();
   const unsigned lane = current->number % lanes;
@@ -297,19 +334,18 @@ UNSEEN void meet_warp(const char* what, unsigned mask, Place place, void* brough
     print_place("another waits at", meeting.place);
     fault("a warp's lanes have diverged: %s with mask %#x, %s with mask %#x", what, mask, meeting.what, meeting.mask);
   }
+  char* order = exchange ? nullptr : next_order(warp.orders[__builtin_ctz(mask)], meeting.arrived == 0);
+  if (order) release_memory(order);
   meeting.brought[lane] = brought;
   meeting.arrived |= 1u << lane;
-  if (meeting.arrived != mask) {
+  if (meeting.arrived == mask) {
+    if (exchange) exchange(mask, meeting.brought);
+    end_meeting(warp, meeting);
+  } else {
     warp.waiting++;
-    return suspend(what, place);
+    suspend(what, place);
   }
-  if (exchange) exchange(mask, meeting.brought);
-  meeting.arrived = 0;
-  Thread* first = current - lane;
-  for (unsigned rest = mask & ~(1u << lane); rest != 0; rest &= rest - 1) {
-    go_on(first + __builtin_ctz(rest));
-    warp.waiting--;
-  }
+  if (order) acquire_memory(order);
 }
 
 unsigned ballot(const char* what, unsigned mask, bool predicate, Place place) {
@@ -317,7 +353,7 @@ unsigned ballot(const char* what, unsigned mask, bool predicate, Place place) {
     bool predicate;
     unsigned ballot;
   } own = {predicate, 0};
-  meet_warp(what, mask, place, &own, [](unsigned mask, void* const* brought) {
+  meet_warp(what, mask, place, &own, [](unsigned mask, void* const* brought) UNSEEN {
     unsigned all = 0;
     for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
       const int lane = __builtin_ctz(rest);
@@ -334,6 +370,8 @@ UNSEEN Copies& own_copies() { return current->worker->copies; }
 UNSEEN void check_shared(const char* what, const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   if (address % bytes != 0) fault("%s at %p, which is not a multiple of %zu", what, pointer, bytes);
+  if (!in_static_shared(pointer) && address - reinterpret_cast<uintptr_t>(launched.shared) + bytes > launched.shared_bytes)
+    fault("%s at %p, which is not shared memory", what, pointer);
 }
 
 void* dynamic_shared_memory() {

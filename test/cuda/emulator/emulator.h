@@ -28,7 +28,11 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-#define __shared__ static
+#ifdef __SANITIZE_ADDRESS__
+#define __shared__ static  // so that it looks at what lies around
+#else
+#define __shared__ static thread_local  // so that shared_memory.cpp finds and fills it
+#endif
 
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
@@ -80,7 +84,7 @@ T shuffle(const char* what, unsigned mask, T value, int source, Place place) {
     T value, received;
     int source;
   } own = {value, value, source};
-  meet_warp(what, mask, place, &own, [](unsigned mask, void* const* brought) {
+  meet_warp(what, mask, place, &own, [](unsigned mask, void* const* brought) __attribute__((no_sanitize("thread"))) {
     for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
       auto* to = static_cast<Brought*>(brought[__builtin_ctz(rest)]);
       if (!(mask >> to->source & 1)) fault("a shuffle reads lane %d, which mask %#x does not name", to->source, mask);

@@ -17,9 +17,6 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-// What ThreadSanitizer sees must not include the hop from one stack to another.
-#define UNSEEN __attribute__((no_sanitize("thread"), noinline))
-
 namespace gigpo::cuda::emulator {
 
 namespace {
@@ -119,7 +116,7 @@ Fiber this_fiber() {
   fiber.thread = __tsan_get_current_fiber();
 #endif
 #ifndef __x86_64__
-  static thread_local ucontext_t context;
+  static ucontext_t context;
   fiber.saved = &context;
 #endif
   return fiber;
@@ -147,5 +144,13 @@ UNSEEN void entered_fiber() {
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
 }
+
+#ifdef __SANITIZE_THREAD__
+UNSEEN void release_memory(void* mark) { __tsan_release(mark); }
+UNSEEN void acquire_memory(void* mark) { __tsan_acquire(mark); }
+#else
+void release_memory(void*) {}
+void acquire_memory(void*) {}
+#endif
 
 }  // namespace gigpo::cuda::emulator

@@ -2,6 +2,9 @@
 #pragma once
 #include <cstddef>
 
+// Not looked at by ThreadSanitizer: what the emulator keeps for itself, all threads share.
+#define UNSEEN __attribute__((no_sanitize("thread")))
+
 namespace gigpo::cuda::emulator {
 
 struct Fiber {
@@ -22,5 +25,9 @@ void switch_fiber(Fiber& from, Fiber& to);
 
 // The first thing that a fiber's `main` calls.
 void entered_fiber();
+
+// For ThreadSanitizer: what a fiber did before it released comes before what another does after it acquired.
+void release_memory(void* mark);
+void acquire_memory(void* mark);
 
 }  // namespace gigpo::cuda::emulator

@@ -2,6 +2,12 @@
 #include "scheduler.h"
 
 #include "emulator.h"
+#include "fiber.h"
+
+#ifdef __SANITIZE_THREAD__
+extern "C" void __tsan_read16(const void* at);
+extern "C" void __tsan_write16(void* at);
+#endif
 
 namespace gigpo::cuda::emulator {
 
@@ -9,8 +15,8 @@ namespace {
 
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-float bf16(uint16_t bits) { return gigpo_same_bits<float>(uint32_t(bits) << 16); }
-uint16_t half(const uint32_t* words, int i) { return uint16_t(words[i / 2] >> 16 * (i % 2)); }
+UNSEEN inline float bf16(uint16_t bits) { return __builtin_bit_cast(float, uint32_t(bits) << 16); }
+UNSEEN inline uint16_t half(const uint32_t* words, int i) { return uint16_t(words[i / 2] >> 16 * (i % 2)); }
 
 struct Row {
   uint16_t values[8];
@@ -18,8 +24,8 @@ struct Row {
 };
 
 template <int count, bool transposed>
-void exchange_matrices(unsigned, void* const* brought) {
-  const auto row = [&](int lane) { return static_cast<const Row*>(brought[lane])->values; };
+UNSEEN void exchange_matrices(unsigned, void* const* brought) {
+  const auto row = [&](int lane) UNSEEN { return static_cast<const Row*>(brought[lane])->values; };
   for (int lane = 0; lane < 32; lane++)
     for (int matrix = 0; matrix < count; matrix++) {
       const int r = lane / 4, c = 2 * (lane % 4);
@@ -46,7 +52,7 @@ struct Product {
 };
 
 // Products of bf16 are exact in fp32; each element's 16 are added one by one, in order.
-void multiply_add_warp(unsigned, void* const* brought) {
+UNSEEN void multiply_add_warp(unsigned, void* const* brought) {
   float a[16][16], b[16][8], d[16][8];
   for (int lane = 0; lane < 32; lane++) {
     const auto& own = *static_cast<const Product*>(brought[lane]);
@@ -84,6 +90,10 @@ void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
 void copy_async_16(void* to, const void* from, bool valid) {
   check_shared("cp.async", to, 16);
   if (reinterpret_cast<uintptr_t>(from) % 16 != 0) fault("cp.async from %p, which is not a multiple of 16", from);
+#ifdef __SANITIZE_THREAD__  // it could arrive now as well
+  if (valid) __tsan_read16(from);
+  __tsan_write16(to);
+#endif
   Copies& copies = own_copies();
   copies.pending.push_back({to, from, valid, copies.groups});
 }

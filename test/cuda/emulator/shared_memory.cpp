@@ -1,0 +1,95 @@
+#include "shared_memory.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "fiber.h"
+#ifndef __SANITIZE_ADDRESS__
+#include <link.h>
+#endif
+
+#ifdef __SANITIZE_THREAD__
+extern "C" {
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+void __tsan_java_alloc(uintptr_t at, uintptr_t bytes);
+void __tsan_java_free(uintptr_t at, uintptr_t bytes);
+}
+#endif
+
+namespace gigpo::cuda::emulator {
+
+namespace {
+
+struct Memory {
+  char* start = nullptr;
+  size_t bytes = 0;
+};
+Memory static_shared;
+
+#ifndef __SANITIZE_ADDRESS__
+
+thread_local char mark;
+
+// The calling thread's variables of the program or library that holds the kernels.
+int find_thread_locals(dl_phdr_info* object, size_t, void* found) {
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    const auto& header = object->dlpi_phdr[i];
+    if (header.p_type != PT_TLS || !object->dlpi_tls_data) continue;
+    char* start = static_cast<char*>(object->dlpi_tls_data);
+    if (uintptr_t(&mark) - uintptr_t(start) >= header.p_memsz) continue;
+    *static_cast<Memory*>(found) = {start, header.p_memsz};
+    return 1;
+  }
+  return 0;
+}
+
+#endif
+
+UNSEEN void fill(char* start, size_t bytes) {
+  if (bytes == 0) return;
+#ifdef __SANITIZE_THREAD__
+  const uintptr_t from = uintptr_t(start) & ~uintptr_t{7}, to = (uintptr_t(start) + bytes + 7) & ~uintptr_t{7};
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  std::memset(start, 0xFF, bytes);
+  __tsan_java_free(from, to - from);
+  __tsan_java_alloc(from, to - from);
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+#else
+  std::memset(start, 0xFF, bytes);
+#endif
+}
+
+}  // namespace
+
+#ifdef __SANITIZE_ADDRESS__
+
+KeptStaticMemory::KeptStaticMemory() {}
+KeptStaticMemory::~KeptStaticMemory() {}
+bool in_static_shared(const void*) { return true; }  // as far as is known here
+
+#else
+
+KeptStaticMemory::KeptStaticMemory() {
+  dl_iterate_phdr(find_thread_locals, &static_shared);
+  values.assign(static_shared.start, static_shared.start + static_shared.bytes);
+}
+
+KeptStaticMemory::~KeptStaticMemory() { std::memcpy(static_shared.start, values.data(), values.size()); }
+
+bool in_static_shared(const void* pointer) {
+  return uintptr_t(pointer) - uintptr_t(static_shared.start) < static_shared.bytes;
+}
+
+#endif
+
+UNSEEN void fill_shared(char* dynamic, size_t bytes) {
+  fill(dynamic, bytes);
+  fill(static_shared.start, static_shared.bytes);
+}
+
+}  // namespace gigpo::cuda::emulator

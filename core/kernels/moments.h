@@ -1,6 +1,6 @@
-// AdamW's arithmetic for one weight, and how its moments are kept in bf16: rounded up or down at random, in proportion to how
-// near each is, so that the mean of many roundings is the value. To the nearest, a second moment that should shrink by a
-// thousandth would never move, and a small gradient would never raise one. Shared by the CPU and the CUDA device.
+// AdamW's arithmetic for one weight, and how its moments are kept in bf16: rounded up or down at random, in proportion to
+// how near each is, so that the mean of many roundings is the value. To the nearest, a second moment that should shrink
+// by a thousandth would never move, and a small gradient would never raise one. Shared by the CPU and the CUDA device.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace gigpo {
 
-// Four neighbouring weights share the words of one Philox call: weight e, counted in the whole model's, takes word e mod 4 of
-// block e / 4, its low half for the first moment, its high half for the second.
+// Four neighbouring weights share the words of one Philox call: weight e, counted in the whole model's, takes word e mod
+// 4 of block e / 4, its low half for the first moment, its high half for the second.
 GIGPO_HOST_DEVICE inline Philox moment_noise(Key rounding, int64_t block) {
   return philox(rounding, uint32_t(block), uint32_t(uint64_t(block) >> 32), 0, 0x6D6F6D65);
 }
 
-// The bits of a bf16 for `value`, with 16 random bits in `noise`. Infinities and NaN stay what they are; what is finite stays
-// finite.
+// The bits of a bf16 for `value`, with 16 random bits in `noise`. Infinities and NaN stay what they are; what is finite
+// stays finite.
 GIGPO_HOST_DEVICE inline uint16_t round_to_bf16(float value, uint32_t noise) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof(bits));

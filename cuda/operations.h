@@ -1,0 +1,53 @@
+// Launchers of the operations on rows: norms, rotary embedding, SwiGLU, gathers, AdamW, sampling (core/device.h says what
+// each does). All pointers are device memory. The tensors of a call are all f32 or all bf16 but where it is said; sums
+// are in fp32. A workspace is as many bytes of device memory, aligned to 16, as its function tells, and holds nothing
+// between calls. Queued on the stream; a launch that fails throws.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "core/device.h"
+
+namespace gigpo::cuda {
+
+// `x` and `out` may be the same tensor; `scales` may be null.
+void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales, cudaStream_t stream);
+// d_weight is f32 and added to; empty where the weight is frozen. d_x may be d_out itself.
+size_t rms_norm_backward_workspace(int64_t rows, int64_t columns, int64_t groups);
+void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+                       bool accumulate, Tensor d_weight, void* workspace, cudaStream_t stream);
+
+void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse, cudaStream_t stream);
+
+void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream);
+// d_gate_up may be gate_up itself.
+void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up, cudaStream_t stream);
+
+// to[i] = from[indices[i]]
+void gather(const int32_t* indices, Tensor from, Tensor to, cudaStream_t stream);
+// to[targets[i]] += Σ from[sources[j]], j in [offsets[i], offsets[i + 1]), in that order, for each of `count` targets; they
+// differ. `to` is f32 or of the type of `from`.
+void scatter_add(const int32_t* targets, const int32_t* offsets, const int32_t* sources, int64_t count, Tensor from,
+                 Tensor to, cudaStream_t stream);
+// Converts where the types differ; to bf16 to the nearest, ties to even.
+void copy(Tensor from, Tensor to, cudaStream_t stream);
+// x *= factor
+void scale(Tensor x, float factor, cudaStream_t stream);
+
+// d_bias (f32) += Σ_t d_y[t]
+size_t bias_backward_workspace(int64_t rows, int64_t columns);
+void bias_backward(Tensor d_y, Tensor d_bias, void* workspace, cudaStream_t stream);
+// to[c] += Σ_p parts[p][c], the second stage of sums over rows.
+void add_column_sums(const float* parts, int64_t count, int64_t columns, float* to, cudaStream_t stream);
+
+// *result = Σ x², in double, in an order that depends on `count` alone.
+size_t squared_norm_workspace(int64_t count);
+void squared_norm(const float* x, int64_t count, double* result, void* workspace, cudaStream_t stream);
+
+// With moments in bf16, those are rounded at random (core/kernels/moments.h): by `step.rounding` and the weight's place
+// in the model, however the calls are cut. The `compute` copy is bf16.
+void adamw(const AdamWBuffers& buffers, const AdamW& step, cudaStream_t stream);
+
+// One token a row and its log-probability.
+void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, cudaStream_t stream);
+
+}  // namespace gigpo::cuda

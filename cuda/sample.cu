@@ -1,0 +1,261 @@
+// One token a row by Gumbel-max: argmax over j of z_j - log(-log u_j) with z = (x - max x) / T is a draw from softmax(z).
+// The number u_j is word j mod 4 of Philox block j / 4, as on the CPU, and equal logits give the CPU's token.
+//
+// The row is read once. Sums and scores are kept relative to the maximum so far, so a score is not digit for digit the
+// CPU's, whose maximum is known beforehand. Where the two best scores differ by more than both errors, that does not
+// matter; else the row is gone through again, the CPU's way. Few elements are worth a score: j beats the best score b
+// only if -log u_j < e^(z_j - b), and 1 - u_j <= -log u_j, so most are ruled out by a product and a comparison, and where
+// no number could make a token of the warp win, none is drawn.
+#include "cuda/launch.h"
+#include "cuda/operations.h"
+#include "cuda/reduce.cuh"
+#include "cuda/vector.cuh"
+
+namespace gigpo::cuda {
+
+namespace {
+
+constexpr int threads = 1024;
+constexpr float log2_e = 1.44269504f;
+constexpr float least_gap = 0x1p-24f;  // of 1 - u
+constexpr float slack = 1.001f;        // no element is ruled out that comes within 0.001 of the best score
+constexpr double clear_lead = 2e-4;    // ten times what this score and the CPU's may differ by where it decides
+
+// What is known of a part of a row.
+struct Draw {
+  float top = -INFINITY, total = 0;               // max x, Σ e^((x - top) / T)
+  double best = -INFINITY, second = -INFINITY;    // scores, relative to x = 0
+  int64_t token = 0;
+
+  __device__ void offer(double score, int64_t index) {
+    if (score > best) second = best, best = score, token = index;
+    else if (score > second) second = score;
+  }
+
+  __device__ void raise_top(float new_top, float factor) {
+    if (total != 0) total *= exp2f((top - new_top) * factor);  // else -inf - -inf would make a NaN
+    top = new_top;
+  }
+
+  // Of equal scores that of the lower index stands.
+  __device__ void merge(Draw other, float factor) {
+    const float highest = fmaxf(top, other.top);
+    raise_top(highest, factor);
+    other.raise_top(highest, factor);
+    total += other.total;
+    const bool loses = other.best > best || (other.best == best && other.token < token);
+    const double runner_up = loses ? best : other.best;
+    if (loses) best = other.best, token = other.token;
+    second = fmax(fmax(second, other.second), runner_up);
+  }
+};
+
+__device__ Draw merge_warp(Draw draw, float factor) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    Draw other;
+    other.top = __shfl_xor_sync(full_warp, draw.top, distance);
+    other.total = __shfl_xor_sync(full_warp, draw.total, distance);
+    other.best = __shfl_xor_sync(full_warp, draw.best, distance);
+    other.second = __shfl_xor_sync(full_warp, draw.second, distance);
+    other.token = __shfl_xor_sync(full_warp, draw.token, distance);
+    draw.merge(other, factor);
+  }
+  return draw;
+}
+
+// To all threads of the block.
+__device__ Draw merge_block(Draw draw, float factor) {
+  __shared__ float top[32], total[32];
+  __shared__ double best[32], second[32];
+  __shared__ int64_t token[32];
+  draw = merge_warp(draw, factor);
+  __syncthreads();  // the last call's have been read
+  if (lane_index() == 0) {
+    const int warp = warp_index();
+    top[warp] = draw.top, total[warp] = draw.total;
+    best[warp] = draw.best, second[warp] = draw.second, token[warp] = draw.token;
+  }
+  __syncthreads();
+  draw = Draw();
+  if (lane_index() < warps_in_block()) {
+    const int warp = lane_index();
+    draw.top = top[warp], draw.total = total[warp];
+    draw.best = best[warp], draw.second = second[warp], draw.token = token[warp];
+  }
+  return merge_warp(draw, factor);
+}
+
+// The logits of one row, 16 bytes at a time; behind the last stand impossible tokens.
+template <class Logit>
+struct Row {
+  static constexpr int width = full_width<Logit>;
+  const Logit* logits;
+  int64_t vocab;
+  bool aligned;
+
+  __device__ void read(int64_t first, float (&x)[width]) const {
+    if (aligned && first + width <= vocab) {
+      load(logits + first, x);
+    } else {
+#pragma unroll
+      for (int c = 0; c < width; c++) x[c] = first + c < vocab ? to_float(logits[first + c]) : -INFINITY;
+    }
+  }
+};
+
+// e^(top / T - best) with some slack.
+__device__ float lead_of(float top, float inverse, double best) {
+  return exp2f(float(double(top) * inverse - best) * log2_e) * slack;
+}
+
+template <int width>
+__device__ void draw_uniforms(Key key, int32_t token_index, int64_t first, float (&u)[width]) {
+#pragma unroll
+  for (int b = 0; b < width / 4; b++) {
+    const Philox words = philox(key, uint32_t(first / 4 + b), uint32_t(token_index), 0, 0);
+#pragma unroll
+    for (int c = 0; c < 4; c++) u[4 * b + c] = open_uniform(words.word[c]);
+  }
+}
+
+// One thread's share of the row, all of a warp together.
+template <class Logit>
+__device__ Draw draw_share(const Row<Logit>& row, float inverse, Key key, int32_t token_index) {
+  constexpr int width = Row<Logit>::width;
+  const float factor = inverse * log2_e;
+  Draw mine;
+  double warp_best = -INFINITY;
+  float lead = INFINITY;  // e^(top / T - best score of the warp)
+  const int64_t warp_first = int64_t{warp_index()} * 32 * width, step = int64_t{threads} * width;
+  float x[width], next[width];
+  row.read(warp_first + lane_index() * width, next);
+  for (int64_t start = warp_first; start < row.vocab; start += step) {
+    const int64_t first = start + lane_index() * width;
+#pragma unroll
+    for (int c = 0; c < width; c++) x[c] = next[c];
+    row.read(first + step, next);  // under way while this one is worked on
+    float highest = x[0];
+#pragma unroll
+    for (int c = 1; c < width; c++) highest = fmaxf(highest, x[c]);  // passes over NaN; it shows in the sum
+    if (highest > mine.top) {
+      mine.raise_top(highest, factor);
+      lead = lead_of(mine.top, inverse, warp_best);
+    }
+    const float origin = mine.top == -INFINITY ? 0 : mine.top;  // only impossible tokens so far
+    float p[width], most = 0;
+#pragma unroll
+    for (int c = 0; c < width; c++) {
+      p[c] = exp2f((x[c] - origin) * factor);
+      mine.total += p[c];
+      most = fmaxf(most, p[c]);
+    }
+    if (!__any_sync(full_warp, most * lead >= least_gap)) continue;
+    float u[width];
+    draw_uniforms(key, token_index, first, u);
+    unsigned candidates = 0;
+#pragma unroll
+    for (int c = 0; c < width; c++) candidates |= unsigned(1 - u[c] <= p[c] * lead) << c;
+    if (!__any_sync(full_warp, candidates != 0)) continue;
+#pragma unroll
+    for (int c = 0; c < width; c++) {
+      if (candidates >> c & 1) mine.offer(double(x[c]) * inverse - double(logf(-logf(u[c]))), first + c);
+    }
+    warp_best = mine.best;
+    for (int distance = 16; distance > 0; distance /= 2) {
+      warp_best = fmax(warp_best, __shfl_xor_sync(full_warp, warp_best, distance));
+    }
+    lead = lead_of(mine.top, inverse, warp_best);
+  }
+  return mine;
+}
+
+// The most likely token: its score is its logit.
+template <class Logit>
+__device__ Draw greedy_share(const Row<Logit>& row) {
+  constexpr int width = Row<Logit>::width;
+  Draw mine;
+  for (int64_t first = int64_t{threadIdx.x} * width; first < row.vocab; first += int64_t{threads} * width) {
+    float x[width];
+    row.read(first, x);
+#pragma unroll
+    for (int c = 0; c < width; c++) {
+      if (x[c] > mine.top) mine.raise_top(x[c], log2_e), mine.token = first + c;
+    }
+    const float origin = mine.top == -INFINITY ? 0 : mine.top;
+#pragma unroll
+    for (int c = 0; c < width; c++) mine.total += exp2f((x[c] - origin) * log2_e);
+  }
+  mine.best = double(mine.top);
+  return mine;
+}
+
+// The logarithm of core/cpu/vector.h, digit for digit where the CPU fuses products: nothing here may be fused but what
+// says so.
+__device__ float cpu_log(float x) {
+  const int32_t bits = __float_as_int(x), exponent = (bits - 0x3F3504F3) >> 23;
+  const float f = __fadd_rn(__int_as_float(bits - exponent * (1 << 23)), -1), k = float(exponent);
+  const float s = __fdiv_rn(f, __fadd_rn(f, 2)), z = __fmul_rn(s, s);
+  float r = 2.0f / 9;
+  r = __fmaf_rn(r, z, 2.0f / 7);
+  r = __fmaf_rn(r, z, 2.0f / 5);
+  r = __fmul_rn(__fmaf_rn(r, z, 2.0f / 3), z);
+  const float half_square = __fmul_rn(__fmul_rn(0.5f, f), f);
+  const float low = __fmaf_rn(s, __fadd_rn(half_square, r), __fmul_rn(k, 0x1.7f7d1cp-20f));
+  return __fmaf_rn(k, 0x1.62e4p-1f, __fadd_rn(f, -__fadd_rn(half_square, -low)));
+}
+
+// The token by the CPU's own scores, once the maximum is known.
+template <class Logit>
+__device__ int64_t exact_token(const Row<Logit>& row, float top, float inverse, Key key, int32_t token_index) {
+  constexpr int width = Row<Logit>::width;
+  Draw mine;
+  for (int64_t first = int64_t{threadIdx.x} * width; first < row.vocab; first += int64_t{threads} * width) {
+    float x[width], u[width];
+    row.read(first, x);
+    draw_uniforms(key, token_index, first, u);
+#pragma unroll
+    for (int c = 0; c < width; c++) {
+      const float z = __fmul_rn(__fadd_rn(x[c], -top), inverse);
+      mine.offer(double(__fadd_rn(z, -cpu_log(-cpu_log(u[c])))), first + c);
+    }
+  }
+  return merge_block(mine, 0).token;
+}
+
+// Bytes of a logit, once. 151,936 logits of a row are some 150 to a thread.
+template <class Logit>
+__global__ void __launch_bounds__(threads)
+sample_kernel(int64_t vocab, const Logit* logits, int64_t stride, bool aligned, SampleInputs inputs, int32_t* tokens,
+              float* log_probs) {
+  const int64_t r = blockIdx.x;
+  const Row<Logit> row = {logits + r * stride, vocab, aligned};
+  const float temperature = inputs.temperatures[r];
+  const bool greedy = temperature == 0;
+  const float inverse = greedy ? 1 : 1 / temperature;
+  const Key key = inputs.keys[r];
+  const int32_t token_index = inputs.token_indices[r];
+  const Draw mine = greedy ? greedy_share(row) : draw_share(row, inverse, key, token_index);
+  const Draw draw = merge_block(mine, inverse * log2_e);
+  int64_t token = draw.token;
+  if (!greedy && draw.best - draw.second <= clear_lead) token = exact_token(row, draw.top, inverse, key, token_index);
+  const bool finite = fabsf(draw.top) < INFINITY;
+  if (!finite) token = 0;  // where there is no score, the first
+  if (threadIdx.x != 0) return;
+  tokens[r] = int32_t(token);
+  log_probs[r] = finite ? (to_float(row.logits[token]) - draw.top) * inverse - logf(draw.total) : NAN;
+}
+
+}  // namespace
+
+void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, cudaStream_t stream) {
+  if (logits.rows == 0 || logits.columns == 0) return;
+  with_type(logits.type, [&](auto tag) {
+    using Logit = typename decltype(tag)::type;
+    const bool aligned = reinterpret_cast<uintptr_t>(logits.data) % 16 == 0 &&
+                         (logits.rows == 1 || logits.stride % full_width<Logit> == 0);
+    launch(sample_kernel<Logit>, dim3(unsigned(logits.rows)), dim3(threads), 0, stream, logits.columns,
+           static_cast<const Logit*>(logits.data), logits.stride, aligned, inputs, tokens, log_probs);
+  });
+}
+
+}  // namespace gigpo::cuda

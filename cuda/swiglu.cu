@@ -1,0 +1,88 @@
+// SwiGLU, with gate and up the halves of a row: out = g σ(g) u, and backward
+//   du = d g σ(g),  dg = d u σ(g) (1 + g (1 - σ(g))).
+#include "cuda/launch.h"
+#include "cuda/operations.h"
+#include "cuda/vector.cuh"
+
+namespace gigpo::cuda {
+
+namespace {
+
+// The fast division gives 0 where the divisor is above 2^126: the result is below 2^-126 there.
+__device__ float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
+
+// 3 · bytes of an element of `out`.
+template <class T, int width>
+__global__ void __launch_bounds__(RowGrid::threads)
+swiglu_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_t out_stride) {
+  const int64_t row = grid.row();
+  if (row >= grid.rows) return;
+  const T *gate = gate_up + row * stride, *up = gate + grid.packs * width;
+  for (int64_t i = grid.first_pack(); i < grid.packs; i += grid.pack_step()) {
+    float g[width], u[width];
+    load(gate + i * width, g);
+    load(up + i * width, u);
+#pragma unroll
+    for (int c = 0; c < width; c++) u[c] *= g[c] * sigmoid(g[c]);
+    store(out + row * out_stride + i * width, u);
+  }
+}
+
+// 5 · bytes of an element of `d_out`. A thread reads gate and up before it writes to their places.
+template <class T, int width>
+__global__ void __launch_bounds__(RowGrid::threads)
+swiglu_backward_kernel(RowGrid grid, const T* d_out, int64_t d_out_stride, const T* gate_up, int64_t stride, T* d_gate_up,
+                       int64_t d_stride) {
+  const int64_t row = grid.row();
+  if (row >= grid.rows) return;
+  const T *gate = gate_up + row * stride, *up = gate + grid.packs * width;
+  T *d_gate = d_gate_up + row * d_stride, *d_up = d_gate + grid.packs * width;
+  for (int64_t i = grid.first_pack(); i < grid.packs; i += grid.pack_step()) {
+    float g[width], u[width], d[width];
+    load(gate + i * width, g);
+    load(up + i * width, u);
+    load(d_out + row * d_out_stride + i * width, d);
+#pragma unroll
+    for (int c = 0; c < width; c++) {
+      const float s = sigmoid(g[c]), d_of_gate = d[c] * u[c] * s * (1 + g[c] * (1 - s));
+      u[c] = d[c] * g[c] * s;
+      g[c] = d_of_gate;
+    }
+    store(d_gate + i * width, g);
+    store(d_up + i * width, u);
+  }
+}
+
+}  // namespace
+
+void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream) {
+  if (out.rows == 0 || out.columns == 0) return;
+  with_type(out.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr int widest = full_width<T>;
+    const bool packed = covered_by_packs(gate_up, widest, out.columns) && covered_by_packs(out, widest);
+    with_width<widest>(packed, [&](auto width) {
+      const RowGrid grid(out.rows, out.columns / width);
+      launch(swiglu_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
+             static_cast<const T*>(gate_up.data), gate_up.stride, static_cast<T*>(out.data), out.stride);
+    });
+  });
+}
+
+void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up, cudaStream_t stream) {
+  if (d_out.rows == 0 || d_out.columns == 0) return;
+  with_type(d_out.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr int widest = full_width<T>;
+    const bool packed = covered_by_packs(gate_up, widest, d_out.columns) && covered_by_packs(d_out, widest) &&
+                        covered_by_packs(d_gate_up, widest, d_out.columns);
+    with_width<widest>(packed, [&](auto width) {
+      const RowGrid grid(d_out.rows, d_out.columns / width);
+      launch(swiglu_backward_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
+             static_cast<const T*>(d_out.data), d_out.stride, static_cast<const T*>(gate_up.data), gate_up.stride,
+             static_cast<T*>(d_gate_up.data), d_gate_up.stride);
+    });
+  });
+}
+
+}  // namespace gigpo::cuda

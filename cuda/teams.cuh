@@ -1,0 +1,77 @@
+// Teams of threads that hold a group of a row's columns in registers, between a pass that sums and one that writes, so that
+// each element is read once: part of a warp or a whole block, whichever suffices.
+#pragma once
+#include "cuda/reduce.cuh"
+#include "cuda/vector.cuh"
+
+namespace gigpo::cuda {
+
+constexpr int held_packs = 4;        // packs of a thread that stay in registers
+constexpr int shared_block = 256;    // threads where a block has several teams
+constexpr int smallest_block = 128;  // and where it is one
+constexpr int largest_block = 512;
+
+// Which threads share a group: 8 or 32 lanes, or the block, that holds it all or not.
+constexpr int whole_block = 0, block_with_rest = -1;
+
+template <int lanes>
+struct Team {
+  static __device__ int size() { return lanes > 0 ? lanes : int(blockDim.x); }
+  static __device__ int teams() { return int(blockDim.x) / size(); }
+  static __device__ int index() { return int(threadIdx.x) / size(); }
+  static __device__ int rank() { return int(threadIdx.x) % size(); }
+
+  // To every thread of the team; called by all threads of the block.
+  static __device__ float sum(float value) {
+    if constexpr (lanes <= 0) {
+      return block_sum(value);
+    } else {
+#pragma unroll
+      for (int distance = lanes / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(full_warp, value, distance);
+      return value;
+    }
+  }
+};
+
+// Groups of the matrix, counted row by row.
+struct RowGroups {
+  int64_t count;
+  int per_row, size;
+  __device__ int64_t offset(int64_t group, int64_t stride) const {
+    if (per_row == 1) return group * stride;
+    // A division of 64 bits takes several times as long.
+    const int64_t row = count >> 32 == 0 ? int64_t(uint32_t(group) / uint32_t(per_row)) : group / per_row;
+    return row * stride + (group - row * per_row) * size;
+  }
+};
+
+// The first pack that a thread does not hold.
+template <int lanes>
+__device__ int rest_from(int rank, int step, int packs) {
+  return lanes == block_with_rest ? rank + held_packs * step : packs;
+}
+
+// The smallest team that holds a group in registers, and how many groups a block takes at a time.
+struct TeamPlan {
+  explicit TeamPlan(int64_t packs) {
+    while (lanes < largest_block && lanes * held_packs < packs) lanes *= lanes == 8 ? 4 : 2;
+    threads = lanes <= 32 ? shared_block : std::max(lanes, smallest_block);
+    if (lanes <= 32) teams = threads / lanes;
+    holds_all = lanes * held_packs >= packs;
+  }
+  int lanes = 8, threads = 0, teams = 1;
+  bool holds_all = true;
+};
+
+// body(std::integral_constant<int, lanes>()), lanes as Team has them.
+template <class Body>
+void with_team(const TeamPlan& plan, Body body) {
+  if (plan.lanes == 8) body(std::integral_constant<int, 8>());
+  else if (plan.lanes == 32) body(std::integral_constant<int, 32>());
+  else if (plan.holds_all) body(std::integral_constant<int, whole_block>());
+  else body(std::integral_constant<int, block_with_rest>());
+}
+
+inline bool is_aligned(const Tensor& weight) { return reinterpret_cast<uintptr_t>(weight.data) % 16 == 0; }
+
+}  // namespace gigpo::cuda

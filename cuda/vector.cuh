@@ -1,0 +1,99 @@
+// What row-wise kernels share: 16 bytes of a row at a time where it is aligned, single elements where it is not, and a grid
+// over rows and columns. Everything is computed in fp32, whatever is stored.
+#pragma once
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/tensor.h"
+
+namespace gigpo::cuda {
+
+// `width` neighbouring elements, loaded and stored at once.
+template <class T, int width>
+struct alignas(width * sizeof(T) < 16 ? width * sizeof(T) : 16) Pack {
+  T values[width];
+};
+
+// Elements in 16 bytes.
+template <class T>
+constexpr int full_width = int(16 / sizeof(T));
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ inline void assign(float* to, float value) { *to = value; }
+__device__ inline void assign(__nv_bfloat16* to, float value) { *to = __float2bfloat16_rn(value); }
+
+template <class T, int width>
+__device__ void load(const T* from, float (&to)[width]) {
+  const auto pack = *reinterpret_cast<const Pack<T, width>*>(from);
+#pragma unroll
+  for (int i = 0; i < width; i++) to[i] = to_float(pack.values[i]);
+}
+
+template <class T, int width>
+__device__ void store(T* to, const float (&from)[width]) {
+  Pack<T, width> pack;
+#pragma unroll
+  for (int i = 0; i < width; i++) assign(&pack.values[i], from[i]);
+  *reinterpret_cast<Pack<T, width>*>(to) = pack;
+}
+
+// Whether packs of `width` elements cover each row of a matrix and stand aligned; `period` is a number of columns (a
+// head, a half of the row) whose multiples must be aligned too.
+inline bool covered_by_packs(const Tensor& x, int width, int64_t period) {
+  const int64_t pack = std::min<int64_t>(16, width * bytes_of(x.type));
+  return reinterpret_cast<uintptr_t>(x.data) % uintptr_t(pack) == 0 && (x.rows <= 1 || x.stride % width == 0) &&
+         x.columns % width == 0 && period % width == 0;
+}
+inline bool covered_by_packs(const Tensor& x, int width) { return covered_by_packs(x, width, x.columns); }
+
+inline int full_width_of(Type type) { return int(16 / bytes_of(type)); }
+
+// A matrix without gaps is one long row.
+inline Tensor flattened(const Tensor& x) { return {x.data, x.type, 1, x.rows * x.columns, x.rows * x.columns}; }
+inline bool has_gaps(const Tensor& x) { return x.rows > 1 && x.stride != x.columns; }
+
+template <class T>
+struct TypeTag {
+  using type = T;
+};
+
+// body(TypeTag<float>()) or body(TypeTag<__nv_bfloat16>())
+template <class Body>
+void with_type(Type type, Body body) {
+  if (type == Type::bf16) body(TypeTag<__nv_bfloat16>());
+  else body(TypeTag<float>());
+}
+
+// body(std::integral_constant<int, width>()), of single elements where `packed` does not hold.
+template <int width, class Body>
+void with_width(bool packed, Body body) {
+  if (packed) body(std::integral_constant<int, width>());
+  else body(std::integral_constant<int, 1>());
+}
+
+// A grid over `rows` × `packs`: a block covers 2^shift neighbouring packs of as many rows as it has threads for. Blocks
+// in y stride over what is left of very long rows.
+struct RowGrid {
+  static constexpr int threads = 256;
+
+  RowGrid(int64_t rows, int64_t packs) : rows(rows), packs(packs) {
+    while (shift < 8 && (int64_t{1} << shift) < packs) shift++;
+    const int64_t rows_in_block = threads >> shift;
+    blocks_x = unsigned((rows + rows_in_block - 1) / rows_in_block);
+    blocks_y = unsigned(std::min<int64_t>((packs + (int64_t{1} << shift) - 1) >> shift, 65535));
+  }
+
+  __device__ int64_t row() const { return int64_t{blockIdx.x} * (threads >> shift) + (threadIdx.x >> shift); }
+  __device__ int64_t first_pack() const { return (int64_t{blockIdx.y} << shift) + (threadIdx.x & ((1u << shift) - 1)); }
+  __device__ int64_t pack_step() const { return int64_t{gridDim.y} << shift; }
+
+  int64_t rows, packs;
+  unsigned blocks_x = 0, blocks_y = 0;
+  int shift = 5;
+};
+
+}  // namespace gigpo::cuda

@@ -1,0 +1,313 @@
+// Norms, rotary embedding, SwiGLU and the moving of rows: each kernel against a loop in double, for both types, for rows
+// that 16-byte accesses can take and for those that they cannot.
+#include "core/device_report.h"
+#include "cuda/operations.h"
+#include "test/cuda/device_matrix.h"
+
+using namespace gigpo;
+using namespace gigpo::test;
+
+namespace {
+
+constexpr Type types[] = {Type::f32, Type::bf16};
+
+std::string describe(const char* what, Type type, int64_t rows, int64_t columns, const Layout& layout) {
+  const std::string size = std::to_string(rows) + "x" + std::to_string(columns);
+  return std::string(what) + " " + name_of(type) + " " + size + " " + layout.name;
+}
+
+// body(type, layout)
+template <class Body>
+void each_layout(Body body) {
+  for (const Type type : types)
+    for (const Layout& layout : layouts) body(type, layout);
+}
+
+struct NormShape {
+  int64_t rows, groups, size;
+};
+constexpr NormShape norm_shapes[] = {{3, 1, 1},    {5, 1, 7},    {7, 14, 64},  {9, 3, 128},   {4, 2, 131},
+                                     {70, 1, 896}, {3, 1, 1536}, {2, 1, 3584}, {2, 1, 4099},  {1, 1, 40000},
+                                     {0, 2, 64},   {600, 2, 16}, {600, 1, 513}};
+
+struct Norm {
+  std::vector<double> out, scales;
+};
+
+Norm expected_norm(const NormShape& shape, const std::vector<float>& x, const std::vector<float>& weight, double epsilon) {
+  Norm norm;
+  for (int64_t group = 0; group < shape.rows * shape.groups; group++) {
+    double squares = 0;
+    for (int64_t i = 0; i < shape.size; i++) squares += double(x[group * shape.size + i]) * x[group * shape.size + i];
+    const double scale = 1 / std::sqrt(squares / double(shape.size) + epsilon);
+    norm.scales.push_back(scale);
+    for (int64_t i = 0; i < shape.size; i++) norm.out.push_back(x[group * shape.size + i] * scale * weight[i]);
+  }
+  return norm;
+}
+
+void norms() {
+  for (const NormShape& shape : norm_shapes) {
+    const int64_t columns = shape.groups * shape.size;
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("rms_norm", type, shape.rows, columns, layout);
+      DeviceMatrix x(type, shape.rows, columns, layout), out(type, shape.rows, columns, layout);
+      DeviceMatrix weight(type, 1, shape.size), scales(Type::f32, 1, shape.rows * shape.groups);
+      const std::vector<float> values = x.fill(1, 2), weights = weight.fill(2);
+      const Norm expected = expected_norm(shape, values, weights, 1e-5);
+      cuda::rms_norm(x.view, weight.view, shape.groups, 1e-5f, out.view, scales.view.floats(), nullptr);
+      check_near(what, type, out.read(what), expected.out, 2e-6);
+      check_near(what + " scales", Type::f32, scales.read(what), expected.scales, 1e-6);
+      cuda::rms_norm(x.view, weight.view, shape.groups, 1e-5f, x.view, nullptr, nullptr);
+      check_near(what + " in place", type, x.read(what), expected.out, 2e-6);
+    });
+  }
+}
+
+void norm_gradients() {
+  for (const NormShape& shape : norm_shapes) {
+    const int64_t columns = shape.groups * shape.size, groups = shape.rows * shape.groups;
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("rms_norm_backward", type, shape.rows, columns, layout);
+      DeviceMatrix x(type, shape.rows, columns, layout), d_out(type, shape.rows, columns, layout);
+      DeviceMatrix weight(type, 1, shape.size), d_weight(Type::f32, 1, shape.size);
+      DeviceMatrix d_x(type, shape.rows, columns, layout);
+      const std::vector<float> v = x.fill(3, 2), d = d_out.fill(4), w = weight.fill(5);
+      const Norm norm = expected_norm(shape, v, w, 1e-5);
+      const DeviceArray<float> scales(std::vector<float>(norm.scales.begin(), norm.scales.end()));
+      const DeviceArray<char> workspace(cuda::rms_norm_backward_workspace(shape.rows, columns, shape.groups));
+      const std::vector<float> before = d_x.fill(6), weight_before = d_weight.fill(7);
+
+      std::vector<double> d_weights(weight_before.begin(), weight_before.end()), plain(v.size()), sums(v.size());
+      for (int64_t group = 0; group < groups; group++) {
+        const int64_t first = group * shape.size;
+        double products = 0;
+        for (int64_t i = 0; i < shape.size; i++) {
+          products += double(d[first + i]) * w[i] * v[first + i];
+          d_weights[i] += double(d[first + i]) * v[first + i] * norm.scales[group];
+        }
+        const double scale = norm.scales[group], pull = scale * scale * scale * products / double(shape.size);
+        for (int64_t i = first; i < first + shape.size; i++) {
+          plain[i] = double(d[i]) * w[i - first] * scale - v[i] * pull;
+          sums[i] = before[i] + plain[i];
+        }
+      }
+      const auto run = [&](Tensor d_x_to, bool accumulate, Tensor d_weight_to) {
+        cuda::rms_norm_backward(d_out.view, x.view, weight.view, shape.groups, scales.data, d_x_to, accumulate, d_weight_to,
+                                workspace.data, nullptr);
+      };
+      run(d_x.view, true, d_weight.view);
+      check_near(what + " added", type, d_x.read(what), sums, 1e-5);
+      const std::vector<float> found = d_weight.read(what);
+      check_near(what + " weight", Type::f32, found, d_weights, 2e-6, std::sqrt(double(groups) + 1));
+      run(d_x.view, false, {});
+      check_near(what, type, d_x.read(what), plain, 1e-5);
+      d_weight.fill(weight_before);
+      run(d_out.view, false, d_weight.view);
+      check_near(what + " in place", type, d_out.read(what), plain, 1e-5);
+      CHECK(d_weight.read(what) == found, "%s: not the same twice", what.c_str());
+    });
+  }
+}
+
+void rotations() {
+  struct Shape {
+    int64_t rows, heads, head_size;
+  };
+  for (const Shape& shape : {Shape{5, 14, 64}, Shape{3, 2, 128}, Shape{9, 1, 6}, Shape{130, 3, 2}, Shape{0, 2, 64}})
+    each_layout([&](Type type, const Layout& layout) {
+      const int64_t half = shape.head_size / 2, columns = shape.heads * shape.head_size, longest = 50;
+      const std::string what = describe("rotate", type, shape.rows, columns, layout);
+      std::vector<float> cosine, sine;
+      for (int64_t i = 0; i < longest * half; i++) {
+        const double angle = double(i / half) * std::pow(10000.0, -double(i % half) / double(half));
+        cosine.push_back(float(std::cos(angle))), sine.push_back(float(std::sin(angle)));
+      }
+      std::vector<int32_t> positions;
+      for (int64_t t = 0; t < shape.rows; t++) positions.push_back(int32_t(random_word(1, uint32_t(t)) % longest));
+      const DeviceArray<float> device_cosine(cosine), device_sine(sine);
+      const DeviceArray<int32_t> device_positions(positions);
+      const Rotary rotary = {device_positions.data, device_cosine.data, device_sine.data};
+      DeviceMatrix x(type, shape.rows, columns, layout);
+      const std::vector<float> values = x.fill(8);
+      std::vector<double> expected(values.size());
+      for (int64_t t = 0; t < shape.rows; t++)
+        for (int64_t c = 0; c < columns; c++) {
+          const int64_t j = c % shape.head_size % half, low = t * columns + c - c % shape.head_size + j;
+          const size_t entry = size_t(positions[size_t(t)] * half + j);
+          const double cos = cosine[entry], sin = sine[entry];
+          const double a = values[size_t(low)], b = values[size_t(low + half)];
+          expected[size_t(t * columns + c)] = c % shape.head_size < half ? a * cos - b * sin : b * cos + a * sin;
+        }
+      cuda::rotate(x.view, shape.head_size, rotary, false, nullptr);
+      check_near(what, type, x.read(what), expected, 1e-6);
+      cuda::rotate(x.view, shape.head_size, rotary, true, nullptr);
+      const double tolerance = type == Type::f32 ? 1e-6 : 2.0 / 256;
+      check_near(what + " and back", type, x.read(what), std::vector<double>(values.begin(), values.end()), tolerance, 2);
+    });
+}
+
+void gated_units() {
+  struct Shape {
+    int64_t rows, size;
+  };
+  for (const Shape& shape : {Shape{3, 4864}, Shape{5, 8960}, Shape{7, 33}, Shape{300, 8}, Shape{1, 1}, Shape{0, 16}})
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("swiglu", type, shape.rows, shape.size, layout);
+      DeviceMatrix gate_up(type, shape.rows, 2 * shape.size, layout), out(type, shape.rows, shape.size, layout);
+      DeviceMatrix d_out(type, shape.rows, shape.size, layout), d_gate_up(type, shape.rows, 2 * shape.size, layout);
+      std::vector<float> values = gate_up.fill(9, 4);
+      if (values.size() > 6) values[0] = -100, values[1] = 100, values[2] = -88.5f, values = gate_up.fill(values);
+      const std::vector<float> d = d_out.fill(10);
+      std::vector<double> expected, gradient(values.size());
+      for (int64_t i = 0; i < shape.rows * shape.size; i++) {
+        const size_t gate = size_t(i / shape.size * 2 * shape.size + i % shape.size), up = gate + size_t(shape.size);
+        const double g = values[gate], u = values[up], s = 1 / (1 + std::exp(-g));
+        expected.push_back(g * s * u);
+        gradient[gate] = d[size_t(i)] * u * s * (1 + g * (1 - s));
+        gradient[up] = d[size_t(i)] * g * s;
+      }
+      cuda::swiglu(gate_up.view, out.view, nullptr);
+      check_near(what, type, out.read(what), expected, 2e-6);
+      cuda::swiglu_backward(d_out.view, gate_up.view, d_gate_up.view, nullptr);
+      check_near(what + " backward", type, d_gate_up.read(what), gradient, 4e-6);
+      cuda::swiglu_backward(d_out.view, gate_up.view, gate_up.view, nullptr);
+      check_near(what + " backward in place", type, gate_up.read(what), gradient, 4e-6);
+    });
+}
+
+// Moved values are the same to the bit, whatever they are.
+void check_equal(const std::string& what, const std::vector<float>& found, const std::vector<float>& expected) {
+  const bool equal = found.size() == expected.size() &&
+                     (found.empty() || std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
+  CHECK(equal, "%s", what.c_str());
+}
+
+void gathers() {
+  for (const int64_t columns : {1, 7, 64, 896, 2100})
+    each_layout([&](Type type, const Layout& layout) {
+      const int64_t table_rows = 37, rows = columns > 900 ? 3 : 61;
+      const std::string what = describe("gather", type, rows, columns, layout);
+      DeviceMatrix table(type, table_rows, columns, layout), to(type, rows, columns, layout);
+      std::vector<float> values = table.fill(11);
+      values[0] = -0.0f, values[size_t(columns)] = INFINITY;
+      values = table.fill(values);
+      std::vector<int32_t> indices;
+      std::vector<float> expected;
+      for (int64_t i = 0; i < rows; i++) {
+        indices.push_back(int32_t(random_word(2, uint32_t(i)) % table_rows));
+        const float* row = &values[size_t(indices.back() * columns)];
+        expected.insert(expected.end(), row, row + columns);
+      }
+      const DeviceArray<int32_t> device_indices(indices);
+      cuda::gather(device_indices.data, table.view, to.view, nullptr);
+      check_equal(what, to.read(what), expected);
+      cuda::gather(device_indices.data, table.view, to.view.row_range(0, 0), nullptr);
+    });
+}
+
+void scatters() {
+  struct Types {
+    Type from, to;
+  };
+  for (const Types& of : {Types{Type::f32, Type::f32}, Types{Type::bf16, Type::f32}, Types{Type::bf16, Type::bf16}})
+    for (const Layout& layout : layouts)
+      for (const int64_t columns : {1, 13, 64, 896}) {
+        const int64_t sources = 90, rows = 20;
+        const std::string what = describe("scatter_add", of.from, sources, columns, layout) + " to " + name_of(of.to);
+        DeviceMatrix from(of.from, sources, columns, layout), to(of.to, rows, columns, layout);
+        const std::vector<float> values = from.fill(12), before = to.fill(13);
+        // Every other target, backwards; the first has no source, the second many.
+        std::vector<int32_t> targets, offsets = {0, 0}, order;
+        for (int32_t row = int32_t(rows) - 1; row > 0; row -= 2) targets.push_back(row);
+        for (size_t i = 1; i < targets.size(); i++) {
+          const uint32_t count = i == 1 ? 40 : random_word(3, uint32_t(i)) % 8;
+          for (uint32_t j = 0; j < count; j++) order.push_back(int32_t(random_word(4, uint32_t(order.size())) % sources));
+          offsets.push_back(int32_t(order.size()));
+        }
+        std::vector<float> expected = before;
+        for (size_t i = 0; i < targets.size(); i++)
+          for (int64_t c = 0; c < columns; c++) {
+            float& sum = expected[size_t(targets[i] * columns + c)];
+            for (int32_t j = offsets[i]; j < offsets[i + 1]; j++) sum += values[size_t(order[size_t(j)] * columns + c)];
+            if (of.to == Type::bf16) sum = from_bf16(to_bf16(sum));
+          }
+        const DeviceArray<int32_t> device_targets(targets), device_offsets(offsets), device_order(order);
+        for (const int64_t count : {int64_t(targets.size()), int64_t{0}})
+          cuda::scatter_add(device_targets.data, device_offsets.data, device_order.data, count, from.view, to.view, nullptr);
+        check_equal(what, to.read(what), expected);
+      }
+}
+
+void copies() {
+  struct Shape {
+    int64_t rows, columns;
+  };
+  for (const Type to_type : types)
+    for (const Shape& shape : {Shape{5, 64}, Shape{3, 1000}, Shape{400, 3}, Shape{1, 100001}, Shape{0, 8}})
+      each_layout([&](Type type, const Layout& layout) {
+        for (const Layout& to_layout : {layouts[0], layout}) {
+          const std::string what = describe("copy", type, shape.rows, shape.columns, layout) + " to " + name_of(to_type);
+          DeviceMatrix from(type, shape.rows, shape.columns, layout), to(to_type, shape.rows, shape.columns, to_layout);
+          std::vector<float> values = from.fill(14);
+          if (values.size() > 6) {
+            values[0] = 1.00390625f, values[1] = 1.01171875f, values[2] = -0.0f, values[3] = INFINITY, values[4] = 3.4e38f;
+            values = from.fill(values);  // the first two are ties
+          }
+          std::vector<float> expected;
+          for (const float value : values) expected.push_back(to_type == Type::bf16 ? from_bf16(to_bf16(value)) : value);
+          cuda::copy(from.view, to.view, nullptr);
+          check_equal(what, to.read(what), expected);
+          cuda::scale(from.view, -3, nullptr);
+          std::vector<double> scaled;
+          for (const float value : values) scaled.push_back(std::isinf(value) || value > 1e38f ? 0 : -3.0 * value);
+          std::vector<float> found = from.read(what);
+          for (size_t i = 0; i < found.size(); i++)
+            if (scaled[i] == 0 && values[i] != 0) CHECK(found[i] == -INFINITY, "%s", what.c_str()), found[i] = 0;
+          check_near(what + ", scaled", type, found, scaled, 1e-7);
+        }
+      });
+}
+
+void biases() {
+  struct Shape {
+    int64_t rows, columns;
+  };
+  for (const Shape& shape : {Shape{1, 1}, Shape{65, 1152}, Shape{700, 33}, Shape{129, 264}, Shape{40000, 3}, Shape{0, 8}})
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("bias_backward", type, shape.rows, shape.columns, layout);
+      DeviceMatrix d_y(type, shape.rows, shape.columns, layout), d_bias(Type::f32, 1, shape.columns);
+      const std::vector<float> values = d_y.fill(15), before = d_bias.fill(16);
+      std::vector<double> expected(before.begin(), before.end());
+      for (size_t i = 0; i < values.size(); i++) expected[i % size_t(shape.columns)] += values[i];
+      const DeviceArray<char> workspace(cuda::bias_backward_workspace(shape.rows, shape.columns));
+      cuda::bias_backward(d_y.view, d_bias.view, workspace.data, nullptr);
+      check_near(what, Type::f32, d_bias.read(what), expected, 1e-6, std::sqrt(double(shape.rows) + 1));
+    });
+}
+
+struct Test {
+  const char* name;
+  void (*run)();
+};
+
+constexpr Test tests[] = {{"RMS norm", norms},     {"RMS norm backward", norm_gradients}, {"rotary embedding", rotations},
+                          {"SwiGLU", gated_units}, {"gather", gathers},                   {"scatter-add", scatters},
+                          {"copy, scale", copies}, {"bias backward", biases}};
+
+}  // namespace
+
+int main() {
+  const DeviceReport report = device_report();
+  if (report.devices.empty()) {
+    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
+    return 0;
+  }
+  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
+  for (const Test& test : tests) {
+    std::printf("%s\n", test.name);
+    test.run();
+    CUDA_CHECK(cudaDeviceSynchronize());
+  }
+  return gigpo::test::report();
+}

@@ -70,7 +70,8 @@ export {
 
 // The policy: a language model that samples and learns.
 export type { ModelConfig } from "./policy/model-config.ts"
-export { NativePolicy, type NativePolicyOptions } from "./policy/native-policy.ts"
+export { NativePolicy } from "./policy/native-policy.ts"
+export { type LoraOptions, type MemoryPlan, memoryPlan, type NativePolicyOptions } from "./policy/options.ts"
 export type {
   AdamWStep,
   Aggregation,

@@ -2,7 +2,7 @@ import type { Environment } from "../environment/environment.ts"
 import { openEnvironment } from "../environment/registry.ts"
 import { NativePolicy } from "../policy/native-policy.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
-import { type Config, policyOptions } from "./config/config.ts"
+import { type Config, policyOptions, trainingOptions } from "./config/config.ts"
 
 /** A model folder, opened: what samples and what reads. */
 export interface Model extends AsyncDisposable {
@@ -10,12 +10,22 @@ export interface Model extends AsyncDisposable {
   readonly tokenizer: Tokenizer
 }
 
-/** Opens the configured model, or another one in its place. */
-export async function openModel(config: Config, directory: string = config.model): Promise<Model> {
+/** Opens the configured model to be trained. */
+export function openModel(config: Config): Promise<Model> {
+  return open(config.model, trainingOptions(config))
+}
+
+/** Opens the configured model, or another one in its place, to be sampled from. Whether it has an adapter its folder says. */
+export function openPlayer(config: Config, directory: string = config.model): Promise<Model> {
+  const { lora: _, ...options } = policyOptions(config)
+  return open(directory, { ...options, training: false, base: config.model })
+}
+
+async function open(directory: string, options: Parameters<typeof NativePolicy.open>[1]): Promise<Model> {
   // The smaller part first: a wrong folder is told before gigabytes are read.
   const tokenizer = await Tokenizer.open(directory)
   try {
-    const policy = await NativePolicy.open(directory, policyOptions(config))
+    const policy = await NativePolicy.open(directory, options)
     const dispose = async () => {
       await policy.dispose()
       await tokenizer.dispose()

@@ -61,16 +61,24 @@ export function parseUntrusted(bytes: Uint8Array, file: string): JsonValue {
   }
 }
 
+/** What a header says. */
+export interface SafetensorsHeader {
+  /** In the order of their bytes. */
+  readonly tensors: ReadonlyMap<string, HeaderEntry>
+  readonly metadata: ReadonlyMap<string, string>
+}
+
 /**
  * Tensors by name, in the order of their bytes. Together they cover `dataBytes`, the bytes after the header, without
  * gap or overlap.
  */
-export function parseSafetensorsHeader(header: Uint8Array, dataBytes: number, file: string): Map<string, HeaderEntry> {
+export function parseSafetensorsHeader(header: Uint8Array, dataBytes: number, file: string): SafetensorsHeader {
   if (header[0] !== 0x7b) throw malformed(file, 'the header does not start with "{"')
   const root = parseUntrusted(header, file) as Map<string, JsonValue>
   const entries: [string, HeaderEntry][] = []
+  let metadata = new Map<string, string>()
   for (const [name, value] of root) {
-    if (name === "__metadata__") checkMetadata(value, file)
+    if (name === "__metadata__") metadata = parseMetadata(value, file)
     else entries.push([name, parseEntry(name, value, file)])
   }
   entries.sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end)
@@ -85,12 +93,13 @@ export function parseSafetensorsHeader(header: Uint8Array, dataBytes: number, fi
     covered = end
   }
   if (covered !== dataBytes) throw malformed(file, `its tensors take ${covered} bytes, but the file holds ${dataBytes}`)
-  return new Map(entries)
+  return { tensors: new Map(entries), metadata }
 }
 
-function checkMetadata(value: JsonValue, file: string): void {
+function parseMetadata(value: JsonValue, file: string): Map<string, string> {
   const valid = value instanceof Map && [...value.values()].every((text) => typeof text === "string")
   if (!valid) throw malformed(file, "__metadata__ must map names to strings")
+  return value as Map<string, string>
 }
 
 function parseEntry(name: string, value: JsonValue, file: string): HeaderEntry {

@@ -10,6 +10,7 @@ export interface Shard {
   /** Where the tensors' bytes begin. */
   readonly start: number
   readonly tensors: ReadonlyMap<string, HeaderEntry>
+  readonly metadata: ReadonlyMap<string, string>
 }
 
 export async function openShard(path: string): Promise<Shard> {
@@ -25,7 +26,7 @@ export async function openShard(path: string): Promise<Shard> {
     const header = new Uint8Array(Number(headerBytes))
     await readFully(handle, path, header, 8)
     const start = 8 + header.length
-    return { path, handle, start, tensors: parseSafetensorsHeader(header, size - start, path) }
+    return { path, handle, start, ...parseSafetensorsHeader(header, size - start, path) }
   } catch (error) {
     await handle.close()
     throw error

@@ -19,6 +19,8 @@ export interface TensorInfo {
 export interface TensorFiles {
   /** In the order of their bytes, file by file. */
   readonly names: readonly string[]
+  /** Free text of the headers. */
+  readonly metadata: ReadonlyMap<string, string>
   /** Refuses (`BAD_MODEL`) a name that is not there and a dtype that weights cannot have. */
   info(name: string): TensorInfo
   /**
@@ -37,14 +39,16 @@ const index = "model.safetensors.index.json"
  * Opens `model.safetensors`, or the files that `model.safetensors.index.json` names, and checks every header before
  * any tensor is read. The files stay open until `close()`.
  *
+ * @param file - one file to be opened instead.
  * @throws GigpoError `BAD_MODEL` for a missing or malformed file (pickle files, which can run code, are never read),
  * `IO` when the system cannot read.
  */
-export async function openSafetensors(directory: string): Promise<TensorFiles> {
+export async function openSafetensors(directory: string, file?: string): Promise<TensorFiles> {
   const present = await listModelFolder(directory)
   const shards: Shard[] = []
   try {
-    if (present.has(single)) shards.push(await openShard(join(directory, single)))
+    if (file !== undefined) shards.push(await openShard(join(directory, file)))
+    else if (present.has(single)) shards.push(await openShard(join(directory, single)))
     else if (present.has(index)) await openIndexed(directory, present, shards)
     else throw noSafetensors(directory, present)
     return tensorFiles(directory, shards)
@@ -140,6 +144,7 @@ function tensorFiles(directory: string, shards: readonly Shard[]): TensorFiles {
 
   return {
     names: [...where.keys()],
+    metadata: new Map(shards.flatMap((shard) => [...shard.metadata])),
     info: (name) => find(name).info,
     read,
     close: async () => {

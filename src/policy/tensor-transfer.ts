@@ -1,5 +1,5 @@
 import { GigpoError } from "../errors.ts"
-import type { NativeBuffer, NativeEngine } from "../native.ts"
+import type { NativeBuffer, NativeEngine, NativeParameter } from "../native.ts"
 import type { WeightDtype } from "./safetensors.ts"
 import type { TensorSource } from "./safetensors-writer.ts"
 import { settle } from "./started.ts"
@@ -26,20 +26,41 @@ export async function writeTensor(
   }
 }
 
+/** What is trained: the adapter where there is one, else the model. Gradients and moments are of these. */
+export function trainedParameters(engine: NativeEngine): readonly NativeParameter[] {
+  const { adapterParameters } = engine
+  return adapterParameters.length > 0 ? adapterParameters : engine.parameters
+}
+
+/** The tensors of a buffer, by their place in it. */
+function parametersOf(engine: NativeEngine, buffer: NativeBuffer): readonly NativeParameter[] {
+  return buffer === "weights" ? engine.parameters : trainedParameters(engine)
+}
+
 /** All tensors of a buffer, to be written to a file. Names of moments are prefixed, as in `firstMoment.model.norm.weight`. */
 export function tensorSources(engine: NativeEngine, buffer: StoredBuffer): TensorSource[] {
-  return engine.parameters.map(({ name, shape }, index) => ({
-    name: buffer === "weights" ? name : `${buffer}.${name}`,
+  return parametersOf(engine, buffer).map(({ name, shape }, index) => ({
+    name: buffer === "weights" || buffer === "adapter" ? name : `${buffer}.${name}`,
     dtype: "F32",
     shape,
     chunks: chunksOf(engine, buffer, index, sizeOf(shape)),
   }))
 }
 
-export async function readTensor(engine: NativeEngine, buffer: NativeBuffer, name: string): Promise<Float32Array> {
-  const index = engine.parameters.findIndex((parameter) => parameter.name === name)
+/** One tensor by its name, the model's or the adapter's. */
+export async function readTensor(
+  engine: NativeEngine,
+  which: "weights" | "gradients",
+  name: string,
+): Promise<Float32Array> {
+  const inModel = engine.parameters.findIndex((parameter) => parameter.name === name)
+  const inAdapter = engine.adapterParameters.findIndex((parameter) => parameter.name === name)
+  const index = Math.max(inModel, inAdapter)
   if (index < 0) throw new GigpoError("BAD_ARGUMENT", `The model has no weight named ${name}.`)
-  return await settle(() => engine.read(buffer, index, 0, sizeOf(engine.parameters[index]!.shape)))
+  if (which === "gradients" && inAdapter < 0 && engine.adapterParameters.length > 0)
+    throw new GigpoError("BAD_ARGUMENT", `${name} has no gradient: only the adapter is trained.`)
+  const buffer = which === "weights" && inAdapter >= 0 ? "adapter" : which
+  return await settle(() => engine.read(buffer, index, 0, sizeOf(parametersOf(engine, buffer)[index]!.shape)))
 }
 
 async function* chunksOf(

@@ -10,11 +10,12 @@ import { openSafetensors } from "../policy/safetensors.ts"
 import { version } from "../version.ts"
 
 /** What checkpoints ask of a policy. */
-export type SavedPolicy = Pick<NativePolicy, "steps" | "save" | "saveOptimizer" | "load" | "loadOptimizer">
+export type SavedPolicy = Pick<NativePolicy, "steps" | "save" | "saveOptimizer" | "load" | "loadOptimizer"> &
+  Partial<Pick<NativePolicy, "lora" | "saveAdapter" | "loadAdapter">>
 
 /** A checkpoint whose files are whole. */
 export interface Checkpoint {
-  /** A Hugging Face model folder, with AdamW's moments in optimizer/model.safetensors. */
+  /** A Hugging Face model folder, or PEFT's of an adapter, with AdamW's moments in optimizer/model.safetensors. */
   readonly directory: string
   /** Iterations completed when it was written. */
   readonly iteration: number
@@ -49,11 +50,13 @@ export async function writeCheckpoint(
 ): Promise<Checkpoint> {
   const directory = join(parent, `step-${iteration}`)
   const fill = async (temporary: string): Promise<void> => {
-    await policy.save(temporary, { files })
+    // A merged model could not be split again; the base stays where it is and is known by its hash.
+    const adapter = policy.lora !== undefined
+    await (adapter ? policy.saveAdapter?.(temporary, { files }) : policy.save(temporary, { files }))
     const optimizer = join(temporary, "optimizer")
     await mkdir(optimizer)
     await policy.saveOptimizer(join(optimizer, "model.safetensors"))
-    await checkFinite(temporary, iteration)
+    await checkFinite(temporary, iteration, adapter ? "adapter_model.safetensors" : undefined)
     await checkFinite(optimizer, iteration)
     const manifest: Manifest = {
       version: 1,
@@ -160,9 +163,15 @@ async function hashFile(path: string): Promise<string> {
   return hash.digest("hex")
 }
 
+/** Puts weights and optimizer back to what a checkpoint holds. */
+export async function restoreCheckpoint({ directory, optimizerSteps }: Checkpoint, policy: SavedPolicy): Promise<void> {
+  await (policy.lora ? policy.loadAdapter?.(directory) : policy.load(directory))
+  await policy.loadOptimizer(join(directory, "optimizer"), optimizerSteps)
+}
+
 /** One bad update must not replace the last good checkpoint. */
-async function checkFinite(directory: string, iteration: number): Promise<void> {
-  const files = await openSafetensors(directory)
+async function checkFinite(directory: string, iteration: number, file?: string): Promise<void> {
+  const files = await openSafetensors(directory, file)
   try {
     for (const tensor of files.names) {
       for await (const chunk of files.read(tensor)) {

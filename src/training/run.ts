@@ -4,7 +4,14 @@ import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../policy/atomic-directory.ts"
 import { io, ioError, isSystemError } from "../policy/io-error.ts"
 import { replaceFile } from "./atomic-file.ts"
-import { type Checkpoint, findCheckpoint, pruneCheckpoints, type SavedPolicy, writeCheckpoint } from "./checkpoint.ts"
+import {
+  type Checkpoint,
+  findCheckpoint,
+  pruneCheckpoints,
+  restoreCheckpoint,
+  type SavedPolicy,
+  writeCheckpoint,
+} from "./checkpoint.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "./lock.ts"
 import { cutBack } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
@@ -161,10 +168,7 @@ export class Run {
 
   /** Puts the policy and its optimizer back to the checkpoint that was resumed; does nothing in a new run. */
   async restore(policy: SavedPolicy): Promise<void> {
-    const { checkpoint } = this
-    if (!checkpoint) return
-    await policy.load(checkpoint.directory)
-    await policy.loadOptimizer(join(checkpoint.directory, "optimizer"), checkpoint.optimizerSteps)
+    if (this.checkpoint) await restoreCheckpoint(this.checkpoint, policy)
   }
 
   /** Lets another process work in the folder. */

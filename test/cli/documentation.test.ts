@@ -26,8 +26,9 @@ function plain(comment: string): string {
 const sources: Readonly<Record<string, readonly (readonly [file: string, name: string])[]>> = {
   "": [
     ["cli/config/config.ts", "Config"],
-    ["policy/native-policy.ts", "NativePolicyOptions"],
+    ["policy/options.ts", "NativePolicyOptions"],
   ],
+  lora: [["policy/options.ts", "LoraOptions"]],
   training: [["training/options.ts", "TrainOptions"]],
   "training.rollout": [["training/options.ts", "RolloutOptions"]],
   "training.estimator": [
@@ -75,8 +76,9 @@ describe("the configuration's keys", () => {
       for (const [file, name] of files) {
         if (group === "training.evaluation" && name === "TrainOptions") continue
         const fields = [...fieldComments(file, name).keys()]
-        // The seed stands once, at the top; `every` stands below `evaluation` and `name` below `environment`.
-        const elsewhere = group === "" ? ["name"] : ["seed", "every"]
+        // The seed stands once, at the top; `every` stands below `evaluation` and `name` below `environment`. Whether there is
+        // a reference follows from the loss.
+        const elsewhere = group === "" ? ["name", "reference"] : ["seed", "every"]
         expect(known).toEqual(expect.arrayContaining(fields.filter((field) => !elsewhere.includes(field))))
       }
     }

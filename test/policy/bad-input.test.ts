@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { GigpoError } from "../../src/errors.ts"
 import { native } from "../../src/native.ts"
 import type { ModelConfig } from "../../src/policy/model-config.ts"
-import { NativePolicy, type NativePolicyOptions } from "../../src/policy/native-policy.ts"
+import { NativePolicy } from "../../src/policy/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/policy/options.ts"
 import type { AdamWStep, LossSpec, Row, SampleRequest } from "../../src/policy/policy.ts"
 import { Random } from "../../src/random.ts"
 import { modelPath } from "./fixtures.ts"
@@ -219,7 +220,11 @@ describe("a model is refused", () => {
 
   it("when it is too large for the machine", async () => {
     const huge = { ...config, hiddenSize: 65536, intermediateSize: 262144, layers: 200, heads: 512, headSize: 128 }
-    await expectRefused(() => NativePolicy.create(huge, new Random(0)), "OUT_OF_MEMORY", /choose a smaller model/)
+    await expectRefused(
+      () => NativePolicy.create(huge, new Random(0)),
+      "OUT_OF_MEMORY",
+      /This needs weights .* are free\. Take a smaller model/,
+    )
   })
 
   it.each<[Partial<ModelConfig>, RegExp]>([
@@ -239,6 +244,12 @@ describe("a model is refused", () => {
     [{ maxPositions: 1.5 }, /maxPositions is 1.5/],
     [{ microBatchTokens: -1 }, /microBatchTokens is -1/],
     [{ cacheBytes: NaN }, /cacheBytes is NaN/],
+    [{ device: "tpu" as "cpu" }, /device is "tpu"; give one of "auto", "cpu", "cuda"/],
+    [{ device: "cpu", precision: "bfloat16" }, /the CPU computes in float32 alone/],
+    [{ recompute: "all" as "none" }, /recompute is "all"/],
+    [{ moments: "int8" as "float32" }, /moments is "int8"/],
+    [{ lora: { rank: 0 } }, /lora.rank is 0/],
+    [{ lora: { rank: 4, alpha: -1 } }, /lora.alpha is -1/],
   ])("with the options %j", async (wrong, message) => {
     await expectRefused(() => NativePolicy.create(config, new Random(0), wrong), "BAD_ARGUMENT", message)
   })

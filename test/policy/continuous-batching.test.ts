@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
-import { NativePolicy, type NativePolicyOptions } from "../../src/policy/native-policy.ts"
+import { NativePolicy } from "../../src/policy/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/policy/options.ts"
 import type { Completion, SampleRequest } from "../../src/policy/policy.ts"
 import { Random } from "../../src/random.ts"
 import { architectures, modelPath, randomTokens } from "./fixtures.ts"

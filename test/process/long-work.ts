@@ -1,5 +1,6 @@
 import type { ModelConfig } from "../../src/policy/model-config.ts"
-import { NativePolicy, type NativePolicyOptions } from "../../src/policy/native-policy.ts"
+import { NativePolicy } from "../../src/policy/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/policy/options.ts"
 import type { Completion, LossReport, Row, SampleRequest } from "../../src/policy/policy.ts"
 import { Random } from "../../src/random.ts"
 

@@ -3,7 +3,7 @@ import { evaluate } from "../../training/evaluate.ts"
 import type { EvaluationReport } from "../../training/options.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
-import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { openConfiguredEnvironment, openPlayer } from "../model.ts"
 import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -28,7 +28,7 @@ async function runEvaluate(file: string, options: EvaluateArguments): Promise<vo
   const config = await loadConfig(file, options.set)
   const environment = await openConfiguredEnvironment(config)
   const directory = options.model ?? config.model
-  await using model = await openModel(config, directory)
+  await using model = await openPlayer(config, directory)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const { evaluation = {}, rollout = {} } = config.training
   const report = await interruptible((signal) =>

@@ -9,7 +9,7 @@ import { takeTasks } from "../../training/evaluate.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { loadConfig, resolveConfig } from "../config/resolve.ts"
-import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { openConfiguredEnvironment, openPlayer } from "../model.ts"
 import { askForActions, expertActions, playActions } from "../play.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { PlayView } from "../terminal/play-view.ts"
@@ -80,7 +80,7 @@ async function playModel(
   episode: ModelEpisode,
   view: PlayView,
 ): Promise<void> {
-  await using model = await openModel(config, directory)
+  await using model = await openPlayer(config, directory)
   const { evaluation, rollout } = config.training
   const steps = playEpisode({
     ...rolloutDefaults,

@@ -9,6 +9,8 @@ export interface ConfigKey {
   readonly default: unknown
   /** Holds further keys. */
   readonly group: boolean
+  /** A group that is only there where the file has it. */
+  readonly optional: boolean
   /** Also takes keys that are not listed here (the environment's own). */
   readonly open: boolean
 }
@@ -23,7 +25,9 @@ function listKeys(group: z.ZodObject, above: readonly string[]): ConfigKey[] {
     const description = schema.description ?? inner.description ?? ""
     const object = inner.def.type === "object" ? (inner as z.ZodObject) : undefined
     const open = object?.def.catchall?._zod.def.type === "unknown"
-    const key = { path, description, default: object ? undefined : fallback, group: object !== undefined, open }
+    const group = object !== undefined
+    const optional = group && schema.def.type === "optional"
+    const key = { path, description, default: group ? undefined : fallback, group, optional, open }
     return [key, ...(object ? listKeys(object, path) : [])]
   })
 }

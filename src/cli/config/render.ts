@@ -25,7 +25,8 @@ function renderValue({ path }: ConfigKey, value: unknown, indent: string): strin
 }
 
 /** The head of a group, and what it holds beyond the keys that are known. */
-function renderGroup({ path, open }: ConfigKey, value: unknown, indent: string): string[] {
+function renderGroup({ path, open, optional }: ConfigKey, value: unknown, indent: string): string[] {
+  if (optional && value === undefined) return [`${indent}# ${path.at(-1)}:`]
   const known = configKeys.filter((key) => key.path.length === path.length + 1).map((key) => key.path.join("."))
   const own = open ? Object.entries((value ?? {}) as object) : []
   const more = own.filter(([name]) => !known.includes([...path, name].join(".")))

@@ -184,6 +184,15 @@ const initialize = z.strictObject({
     .describe("Longest prompt and reply together. Default: four times the longest prompt that was seen, at least 256."),
 })
 
+const lora = z.strictObject({
+  rank: whole(1).describe("Rows of A; 16 to 64 are usual."),
+  alpha: z
+    .number()
+    .positive()
+    .exactOptional()
+    .describe("The pair's output is scaled by alpha / rank. Default 2 × rank."),
+})
+
 /** A configuration file. `gigpo` and `run` may be missing from what comes out; `resolveConfig` sees to them. */
 export const configSchema: z.ZodObject & z.ZodType<Omit<Config, "run"> & { run?: string; gigpo?: string }> =
   z.strictObject({
@@ -203,17 +212,47 @@ export const configSchema: z.ZodObject & z.ZodType<Omit<Config, "run"> & { run?:
     device: z
       .enum(["auto", "cpu", "cuda"])
       .exactOptional()
-      .describe('"cpu" is what there is in this version; "auto" (the default) takes it. "cuda" fails with the reason.'),
+      .describe(
+        '"auto" (the default) takes the first NVIDIA GPU that can be used, else the CPU. "cuda" without one fails with the ' +
+          "reason.",
+      ),
+    precision: z
+      .enum(["float32", "bfloat16"])
+      .exactOptional()
+      .describe(
+        'Numbers that are computed with; what is trained is kept in float32 beside them. Default "bfloat16" on a GPU and ' +
+          '"float32" on the CPU, which has no other.',
+      ),
     threads: whole(1).exactOptional().describe("Threads that compute. Default: every core."),
     maxPositions: whole(1)
       .exactOptional()
       .describe("Longest sequence, prompt and reply together. Default: the model's own limit."),
     microBatchTokens: whole(1)
       .exactOptional()
-      .describe("Tokens trained at once; more takes more memory and changes nothing else. Default 2048."),
+      .describe(
+        "Tokens trained at once; more takes more memory and changes nothing else. Default 2048, on a GPU 16384.",
+      ),
     cacheBytes: whole(1)
       .exactOptional()
-      .describe("Memory for keys and values while sampling, in bytes. Default 256 MiB."),
+      .describe(
+        "Memory for keys and values while sampling, in bytes. Default 256 MiB, on a GPU what 256 sequences of 4096 tokens " +
+          "take, or what is left.",
+      ),
+    recompute: z
+      .enum(["none", "norms", "mlp", "block"])
+      .exactOptional()
+      .describe(
+        "What the backward pass computes again instead of keeping it: nothing, the inputs of the multiplications, also the " +
+          "inside of the feed-forward network, or the whole layer. Each saves memory and costs time, up to a third of " +
+          'training; the results are the same. Default "none".',
+      ),
+    moments: z
+      .enum(["float32", "bfloat16"])
+      .exactOptional()
+      .describe('How AdamW\'s moments are kept; bfloat16 halves their memory and rounds them. Default "float32".'),
+    lora: lora
+      .exactOptional()
+      .describe("Train a low-rank adapter (LoRA) and leave the model as it is. Default: all weights are trained."),
     training: training.prefault({}),
     clone: clone.prefault({}),
     initialize: initialize

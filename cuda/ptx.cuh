@@ -82,6 +82,18 @@ __device__ void copy_async_wait() {
 
 #endif
 
+// 2^x in one instruction, to about 2^-22 of its size; 0 where it would be below 2^-126, and exactly 1 for 0.
+__device__ inline float power_of_2(float x) {
+#ifdef GIGPO_CUDA_EMULATOR
+  const float y = exp2f(x);
+  return y < 0x1p-126f ? 0 : y;
+#else
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#endif
+}
+
 // Two bf16 in one register, the first in the low half; rounded to nearest even.
 __device__ inline uint32_t pack_bf16(float low, float high) {
   const __nv_bfloat16 first = __float2bfloat16_rn(low), second = __float2bfloat16_rn(high);

@@ -1,0 +1,55 @@
+# What the binary of the npm package has beyond a build for one's own machine (GIGPO_PREBUILT, which `npm run package:native` sets).
+# It shall load wherever Node's own binaries do; on Linux that is from glibc 2.28 on.
+target_compile_options(core PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
+
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  # A C++ library of its own, as the system's may be older. Only what Node looks up is exported, so that the two never meet, and
+  # the linker drops what is not used: the rest of that library would ask for a newer glibc.
+  file(WRITE ${CMAKE_BINARY_DIR}/exports.map
+    "{ global: napi_register_module_v1; node_api_module_get_api_version_v1; local: *; };\n")
+  target_link_options(gigpo PRIVATE -static-libstdc++ -Wl,--gc-sections -Wl,--version-script=${CMAKE_BINARY_DIR}/exports.map)
+endif()
+
+# Functions that glibc moved or changed after 2.28 are there in two versions, of which the linker takes the newer. For these names it
+# gets stand-ins for the libraries as they were, with the older version alone; to load the addon, the system's libraries are used.
+# The names follow the version that they belong to.
+function(older_glibc target soname)
+  foreach(word ${ARGN})
+    if(word MATCHES "^GLIBC_")
+      string(APPEND map "${close}${word} { global: ")
+      set(close "};\n")
+    else()
+      string(APPEND map "${word}; ")
+      string(APPEND definitions "extern \"C\" void ${word}() {}\n")
+    endif()
+  endforeach()
+  file(WRITE ${CMAKE_BINARY_DIR}/${target}.cpp "${definitions}")
+  file(WRITE ${CMAKE_BINARY_DIR}/${target}.map "${map}${close}")
+  add_library(${target} SHARED ${CMAKE_BINARY_DIR}/${target}.cpp)
+  set_target_properties(${target} PROPERTIES
+    CXX_VISIBILITY_PRESET default NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/older_glibc)
+  target_compile_options(${target} PRIVATE -w)
+  target_link_options(${target} PRIVATE
+    -nostdlib -Wl,-soname,${soname} -Wl,--version-script=${CMAKE_BINARY_DIR}/${target}.map)
+  add_dependencies(gigpo ${target})
+  target_link_options(gigpo PRIVATE $<TARGET_FILE:${target}>)
+endfunction()
+
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_link_options(gigpo PRIVATE -Wl,--no-as-needed)  # the stand-ins come before what needs them
+  older_glibc(older_m libm.so.6 GLIBC_2.2.5 exp exp2 log log2 pow)
+  older_glibc(older_dl libdl.so.2 GLIBC_2.2.5 dlclose dlerror dlopen dlsym dlvsym GLIBC_2.3.4 dlmopen)
+  older_glibc(older_rt librt.so.1 GLIBC_2.2.5 shm_open shm_unlink)
+  older_glibc(older_pthread libpthread.so.0 GLIBC_2.2.5
+    pthread_condattr_setpshared pthread_create pthread_detach pthread_getspecific pthread_join pthread_key_create
+    pthread_key_delete pthread_kill pthread_mutex_trylock pthread_mutexattr_destroy pthread_mutexattr_init
+    pthread_mutexattr_setpshared pthread_mutexattr_settype pthread_once pthread_rwlock_destroy pthread_rwlock_init
+    pthread_rwlock_rdlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock pthread_rwlock_tryrdlock
+    pthread_rwlock_trywrlock pthread_rwlock_unlock pthread_rwlock_wrlock pthread_rwlockattr_destroy
+    pthread_rwlockattr_init pthread_rwlockattr_setpshared pthread_setspecific pthread_spin_destroy pthread_spin_init
+    pthread_spin_lock pthread_spin_trylock pthread_spin_unlock sem_destroy sem_init sem_post sem_timedwait sem_trywait
+    sem_wait)
+  # A variable that glibc has since 2.32: whether there is but one thread. Node always has more.
+  file(WRITE ${CMAKE_BINARY_DIR}/older_variables.cpp "extern \"C\" { char __libc_single_threaded = 0; }\n")
+  target_sources(gigpo PRIVATE ${CMAKE_BINARY_DIR}/older_variables.cpp)
+endif()

@@ -1,0 +1,125 @@
+import { execFileSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const sources: {
+  sourceFiles(root: string): string[]
+  sourcesDigest(root: string): string
+  stalePrebuilds(root: string): string[]
+} = await import(new URL("../../scripts/package-sources.mjs", import.meta.url).href)
+const packageJson = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+
+describe("the npm package", () => {
+  let files: Map<string, number>
+  beforeAll(() => {
+    // Without scripts: dist/ is not made anew while other tests use it.
+    const args = ["pack", "--dry-run", "--json", "--ignore-scripts"]
+    const shell = process.platform === "win32"
+    const [packed] = JSON.parse(
+      execFileSync("npm", args, { cwd: root, encoding: "utf8", shell, stdio: ["ignore", "pipe", "ignore"] }),
+    )
+    files = new Map(packed.files.map(({ path, size }: { path: string; size: number }) => [path, size]))
+  })
+
+  it("holds what it loads, what it is built from, and its examples", () => {
+    const needed = [
+      "package.json",
+      "README.md",
+      "LICENSE",
+      "dist/index.js",
+      "dist/index.d.ts",
+      packageJson.bin.gigpo,
+      ...sources.sourceFiles(root),
+      ...["sokoban.yaml", "alfworld.yaml", "webshop.yaml", "search.yaml", "sokoban.mjs", "guess.ts"].map(
+        (name) => `examples/${name}`,
+      ),
+    ]
+    expect(needed.filter((path) => !files.has(path))).toEqual([])
+    for (const folder of ["binding/", "core/", "core/cpu/", "cuda/"])
+      expect(needed.filter((path) => path.startsWith(folder)).length, folder).toBeGreaterThan(2)
+  })
+
+  it("holds all that the commands and the library import from its own files", () => {
+    const missing = [...files.keys()]
+      .filter((path) => /^dist\/.*\.(js|d\.ts)$/.test(path))
+      .flatMap((path) => {
+        const text = readFileSync(join(root, path), "utf8")
+        const imports = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)].map(([, to]) => join(path, "..", to!))
+        // In a declaration "./x.ts" means x.d.ts.
+        return imports.map((to) => to.replaceAll("\\", "/").replace(/\.ts$/, ".d.ts")).filter((to) => !files.has(to))
+      })
+    expect(missing).toEqual([])
+  })
+
+  it("asks for every package that it imports, and for no other", () => {
+    const imported = new Set<string>(["node-addon-api"]) // by CMakeLists.txt
+    for (const path of files.keys()) {
+      if (!/^dist\/.*\.js$/.test(path)) continue
+      const text = readFileSync(join(root, path), "utf8")
+      for (const [, name] of text.matchAll(
+        /(?:\bfrom|\bimport|\bimport\(|\brequire\(|\bresolve\()\s*"((?:@[\w-]+\/)?\w[\w.-]*)(?:\/[^"]*)?"/g,
+      ))
+        imported.add(name!)
+    }
+    const own = [...imported].filter((name) => name !== "gigpo").sort()
+    expect(own).toEqual(Object.keys(packageJson.dependencies).sort())
+  })
+
+  it("holds nothing else, and nothing large", () => {
+    const places = /^(dist|prebuilds|binding|core|cuda|examples)\/|^(CMakeLists\.txt|LICENSE|README\.md|package\.json)$/
+    expect([...files.keys()].filter((path) => !places.test(path))).toEqual([])
+    expect([...files.keys()].filter((path) => path.startsWith("dist/replay/"))).toEqual([])
+    const limit = (path: string) => (path.endsWith(".node") ? 30e6 : 250e3)
+    expect([...files].filter(([path, size]) => size > limit(path))).toEqual([])
+  })
+
+  it("starts its command by Node, and runs nothing when it is installed", () => {
+    expect(readFileSync(join(root, packageJson.bin.gigpo), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/)
+    const scripts = Object.keys(packageJson.scripts)
+    expect(scripts.filter((name) => ["preinstall", "install", "postinstall", "prepare"].includes(name))).toEqual([])
+    expect(files.has("binding.gyp")).toBe(false) // npm would compile by it unasked
+  })
+
+  it("holds no prebuilt binary of another version or of other sources", () => {
+    expect(sources.stalePrebuilds(root)).toEqual([])
+  })
+})
+
+describe("a prebuilt binary that is stale", () => {
+  const folder = mkdtempSync(join(tmpdir(), "stale-prebuilds-"))
+  const prebuild = join(folder, "prebuilds/linux-x64")
+  const record = (fields: object) => {
+    const built = {
+      version: packageJson.version,
+      file: "gigpo.glibc.node",
+      sources: sources.sourcesDigest(folder),
+      ...fields,
+    }
+    writeFileSync(join(prebuild, "build.json"), JSON.stringify(built))
+  }
+  beforeAll(() => {
+    for (const name of ["package.json", "CMakeLists.txt", "binding", "core", "cuda"])
+      cpSync(join(root, name), join(folder, name), { recursive: true })
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  it("is noticed, whatever changed", () => {
+    expect(sources.stalePrebuilds(folder)).toEqual([])
+    mkdirSync(prebuild, { recursive: true })
+    writeFileSync(join(prebuild, "gigpo.glibc.node"), "")
+    expect(sources.stalePrebuilds(folder)).toEqual(["prebuilds/linux-x64 does not say what it was built from."])
+    record({})
+    expect(sources.stalePrebuilds(folder)).toEqual([])
+    record({ version: "0.0.9" })
+    expect(sources.stalePrebuilds(folder)[0]).toMatch(/is of version 0\.0\.9/)
+    record({ file: "gigpo.musl.node" })
+    expect(sources.stalePrebuilds(folder)[0]).toMatch(/holds \[gigpo\.glibc\.node\] instead of gigpo\.musl\.node/)
+    record({})
+    writeFileSync(join(folder, "cuda/new.cu"), "")
+    expect(sources.stalePrebuilds(folder)[0]).toMatch(/was built from other sources/)
+  })
+})

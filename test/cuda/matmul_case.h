@@ -34,8 +34,12 @@ struct Case {
 
 inline uint32_t random_word(uint32_t stream, uint32_t i) { return philox({41, 3}, i, stream, 0, 0).word[0]; }
 
-// In (-1, 1), of 8 bits: the same in bf16 and fp32.
-inline float random_value(uint32_t stream, uint32_t i) { return (float(random_word(stream, i) >> 24) - 127.5f) / 128; }
+// Up to 2 in size, of 8 bits, with exponents so different that fp32 rounds nearly every sum: the same in bf16 and fp32.
+inline float random_value(uint32_t stream, uint32_t i) {
+  const uint32_t word = random_word(stream, i);
+  const float size = std::ldexp(float(128 + word % 128), -7 - int(word >> 8) % 10);
+  return word >> 31 ? -size : size;
+}
 
 inline uint16_t bf16_bits(float x) {
   const __nv_bfloat16 rounded = __float2bfloat16_rn(x);

@@ -1,0 +1,214 @@
+// Attention of a packed batch, bf16. A block takes 128 queries of one head, 32 a warp, and passes over the tiles of keys
+// that some of its queries see. Scores stay in registers; the softmax is kept relative to the largest score so far, in
+// base 2:
+//   m' = max(m, max_k s_k),  p_k = 2^(c (s_k - m')),  l' = 2^(c (m - m')) l + Σ p_k,  o' = 2^(c (m - m')) o + Σ p_k v_k
+// with c = log2(e) / √D, and out = o / l at the end. While a tile's scores are computed its values arrive, and while the
+// values are weighed the next tile's keys do; queries, keys and values take 48 KB at 128 numbers a head, so two blocks
+// share a multiprocessor and cover each other's barriers.
+#include "cuda/attention.h"
+
+#include "cuda/attention_general.cuh"
+#include "cuda/attention_tiles.cuh"
+#include "cuda/launch.h"
+
+namespace gigpo::cuda {
+
+namespace {
+
+constexpr int warps = 4, threads = warps * 32, row_tiles = 2, warp_queries = row_tiles * 16;
+constexpr int block_queries = warps * warp_queries;
+
+// A lane's 32 sums for each 16 numbers a head leave registers for fewer scores where a head is large.
+template <int D>
+constexpr int tile_keys = D > 64 ? 32 : 64;
+
+struct Arguments {
+  const __nv_bfloat16 *q, *k, *v;
+  __nv_bfloat16* out;
+  int64_t q_stride, k_stride, v_stride, out_stride;
+  int tokens, group;  // query heads of a key head
+  VisibleTokens visible;
+  float* log_sums;
+  float scale;  // log2(e) / √D
+};
+
+template <int D>
+constexpr size_t shared_bytes() {
+  return (block_queries + 2 * tile_keys<D>) * D * sizeof(__nv_bfloat16) + 2 * tile_keys<D> * sizeof(int32_t);
+}
+
+// What a lane keeps of its queries: rows lane / 4 and lane / 4 + 8 of each 16. `sum` is the lane's own share.
+template <int D>
+struct Softmax {
+  float out[row_tiles][D / 8][4];
+  float max[row_tiles][2], sum[row_tiles][2];
+};
+
+template <int D>
+using Scores = float[row_tiles][tile_keys<D> / 8][4];
+
+// Scores to weights, and what has been summed to the new maximum.
+template <int D>
+__device__ void weigh(Scores<D>& scores, Softmax<D>& state, float scale) {
+  float factors[row_tiles][2];
+  bool moved = false;
+#pragma unroll
+  for (int r = 0; r < row_tiles; r++) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float top = -INFINITY;
+#pragma unroll
+      for (int n = 0; n < tile_keys<D> / 8; n++) {
+        top = fmaxf(top, fmaxf(scores[r][n][half * 2], scores[r][n][half * 2 + 1]));
+      }
+      top = fmaxf(state.max[r][half], quad_max(top));
+      const float origin = top == -INFINITY ? 0 : top * scale;  // nothing seen yet: all weights are 2^-inf
+      factors[r][half] = top == state.max[r][half] ? 1 : power_of_2((state.max[r][half] - top) * scale);
+      moved |= factors[r][half] != 1;
+      float sum = 0;
+#pragma unroll
+      for (int n = 0; n < tile_keys<D> / 8; n++) {
+#pragma unroll
+        for (int i = half * 2; i < half * 2 + 2; i++) {
+          scores[r][n][i] = power_of_2(fmaf(scores[r][n][i], scale, -origin));
+          sum += scores[r][n][i];
+        }
+      }
+      state.sum[r][half] = fmaf(state.sum[r][half], factors[r][half], sum);
+      state.max[r][half] = top;
+    }
+  }
+  if (!__any_sync(full_warp, moved)) return;  // most tiles hold no row's maximum
+#pragma unroll
+  for (int r = 0; r < row_tiles; r++) {
+#pragma unroll
+    for (int n = 0; n < D / 8; n++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) state.out[r][n][i] *= factors[r][i / 2];
+    }
+  }
+}
+
+template <int D>
+__device__ void add_values(const Scores<D>& weights, HeadTile<D> values, Softmax<D>& state) {
+#pragma unroll
+  for (int step = 0; step < tile_keys<D> / 16; step++) {
+    uint32_t a[row_tiles][4];
+#pragma unroll
+    for (int r = 0; r < row_tiles; r++) as_left(a[r], weights[r], step);
+    multiply_by_columns<row_tiles, D>(state.out, a, values, step * 16);
+  }
+}
+
+template <int D>
+__device__ void write(Softmax<D>& state, const Arguments& at, HeadTile<D> tile, int row, int first, int head, int heads) {
+#pragma unroll
+  for (int r = 0; r < row_tiles; r++) {
+    float inverse[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const float sum = quad_sum(state.sum[r][half]);
+      inverse[half] = sum > 0 ? 1 / sum : sum;  // 0, or NaN of NaN
+      const int query = first + r * 16 + half * 8 + lane_index() / 4;
+      if (lane_index() % 4 == 0 && query < at.tokens) {
+        at.log_sums[int64_t(query) * heads + head] = (state.max[r][half] * at.scale + log2f(sum)) * ln_2;
+      }
+    }
+    write_rows<D>(state.out[r], inverse, tile, row + r * 16, at.out + head * D, at.out_stride, first + r * 16, at.tokens);
+  }
+}
+
+template <int D>
+__global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
+  const HeadTile<D> queries = {dynamic_shared<__nv_bfloat16>()}, keys = {queries.data + block_queries * D},
+                    values = {keys.data + tile_keys<D> * D};
+  auto* ends = reinterpret_cast<int32_t*>(values.data + tile_keys<D> * D);  // of this tile and of the next
+  // The last queries see the most keys: they start first.
+  const int head = int(blockIdx.x), heads = int(gridDim.x);
+  const int first = int(gridDim.y - 1 - blockIdx.y) * block_queries, last = min(first + block_queries, at.tokens) - 1;
+  const int row = warp_index() * warp_queries, warp_first = first + row;
+  const int warp_last = min(warp_first + warp_queries - 1, last);
+  const __nv_bfloat16 *k = at.k + head / at.group * D, *v = at.v + head / at.group * D;
+
+  TileFinder<tile_keys<D>> finder = {at.visible.ends, at.tokens, first, last / tile_keys<D> + 1};
+  const auto copy_keys = [&](int parity) {
+    finder.find();
+    const int tile = finder.tile;
+    if (tile < finder.limit) {
+      keys.template copy_from<tile_keys<D>, threads>(k, at.k_stride, tile * tile_keys<D>, at.tokens);
+      if (warp_index() == 0) finder.store_ends(ends + parity * tile_keys<D>);
+      finder.move_to(tile + 1);
+    }
+    copy_async_commit();
+    return tile;
+  };
+
+  Softmax<D> state;
+#pragma unroll
+  for (int r = 0; r < row_tiles; r++) {
+    clear(state.out[r]);
+    state.max[r][0] = state.max[r][1] = -INFINITY;
+    state.sum[r][0] = state.sum[r][1] = 0;
+  }
+  queries.template copy_from<block_queries, threads>(at.q + head * D, at.q_stride, first, at.tokens);
+  finder.move_to(at.visible.starts[first] / tile_keys<D>);
+  int tile = copy_keys(0);
+  for (int parity = 0; tile < finder.limit; parity ^= 1) {
+    const int first_key = tile * tile_keys<D>;
+    copy_async_wait<0>();
+    __syncthreads();  // the keys are there, and the last tile's values have been used
+    values.template copy_from<tile_keys<D>, threads>(v, at.v_stride, first_key, at.tokens);
+    copy_async_commit();
+    const Seen seen = seen_of<tile_keys<D>>(ends + parity * tile_keys<D>, first_key, warp_first, warp_last);
+    Scores<D> scores;
+    if (seen != Seen::nothing) {
+#pragma unroll
+      for (int r = 0; r < row_tiles; r++) clear(scores[r]);
+#pragma unroll
+      for (int step = 0; step < D / 16; step++) {
+        uint32_t a[row_tiles][4];
+#pragma unroll
+        for (int r = 0; r < row_tiles; r++) queries.left(a[r], row + r * 16, step);
+        multiply_by_rows<row_tiles, D, tile_keys<D>>(scores, a, keys, step);
+      }
+    }
+    copy_async_wait<0>();
+    __syncthreads();  // the values are there, and the keys have been used
+    tile = copy_keys(parity ^ 1);
+    if (seen == Seen::nothing) continue;
+    if (seen == Seen::part) hide<row_tiles, tile_keys<D>>(scores, ends + parity * tile_keys<D>, first_key, warp_first);
+    weigh<D>(scores, state, at.scale);
+    add_values<D>(scores, values, state);
+  }
+  copy_async_wait<0>();
+  if (warp_first < at.tokens) write(state, at, queries, row, warp_first, head, heads);
+}
+
+template <int D>
+void launch_attention(int64_t heads, const Arguments& arguments, cudaStream_t stream) {
+  const dim3 grid(unsigned(heads), unsigned((arguments.tokens + block_queries - 1) / block_queries));
+  launch(attention_kernel<D>, grid, dim3(threads), shared_bytes<D>(), stream, arguments);
+}
+
+}  // namespace
+
+void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const VisibleTokens& visible, Tensor out, float* log_sums,
+               cudaStream_t stream) {
+  if (q.rows == 0) return;
+  if (!in_tiles(q, head_size) || !in_tiles(k, head_size) || !in_tiles(v, head_size) || !in_tiles(out, head_size)) {
+    general::attention(q, k, v, head_size, visible, out, log_sums, stream);
+    return;
+  }
+  const Arguments arguments = {bf16_of(q), bf16_of(k), bf16_of(v), bf16_of(out), q.stride, k.stride, v.stride, out.stride,
+                               int(q.rows), int(q.columns / k.columns), visible, log_sums,
+                               float(1.4426950408889634 / std::sqrt(double(head_size)))};
+  const int64_t heads = q.columns / head_size;
+  switch (head_size) {
+    case 16: return launch_attention<16>(heads, arguments, stream);
+    case 32: return launch_attention<32>(heads, arguments, stream);
+    case 64: return launch_attention<64>(heads, arguments, stream);
+    default: return launch_attention<128>(heads, arguments, stream);
+  }
+}
+
+}  // namespace gigpo::cuda

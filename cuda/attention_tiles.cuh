@@ -1,0 +1,210 @@
+// What the attention kernels have in common: tiles of one head in shared memory, and a warp's products with them on the
+// tensor cores. Fragments are those of cuda/ptx.cuh; `row_tiles` is how many 16-row fragments a warp works on at once, to
+// read each tile's part once for all of them.
+#pragma once
+#include <cuda_bf16.h>
+
+#include "cuda/attention.h"
+#include "cuda/ptx.cuh"
+#include "cuda/reduce.cuh"
+
+namespace gigpo::cuda {
+
+constexpr float log2_e = 1.4426950408889634f, ln_2 = 0.6931471805599453f;
+
+// Rows of D bf16 in shared memory, in chunks of 16 bytes. Chunks change places within their row so that eight
+// neighbouring rows hold equally numbered chunks in different banks: ldmatrix then takes one pass for each 8×8 matrix.
+template <int D>
+struct HeadTile {
+  static constexpr int chunks = D / 8, places = chunks < 8 ? chunks : 8;
+  __nv_bfloat16* data;
+
+  __device__ __nv_bfloat16* chunk(int row, int index) const {
+    return data + (unsigned(row) * D + (unsigned(index) ^ unsigned(row) * places / 8 % places) * 8);
+  }
+
+  // Two neighbouring elements, of which the first has an even index.
+  __device__ void put(int row, int column, uint32_t pair) const {
+    *reinterpret_cast<uint32_t*>(chunk(row, column / 8) + column % 8) = pair;
+  }
+
+  // Asks for rows [first, first + rows) of a head; rows from `limit` on become zeros. `threads` threads share the work: a
+  // block or a warp.
+  template <int rows, int threads>
+  __device__ void copy_from(const __nv_bfloat16* head, int64_t stride, int first, int limit) const {
+#pragma unroll 2
+    for (int i = int(threadIdx.x) % threads; i < rows * chunks; i += threads) {
+      const int row = i / chunks, index = i % chunks;
+      const bool valid = first + row < limit;
+      copy_async_16(chunk(row, index), valid ? head + (first + row) * stride + index * 8 : head, valid);
+    }
+  }
+
+  // 16 rows from `row` on by the columns of a step of 16, as the left factor.
+  __device__ void left(uint32_t (&a)[4], int row, int step) const {
+    load_matrices(a, chunk(row + lane_index() % 16, step * 2 + lane_index() / 16));
+  }
+};
+
+// s += A · Bᵀ for one step of 16 columns: A [16 row_tiles][16] in `a`, B the tile's first `columns` rows.
+template <int row_tiles, int D, int columns>
+__device__ void multiply_by_rows(float (&s)[row_tiles][columns / 8][4], const uint32_t (&a)[row_tiles][4], HeadTile<D> b,
+                                 int step) {
+  const int lane = lane_index();
+#pragma unroll
+  for (int n = 0; n < columns / 16; n++) {
+    uint32_t part[4];
+    load_matrices(part, b.chunk(n * 16 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
+    const uint32_t low[2] = {part[0], part[1]}, high[2] = {part[2], part[3]};
+#pragma unroll
+    for (int r = 0; r < row_tiles; r++) {
+      multiply_add(s[r][2 * n], a[r], low);
+      multiply_add(s[r][2 * n + 1], a[r], high);
+    }
+  }
+}
+
+// sum += A · B for 16 rows of B, from `row` on: A [16 row_tiles][16] in `a`.
+template <int row_tiles, int D>
+__device__ void multiply_by_columns(float (&sum)[row_tiles][D / 8][4], const uint32_t (&a)[row_tiles][4], HeadTile<D> b,
+                                    int row) {
+  const int lane = lane_index();
+#pragma unroll
+  for (int n = 0; n < D / 16; n++) {
+    uint32_t part[4];
+    load_matrices_transposed(part, b.chunk(row + lane % 16, n * 2 + lane / 16));
+    const uint32_t low[2] = {part[0], part[1]}, high[2] = {part[2], part[3]};
+#pragma unroll
+    for (int r = 0; r < row_tiles; r++) {
+      multiply_add(sum[r][2 * n], a[r], low);
+      multiply_add(sum[r][2 * n + 1], a[r], high);
+    }
+  }
+}
+
+// Columns [16 step, 16 step + 16) of a product, as the left factor of the next.
+template <int tiles>
+__device__ void as_left(uint32_t (&a)[4], const float (&product)[tiles][4], int step) {
+  a[0] = pack_bf16(product[2 * step][0], product[2 * step][1]);
+  a[1] = pack_bf16(product[2 * step][2], product[2 * step][3]);
+  a[2] = pack_bf16(product[2 * step + 1][0], product[2 * step + 1][1]);
+  a[3] = pack_bf16(product[2 * step + 1][2], product[2 * step + 1][3]);
+}
+
+template <int tiles>
+__device__ void clear(float (&product)[tiles][4]) {
+#pragma unroll
+  for (int n = 0; n < tiles; n++) product[n][0] = product[n][1] = product[n][2] = product[n][3] = 0;
+}
+
+// Over the four lanes that share a fragment's row; to each of them.
+__device__ inline float quad_sum(float value) {
+  value += __shfl_xor_sync(full_warp, value, 1);
+  return value + __shfl_xor_sync(full_warp, value, 2);
+}
+__device__ inline float quad_max(float value) {
+  value = fmaxf(value, __shfl_xor_sync(full_warp, value, 1));
+  return fmaxf(value, __shfl_xor_sync(full_warp, value, 2));
+}
+
+// Writes 16 rows of a product, the first scaled by `factor[0]` (rows 0-7 of each lane) and `factor[1]` (8-15), to rows
+// [first, limit) of a head. `tile` rows [row, row + 16), which nobody else uses, gather them to whole 16-byte stores.
+template <int D>
+__device__ void write_rows(const float (&product)[D / 8][4], const float (&factor)[2], HeadTile<D> tile, int row,
+                           __nv_bfloat16* head, int64_t stride, int first, int limit) {
+  const int lane = lane_index(), top = row + lane / 4, column = lane % 4 * 2;
+  __syncwarp();  // what the rows held has been read
+#pragma unroll
+  for (int n = 0; n < D / 8; n++) {
+    tile.put(top, n * 8 + column, pack_bf16(product[n][0] * factor[0], product[n][1] * factor[0]));
+    tile.put(top + 8, n * 8 + column, pack_bf16(product[n][2] * factor[1], product[n][3] * factor[1]));
+  }
+  __syncwarp();
+#pragma unroll
+  for (int i = lane; i < 16 * HeadTile<D>::chunks; i += 32) {
+    const int r = i / HeadTile<D>::chunks, index = i % HeadTile<D>::chunks;
+    if (first + r < limit) {
+      *reinterpret_cast<uint4*>(head + (first + r) * stride + index * 8) =
+          *reinterpret_cast<const uint4*>(tile.chunk(row + r, index));
+    }
+  }
+}
+
+// Goes through tiles of `size` keys, to those that hold a key which some query from `first` on may see. Used by whole
+// warps, alike. Whether the tile at hand is one was asked for when it came to hand, to be there by the time `find` needs it.
+template <int size>
+struct TileFinder {
+  const int32_t* all_ends;
+  int tokens, first, limit;
+  int tile = 0;
+  int32_t ends[size / 32] = {};  // of keys lane + 32 i of the tile, 0 past the last token
+
+  __device__ void move_to(int to) {
+    tile = to;
+#pragma unroll
+    for (int i = 0; i < size / 32; i++) {
+      const int key = tile * size + lane_index() + 32 * i;
+      ends[i] = key < tokens ? all_ends[key] : 0;
+    }
+  }
+
+  // Moves on unless this tile is one; to `limit` if there is none before.
+  __device__ void find() {
+    for (; tile < limit; move_to(tile + 1)) {
+      bool seen = false;
+#pragma unroll
+      for (int i = 0; i < size / 32; i++) seen |= ends[i] > first;
+      if (__any_sync(full_warp, seen)) return;
+    }
+  }
+
+  __device__ void store_ends(int32_t* to) const {
+#pragma unroll
+    for (int i = 0; i < size / 32; i++) to[lane_index() + 32 * i] = ends[i];
+  }
+};
+
+// How much of a tile of keys a warp's queries [first, last] see.
+enum class Seen { nothing, part, all };
+
+template <int size>
+__device__ Seen seen_of(const int32_t* ends, int first_key, int first, int last) {
+  bool any = false, all = true;
+#pragma unroll
+  for (int i = lane_index(); i < size; i += 32) {
+    const int key = first_key + i, end = ends[i];
+    any |= key <= last && first < end;
+    all &= key <= first && last < end;
+  }
+  if (!__any_sync(full_warp, any)) return Seen::nothing;
+  return __all_sync(full_warp, all) ? Seen::all : Seen::part;
+}
+
+// Scores of queries from `first_query` on (rows) against keys from `first_key` on become -inf where a query does not see a
+// key.
+template <int row_tiles, int size>
+__device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* ends, int first_key, int first_query) {
+  const int row = first_query + lane_index() / 4, column = lane_index() % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < size / 8; n++) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int key = first_key + n * 8 + column + i, end = ends[n * 8 + column + i];
+#pragma unroll
+      for (int r = 0; r < row_tiles * 2; r++) {
+        const int query = row + r * 8;
+        if (key > query || query >= end) scores[r / 2][n][r % 2 * 2 + i] = -INFINITY;
+      }
+    }
+  }
+}
+
+// Whether the tensor cores' kernels can take a matrix.
+inline bool in_tiles(const Tensor& matrix, int64_t head_size) {
+  return matrix.type == Type::bf16 && (head_size == 16 || head_size == 32 || head_size == 64 || head_size == 128) &&
+         reinterpret_cast<uintptr_t>(matrix.data) % 16 == 0 && matrix.stride % 8 == 0;
+}
+
+inline __nv_bfloat16* bf16_of(const Tensor& matrix) { return static_cast<__nv_bfloat16*>(matrix.data); }
+
+}  // namespace gigpo::cuda

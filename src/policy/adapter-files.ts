@@ -102,18 +102,26 @@ async function readJson(path: string): Promise<unknown> {
   }
 }
 
+const unsupportedFlags = ["use_rslora", "use_dora", "use_qalora", "use_bdlora", "fan_in_fan_out", "lora_bias"]
+const unsupportedParts = [
+  "rank_pattern",
+  "alpha_pattern",
+  "modules_to_save",
+  "layers_to_transform",
+  "layer_replication",
+  "target_parameters",
+  "trainable_token_indices",
+  "alora_invocation_tokens",
+]
+
 function refuseUnsupported({ json, flag, fail }: ConfigFields): void {
-  for (const key of ["use_rslora", "use_dora", "fan_in_fan_out"])
-    if (flag(key)) throw fail(`${key} is true, which is not supported`)
+  for (const key of unsupportedFlags) if (flag(key)) throw fail(`${key} is true, which is not supported`)
   if ((json.bias ?? "none") !== "none") throw fail(`bias is ${describe(json.bias)}; only "none" is supported`)
-  for (const key of [
-    "rank_pattern",
-    "alpha_pattern",
-    "modules_to_save",
-    "layers_to_transform",
-    "trainable_token_indices",
-  ])
-    if (Object.keys((json[key] ?? {}) as object).length > 0) throw fail(`${key} is set, which is not supported`)
+  for (const key of unsupportedParts) {
+    const value = json[key] ?? {}
+    const empty = typeof value === "object" && Object.keys(value).length === 0
+    if (!empty) throw fail(`${key} is set, which is not supported`)
+  }
 }
 
 /**

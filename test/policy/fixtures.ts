@@ -35,14 +35,21 @@ export function modelPath(name: string): string {
   return fileURLToPath(new URL(`../fixtures/models/${name}`, import.meta.url))
 }
 
-export function readExpected(name: string): Expected {
-  const json = JSON.parse(readFileSync(`${modelPath(name)}/expected.json`, "utf8"))
+/** Adapters that PEFT made beside the models of the same names. */
+export const adapters = ["qwen2-untied", "qwen3"] as const
+
+export function adapterPath(name: string): string {
+  return fileURLToPath(new URL(`../fixtures/adapters/${name}`, import.meta.url))
+}
+
+export function readExpected(name: string, folder: string = modelPath(name)): Expected {
+  const json = JSON.parse(readFileSync(`${folder}/expected.json`, "utf8"))
   return {
     logits: json.logits.rows.map((row: number[]) => Int32Array.from(row)),
     policy: (json.policy ?? []).map((one: { rows: JsonRow[] }) => ({ ...one, rows: one.rows.map(toRow) })),
     greedy: (json.greedy ?? []).map((one: { prompt: number[] }) => ({ ...one, prompt: Int32Array.from(one.prompt) })),
     adamw: json.adamw && { ...json.adamw, rows: json.adamw.rows.map(toRow) },
-    tensors: readTensors(`${modelPath(name)}/expected.safetensors`),
+    tensors: readTensors(`${folder}/expected.safetensors`),
   }
 }
 

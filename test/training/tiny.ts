@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { afterAll, afterEach, beforeAll } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { NativePolicy } from "../../src/policy/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/policy/options.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 import { type InitializeOptions, initialize } from "../../src/training/initialize.ts"
 import type { IterationReport } from "../../src/training/options.ts"
@@ -41,8 +42,8 @@ export class TinyModel {
   }
 
   /** Closed after the test. */
-  async open(directory: string = this.directory): Promise<Model> {
-    const policy = await NativePolicy.open(directory, { threads: 2 })
+  async open(directory: string = this.directory, options: NativePolicyOptions = {}): Promise<Model> {
+    const policy = await NativePolicy.open(directory, { threads: 2, ...options })
     const model = { policy, tokenizer: await Tokenizer.open(directory) }
     this.#opened.push(model)
     return model

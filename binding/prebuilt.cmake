@@ -2,6 +2,17 @@
 # It shall load wherever Node's own binaries do; on Linux that is from glibc 2.28 on.
 target_compile_options(core PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
 
+# Names of files, which checks tell where they fail, from this folder on.
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  set(relative -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+  foreach(target gigpo core kernels_portable kernels_avx2 kernels_avx512)
+    if(TARGET ${target})
+      target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CXX>:${relative}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${relative}>)
+    endif()
+  endforeach()
+endif()
+
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   # A C++ library of its own, as the system's may be older. Only what Node looks up is exported, so that the two never meet, and
   # the linker drops what is not used: the rest of that library would ask for a newer glibc.
@@ -12,6 +23,7 @@ endif()
 
 # Functions that glibc moved or changed after 2.28 are there in two versions, of which the linker takes the newer. For these names it
 # gets stand-ins for the libraries as they were, with the older version alone; to load the addon, the system's libraries are used.
+# What is new altogether is in binding/prebuilt/older_glibc.cpp.
 # The names follow the version that they belong to.
 function(older_glibc target soname)
   foreach(word ${ARGN})
@@ -49,7 +61,5 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64
     pthread_rwlockattr_init pthread_rwlockattr_setpshared pthread_setspecific pthread_spin_destroy pthread_spin_init
     pthread_spin_lock pthread_spin_trylock pthread_spin_unlock sem_destroy sem_init sem_post sem_timedwait sem_trywait
     sem_wait)
-  # A variable that glibc has since 2.32: whether there is but one thread. Node always has more.
-  file(WRITE ${CMAKE_BINARY_DIR}/older_variables.cpp "extern \"C\" { char __libc_single_threaded = 0; }\n")
-  target_sources(gigpo PRIVATE ${CMAKE_BINARY_DIR}/older_variables.cpp)
+  target_sources(gigpo PRIVATE binding/prebuilt/older_glibc.cpp)
 endif()

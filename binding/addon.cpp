@@ -34,10 +34,24 @@ static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
     devices.Set(devices.Length(), item);
   }
   result.Set("devices", devices);
+  if (!report.driver.empty()) result.Set("driver", report.driver);
   cpu.Set("instructionSet", guarded(env, [&] { return Napi::String::New(env, cpu::isa_name(cpu::isa())); }));
   cpu.Set("threads", double(std::thread::hardware_concurrency()));
   result.Set("cpu", cpu);
   return result;
+}
+
+// Opens the first device: that takes a moment and some of its memory.
+static Napi::Value matmul_library_report_call(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const MatmulLibraryReport report = matmul_library_report();
+    const Napi::Object result = Napi::Object::New(env);
+    result.Set("found", report.found);
+    if (report.found) result.Set("path", report.path), result.Set("version", report.version);
+    result.Set("message", report.message);
+    return result;
+  });
 }
 
 static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
@@ -45,6 +59,7 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Engine", EngineObject::define(env));
   exports.Set("setErrorClass", Napi::Function::New<set_error_class>(env));
   exports.Set("deviceReport", Napi::Function::New<device_report_call>(env));
+  exports.Set("matmulLibraryReport", Napi::Function::New<matmul_library_report_call>(env));
   exports.Set("memoryPlan", Napi::Function::New<memory_plan_call>(env));
   exports.Set("tokenLogProbs", Napi::Function::New<token_log_probs_call>(env));
   exports.Set("clippedSurrogate", Napi::Function::New<clipped_surrogate_call>(env));

@@ -72,8 +72,11 @@ Napi::Value group_anchors_call(const Napi::CallbackInfo& info) {
   const std::vector<int64_t> offsets(ends.Data(), ends.Data() + ends.ElementLength());
   TypedArray<int32_t> groups = TypedArray<int32_t>::New(env, tasks.ElementLength());
   return guarded(env, [&]() -> Napi::Value {
-    const int32_t count = group_anchors(int32_t(tasks.ElementLength()), tasks.Data(), bytes.Data(), offsets.data(),
-                                        groups.Data(), int(std::thread::hardware_concurrency()));
+    const auto states = int32_t(tasks.ElementLength());
+    const bool cuda = info[3].ToBoolean();
+    const int32_t count = cuda ? group_anchors_on_cuda(states, tasks.Data(), bytes.Data(), offsets.data(), groups.Data())
+                               : group_anchors(states, tasks.Data(), bytes.Data(), offsets.data(), groups.Data(),
+                                               int(std::thread::hardware_concurrency()));
     const Napi::Object result = Napi::Object::New(env);
     result.Set("groups", groups);
     result.Set("count", count);

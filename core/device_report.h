@@ -31,8 +31,18 @@ struct DeviceReport {
   Unavailable unavailable = Unavailable::none;
   std::string message;              // a sentence that names the fix; empty when there is a device
   std::vector<CudaDevice> devices;  // only those that the kernels run on
+  std::string driver;               // its version; empty where there is none
 };
 
 DeviceReport device_report();
+
+// NVIDIA's matrix library is used where it is found and passes a test on the device: is it?
+struct MatmulLibraryReport {
+  bool found = false;
+  std::string path, version;  // where found
+  std::string message;        // else: the reason
+};
+
+MatmulLibraryReport matmul_library_report();
 
 }  // namespace gigpo

@@ -1,11 +1,18 @@
 #include "core/device.h"
 #include "core/device_report.h"
 #include "core/error.h"
+#include "core/kernels/anchor_groups.h"
 
 namespace gigpo {
 
 DeviceReport device_report() {
-  return {Unavailable::not_built, "This build has no CUDA in it. Install the CUDA toolkit and build again.", {}};
+  return {Unavailable::not_built, "This build has no CUDA in it. Install the CUDA toolkit and build again.", {}, {}};
+}
+
+MatmulLibraryReport matmul_library_report() { return {false, {}, {}, device_report().message}; }
+
+int32_t group_anchors_on_cuda(int32_t, const int32_t*, const uint8_t*, const int64_t*, int32_t*) {
+  throw Error("DEVICE_UNAVAILABLE", device_report().message);
 }
 
 std::unique_ptr<Device> make_cuda_device(const CudaOptions&) {

@@ -2,6 +2,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <fstream>
+
+#include "cuda/check.h"
+#include "cuda/cublaslt.h"
+
 namespace gigpo {
 
 // The oldest compute capability that the kernels are compiled for.
@@ -11,7 +16,16 @@ static std::string version(int number) { return std::to_string(number / 1000) + 
 
 static DeviceReport unavailable(Unavailable why, std::string message) {
   cudaGetLastError();  // so that the next check of a launch does not find this error
-  return {why, std::move(message), {}};
+  return {why, std::move(message), {}, {}};
+}
+
+// "580.159.04" where Linux tells, else the CUDA version that it supports.
+static std::string driver_version(int supported) {
+  std::ifstream file("/proc/driver/nvidia/version");
+  for (std::string word; file >> word;) {
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  }
+  return "CUDA " + version(supported);
 }
 
 DeviceReport device_report() {
@@ -34,6 +48,7 @@ DeviceReport device_report() {
                                                        cudaGetErrorString(status) + ". Check nvidia-smi.");
 
   DeviceReport report;
+  report.driver = driver_version(driver);
   std::string too_old;
   for (int index = 0; index < count; index++) {
     cudaDeviceProp properties;
@@ -48,6 +63,16 @@ DeviceReport device_report() {
     return unavailable(Unavailable::no_device,
                        "No usable GPU: " + too_old + "one of at least " + std::to_string(oldest_major) + ".0 is needed.");
   return report;
+}
+
+MatmulLibraryReport matmul_library_report() {
+  const DeviceReport report = device_report();
+  if (report.devices.empty()) return {false, {}, {}, report.message};
+  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
+  std::string why_not;
+  const auto library = cuda::MatmulLibrary::open(&why_not);
+  if (!library) return {false, {}, {}, why_not};
+  return {true, library->path(), library->version(), {}};
 }
 
 }  // namespace gigpo

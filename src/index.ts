@@ -61,6 +61,7 @@ export { GigpoError, type GigpoErrorCode } from "./errors.ts"
 export {
   type AnchorBytes,
   clippedSurrogate,
+  type GroupAnchorsOptions,
   groupAnchors,
   type SurrogateInput,
   type SurrogateOptions,

@@ -87,16 +87,28 @@ export interface AnchorBytes {
   readonly offsets: Float64Array
 }
 
+export interface GroupAnchorsOptions {
+  /**
+   * Default "auto": the first CUDA device for 65,536 states or more, where there is one, since the states have to travel there;
+   * the CPU otherwise. The groups are the same.
+   */
+  readonly device?: "auto" | "cpu" | "cuda"
+}
+
+const worthTravelling = 65_536
+
 /**
  * Steps of one task that stood in the same state get the same group: dense ids in order of first occurrence. States are hashed
  * natively, and compared: a collision never merges two. Strings are copied to bytes first: for strings that were not used as
  * keys before, as an environment's texts are, that is faster than a JavaScript `Map` (see the benchmark `anchors`).
  *
  * @param tasks - [states], any keys.
+ * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
  */
 export function groupAnchors(
   tasks: ArrayLike<number | string>,
   anchors: readonly string[] | AnchorBytes,
+  options: GroupAnchorsOptions = {},
 ): { groups: Int32Array; count: number } {
   if (!("bytes" in anchors) && tasks.length !== anchors.length)
     throw bad(`${anchors.length} anchors need as many tasks, not ${tasks.length}`)
@@ -109,7 +121,10 @@ export function groupAnchors(
       throw bad(`offsets[${i}] is ${at}: offsets are whole numbers that never decrease, up to ${bytes.length}`)
   }
   const ids = tasks instanceof Int32Array ? tasks : denseIds(tasks)
-  return native().groupAnchors(ids, bytes, offsets)
+  const { device = "auto" } = options
+  if (!["auto", "cpu", "cuda"].includes(device)) throw bad(`device is "${device}"; it must be "auto", "cpu" or "cuda"`)
+  const travels = device === "auto" && tasks.length >= worthTravelling && native().deviceReport().devices.length > 0
+  return native().groupAnchors(ids, bytes, offsets, device === "cuda" || travels)
 }
 
 /** UTF-16, in which every string is itself: UTF-8 would make one character of all lone surrogates. */

@@ -171,7 +171,25 @@ export interface NativeDeviceReport {
     readonly computeCapability: string
     readonly memoryBytes: number
   }[]
+  /** The driver's version; absent without one. */
+  readonly driver?: string
+  /** The library that large multiplications on a GPU use where it is there; absent without a device. */
+  readonly cublasLt?: {
+    readonly found: boolean
+    readonly path?: string
+    readonly version?: string
+    /** A sentence. */
+    readonly message: string
+  }
   readonly cpu: { readonly instructionSet: string; readonly threads: number }
+}
+
+/** Whether NVIDIA's matrix library (cuBLASLt) is found and passes a test; else `message` says why not. */
+export interface NativeMatmulLibraryReport {
+  readonly found: boolean
+  readonly path?: string
+  readonly version?: string
+  readonly message: string
 }
 
 export interface NativeSurrogateReport {
@@ -190,6 +208,8 @@ export interface Native {
   /** Hands over the class that native code throws. */
   setErrorClass(errorClass: typeof GigpoError): void
   deviceReport(): NativeDeviceReport
+  /** Opens the first device to try the library there: that takes a moment. */
+  matmulLibraryReport(): NativeMatmulLibraryReport
   /** What an engine of these options will take, of `availableBytes`; throws OUT_OF_MEMORY as the engine would. */
   memoryPlan(model: NativeModel, options: NativeEngineOptions, availableBytes: number): NativeMemoryPlan
   tokenLogProbs(
@@ -218,7 +238,12 @@ export interface Native {
     },
   ): NativeSurrogateReport
   /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
-  groupAnchors(tasks: Int32Array, bytes: Uint8Array, offsets: Float64Array): { groups: Int32Array; count: number }
+  groupAnchors(
+    tasks: Int32Array,
+    bytes: Uint8Array,
+    offsets: Float64Array,
+    cuda: boolean,
+  ): { groups: Int32Array; count: number }
 }
 
 let loaded: Native | undefined

@@ -22,4 +22,8 @@ using AnchorHash = Hash128 (*)(const uint8_t* bytes, int64_t length, uint64_t se
 int32_t group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes, const int64_t* offsets,
                       int32_t* groups, int threads = 1, AnchorHash hash = hash128);
 
+// The same answer from a CUDA device; the bytes travel there and the groups back. Throws Error DEVICE_UNAVAILABLE.
+int32_t group_anchors_on_cuda(int32_t count, const int32_t* tasks, const uint8_t* bytes, const int64_t* offsets,
+                              int32_t* groups);
+
 }  // namespace gigpo

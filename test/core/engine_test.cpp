@@ -25,7 +25,9 @@ int main() {
     }
     cpu::set_isa(isa);
     for (const int threads : {1, 3}) {
-      test::check_engine([=] { return make_cpu_device(threads); }, {5e-3, 2e-5});
+      for (const bool biases_and_tied : {false, true}) {
+        test::check_engine([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {5e-3, 2e-5});
+      }
     }
   }
   return test::report();

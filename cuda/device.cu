@@ -1,0 +1,210 @@
+// The CUDA device: one stream on which every operation of core/device.h is queued, in bf16 with fp32 sums or in fp32
+// throughout. This file only decides which kernel runs and in which memory.
+#include <algorithm>
+
+#include "core/device.h"
+#include "core/device_report.h"
+#include "cuda/attention.h"
+#include "cuda/cublaslt.h"
+#include "cuda/kernels.h"
+#include "cuda/matmul.h"
+#include "cuda/memory.h"
+#include "cuda/operations.h"
+#include "cuda/recordings.h"
+
+namespace gigpo {
+
+namespace {
+
+using namespace cuda;
+
+constexpr size_t matmul_workspace_bytes = size_t{32} << 20;
+// What the library, recordings and workspaces take besides what is planned.
+constexpr size_t reserved_bytes = size_t{768} << 20;
+
+struct Stream {
+  Stream() { CUDA_CHECK(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
+  ~Stream() { cudaStreamDestroy(handle); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t handle = nullptr;
+};
+
+class GpuDevice final : public Device {
+ public:
+  GpuDevice(int index, const CudaOptions& options)
+      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(nullptr) : nullptr) {
+    matmul_workspace_.grow(matmul_workspace_bytes);
+  }
+  ~GpuDevice() override { cudaStreamSynchronize(stream()); }
+
+  DeviceTraits traits() const override { return cuda_traits(options_.precision); }
+
+  void* allocate(size_t bytes) override {
+    use(index_);
+    void* data = nullptr;
+    const cudaError_t status = cudaMalloc(&data, std::max<size_t>(bytes, 1));
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw Error("OUT_OF_MEMORY", "No room for " + std::to_string(bytes >> 20) + " MiB on the GPU, which has " +
+                                       std::to_string(available() >> 20) +
+                                       " MiB left: stop other programs on it, or take a smaller micro-batch, cache or model.");
+    }
+    CUDA_CHECK(status);
+    return data;
+  }
+  void release(void* data) override { cudaFree(data); }  // waits for what is queued
+
+  void upload(void* device, const void* host, size_t bytes) override {
+    if (bytes == 0) return;
+    if (bytes <= Staging::largest) return staging_.upload(device, host, bytes);
+    CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()));
+    CUDA_CHECK(cudaStreamSynchronize(stream()));
+  }
+  void download(void* host, const void* device, size_t bytes) override {
+    if (bytes == 0) return;
+    if (bytes <= Staging::largest) return staging_.download(host, device, bytes);
+    CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()));
+    CUDA_CHECK(cudaStreamSynchronize(stream()));
+  }
+  void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
+  void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
+
+  size_t available() const override {
+    use(index_);
+    size_t free = 0, total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    return free > reserved_bytes ? free - reserved_bytes : 0;
+  }
+
+  void replay(const ReplayKey& key, const std::function<void()>& operations) override {
+    if (options_.graphs) recordings_.replay(key, operations);
+    else operations();
+  }
+  // 1, 2, 4, 8, then every 8 up to 64, every 16 up to 256, every 64.
+  int64_t replay_size(int64_t tokens) const override {
+    if (!options_.graphs) return tokens;
+    const int64_t step = tokens <= 2 ? 1 : tokens <= 4 ? 2 : tokens <= 8 ? 4 : tokens <= 64 ? 8 : tokens <= 256 ? 16 : 64;
+    return (tokens + step - 1) / step * step;
+  }
+
+  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) override {
+    multiply({a, transpose_a, b, transpose_b, {}, accumulate ? c : Tensor{}, c});
+  }
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
+    multiply({x, false, weight, true, bias, added, y});
+  }
+  void weights_changed() override {}
+  void bias_backward(Tensor d_y, Tensor d_bias) override {
+    cuda::bias_backward(d_y, d_bias, scratch(bias_backward_workspace(d_y.rows, d_y.columns)), stream());
+  }
+  void scale(Tensor x, float factor) override { cuda::scale(x, factor, stream()); }
+
+  void gather(const int32_t* indices, Tensor from, Tensor to) override { cuda::gather(indices, from, to, stream()); }
+  void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {
+    cuda::scatter_add(sums.targets, sums.offsets, sums.sources, sums.count, from, to, stream());
+  }
+
+  void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
+    cuda::rms_norm(x, weight, groups, epsilon, out, scales, stream());
+  }
+  void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
+                         bool accumulate, Tensor d_weight) override {
+    cuda::rms_norm_backward(d_out, x, weight, groups, scales, d_x, accumulate, d_weight,
+                            scratch(rms_norm_backward_workspace(x.rows, x.columns, groups)), stream());
+  }
+  void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse) override {
+    cuda::rotate(x, head_size, rotary, inverse, stream());
+  }
+
+  void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
+                 float* log_sums) override {
+    cuda::attention(q, k, v, head_size, {rows.starts, rows.ends}, out, log_sums, stream());
+  }
+  void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums, int64_t head_size,
+                          const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) override {
+    cuda::attention_backward(d_out, q, k, v, out, log_sums, head_size, {rows.starts, rows.ends}, d_q, d_k, d_v,
+                             scratch(attention_backward_workspace(q.rows, q.columns / head_size)), stream());
+  }
+  void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
+                       Tensor out) override {
+    const size_t bytes = paged_attention_workspace(q.rows, q.columns / head_size, k.columns / head_size, head_size, batch.table_stride);
+    cuda::paged_attention(q, k, v, head_size, batch, cache, out, scratch(bytes), stream());
+  }
+
+  void swiglu(Tensor gate_up, Tensor out) override { cuda::swiglu(gate_up, out, stream()); }
+  void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
+    cuda::swiglu_backward(d_out, gate_up, d_gate_up, stream());
+  }
+
+  void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
+                   PolicyHeadResult* results) override {
+    if (logits.type == Type::f32) {
+      policy_head_chunk(logits.rows, logits.columns, logits.floats(), inputs, options, results, stream());
+    } else {
+      policy_head_chunk(logits.rows, logits.columns, static_cast<__nv_bfloat16*>(logits.data), inputs, options, results, stream());
+    }
+  }
+  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
+    cuda::sample(logits, inputs, tokens, log_probs, stream());
+  }
+
+  double squared_norm(const float* x, int64_t count) override {
+    const size_t bytes = squared_norm_workspace(count), aligned = (bytes + 15) / 16 * 16;
+    auto* memory = static_cast<std::byte*>(scratch(aligned + sizeof(double)));
+    auto* result = reinterpret_cast<double*>(memory + aligned);
+    cuda::squared_norm(x, count, result, memory, stream());
+    double sum;
+    download(&sum, result, sizeof(sum));
+    return sum;
+  }
+  void adamw(const AdamWBuffers& buffers, const AdamW& step) override { cuda::adamw(buffers, step, stream()); }
+
+ private:
+  // The device is the thread's to choose, and it is not always the thread that opened it which works with it.
+  static int use(int index) {
+    thread_local int current = -1;
+    if (current != index) CUDA_CHECK(cudaSetDevice(index));
+    return current = index;
+  }
+  cudaStream_t stream() const {
+    use(index_);
+    return stream_.handle;
+  }
+
+  void multiply(const Matmul& product) {
+    if (product.c.rows == 0 || product.c.columns == 0) return;
+    void* workspace = matmul_workspace_.data();
+    if (library_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
+    if (product.a.type == Type::f32) matmul_f32(product, stream());
+    else cuda::matmul(product, workspace, matmul_workspace_bytes, stream());
+  }
+
+  // For one operation: the next may write over it. Recordings know its address.
+  void* scratch(size_t bytes) {
+    if (bytes > scratch_.bytes()) {
+      CUDA_CHECK(cudaStreamSynchronize(stream()));
+      recordings_.forget();
+      scratch_.grow(bytes + bytes / 2);
+    }
+    return scratch_.data();
+  }
+
+  int index_;
+  CudaOptions options_;
+  Stream stream_;
+  std::unique_ptr<MatmulLibrary> library_;
+  Scratch matmul_workspace_, scratch_;
+  Staging staging_{stream_.handle};
+  Recordings recordings_{stream_.handle};
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device(const CudaOptions& options) {
+  const DeviceReport report = device_report();
+  if (report.unavailable != Unavailable::none) throw Error("DEVICE_UNAVAILABLE", report.message);
+  return std::make_unique<GpuDevice>(report.devices[0].index, options);
+}
+
+}  // namespace gigpo

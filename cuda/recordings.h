@@ -1,0 +1,64 @@
+// Sequences of kernels that are queued again and again on the same addresses, as CUDA graphs: a step of sampling is some
+// hundred kernels of a few microseconds each, and launching them one by one takes longer than they do.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <map>
+
+#include "core/device.h"
+#include "cuda/check.h"
+
+namespace gigpo::cuda {
+
+class Recordings {
+ public:
+  explicit Recordings(cudaStream_t stream) : stream_(stream) {}
+  ~Recordings() { forget(); }
+  Recordings(const Recordings&) = delete;
+  Recordings& operator=(const Recordings&) = delete;
+
+  // The first time runs `operations` as they are, so that whatever they allocate or load is there; the second records them.
+  void replay(const Device::ReplayKey& key, const std::function<void()>& operations) {
+    if (recordings_.size() > most) forget();
+    const auto [found, fresh] = recordings_.try_emplace(key, nullptr);
+    if (fresh) return operations();
+    if (!found->second) found->second = record(operations);
+    CUDA_CHECK(cudaGraphLaunch(found->second, stream_));
+  }
+
+  // To be called when addresses change that are in a recording but not in its key.
+  void forget() {
+    for (const auto& [key, executable] : recordings_) {
+      if (executable) cudaGraphExecDestroy(executable);
+    }
+    recordings_.clear();
+  }
+
+ private:
+  static constexpr size_t most = 512;
+
+  cudaGraphExec_t record(const std::function<void()>& operations) {
+    CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    cudaGraph_t graph = nullptr;
+    try {
+      operations();
+    } catch (...) {
+      cudaStreamEndCapture(stream_, &graph);  // the stream must not stay in this state
+      if (graph) cudaGraphDestroy(graph);
+      cudaGetLastError();
+      throw;
+    }
+    CUDA_CHECK(cudaStreamEndCapture(stream_, &graph));
+    cudaGraphExec_t executable = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphDestroy(graph);
+    CUDA_CHECK(status);
+    return executable;
+  }
+
+  cudaStream_t stream_;
+  std::map<Device::ReplayKey, cudaGraphExec_t> recordings_;
+};
+
+}  // namespace gigpo::cuda

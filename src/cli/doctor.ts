@@ -41,16 +41,28 @@ export async function checkMachine(): Promise<Finding[]> {
   return [...findings, ...describeDevices(report), await selfTest()]
 }
 
-function describeDevices({ cpu, devices, unavailable }: DeviceReport): Finding[] {
+export function describeDevices({ cpu, devices, unavailable, driver, cublasLt }: DeviceReport): Finding[] {
   const threads = `${cpu.threads} threads${cpu.threads === availableParallelism() ? "" : ` of ${availableParallelism()}`}`
   const gpus = devices.map(({ name, computeCapability, memoryBytes }): Finding => {
-    return { name: "GPU", state: "ok", value: `${name}, ${formatBytes(memoryBytes)}, compute ${computeCapability}` }
+    const parts = [name, formatBytes(memoryBytes), `compute ${computeCapability}`]
+    return {
+      name: "GPU",
+      state: "ok",
+      value: [...parts, ...(driver === undefined ? [] : [`driver ${driver}`])].join(", "),
+    }
   })
   const none: Finding = { name: "GPU", state: "note", value: unavailable?.message ?? "none found" }
   return [
     { name: "CPU", state: "ok", value: `${cpu.instructionSet}, ${threads}` },
     ...(gpus.length > 0 ? gpus : [none]),
+    ...(cublasLt ? [describeCublasLt(cublasLt)] : []),
   ]
+}
+
+/** A note where it is missing: there are kernels of our own. */
+function describeCublasLt({ found, path, version, message }: NonNullable<DeviceReport["cublasLt"]>): Finding {
+  const what = [...(version === undefined ? [] : [version]), ...(path === undefined ? [] : [path]), message]
+  return { name: "cuBLASLt", state: found ? "ok" : "note", value: what.join(", ") }
 }
 
 async function selfTest(): Promise<Finding> {

@@ -4,6 +4,7 @@ import { version } from "../version.ts"
 import { cloneCommand } from "./commands/clone.ts"
 import { showConfigCommand } from "./commands/config.ts"
 import { doctorCommand } from "./commands/doctor.ts"
+import { estimateCommand } from "./commands/estimate.ts"
 import { evaluateCommand } from "./commands/evaluate.ts"
 import { initCommand } from "./commands/init.ts"
 import { playCommand } from "./commands/play.ts"
@@ -21,6 +22,7 @@ const program = new Command("gigpo")
   .addCommand(evaluateCommand())
   .addCommand(playCommand())
   .addCommand(retrieverCommand())
+  .addCommand(estimateCommand())
   .addCommand(showConfigCommand())
   .addCommand(doctorCommand())
   .addHelpText("after", "\nTo begin, where nothing is there yet: gigpo init sokoban demo")

@@ -355,6 +355,12 @@ export class NativePolicy implements Policy {
   }
 }
 
+/** The shape of what `NativePolicy.open` would open, an adapter's model too. */
+export async function readPolicyConfig(directory: string): Promise<ModelConfig> {
+  if (!(await isAdapterFolder(directory))) return await readModelConfig(directory)
+  return await readModelConfig(await findBase(directory, await readAdapterConfig(directory), undefined))
+}
+
 /** The folder of the model that an adapter was trained beside. */
 async function findBase(directory: string, { base }: StoredAdapter, given: string | undefined): Promise<string> {
   for (const folder of [base, given])

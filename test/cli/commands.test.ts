@@ -29,7 +29,17 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" })
       const { code, stdout } = await run(["--help"])
       expect(code).toBe(0)
-      for (const command of ["init", "clone", "train", "evaluate", "play", "retriever", "config", "doctor"]) {
+      for (const command of [
+        "init",
+        "clone",
+        "train",
+        "evaluate",
+        "play",
+        "retriever",
+        "estimate",
+        "config",
+        "doctor",
+      ]) {
         expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"))
         const help = await run([command, "--help"])
         expect(help).toMatchObject({ code: 0, stderr: "" })

@@ -1,0 +1,122 @@
+import { GigpoError } from "../../errors.ts"
+import type { ModelConfig } from "../../policy/model-config.ts"
+import { NativePolicy } from "../../policy/native-policy.ts"
+import { Random } from "../../random.ts"
+import { startEpisode } from "../../rollout/environment-episode.ts"
+import { playExpert } from "../../rollout/expert.ts"
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts"
+import { rolloutDefaults } from "../../training/defaults.ts"
+import { takeTasks } from "../../training/evaluate.ts"
+import type { Config } from "../config/config.ts"
+import type { openConfiguredEnvironment } from "../model.ts"
+import { modelSizes } from "./work.ts"
+
+type Environment = Awaited<ReturnType<typeof openConfiguredEnvironment>>
+
+/** What one step is like, on average, and where that is known from. */
+export interface Lengths {
+  readonly steps: number
+  readonly promptTokens: number
+  readonly replyTokens: number
+  readonly source: string
+}
+
+const episodes = 16
+/** No further episode is begun after so many seconds. */
+const patience = 5
+
+/** Plays a few training tasks, by the environment's expert or at random. */
+export async function measureLengths(config: Config, environment: Environment, tokenizer: Tokenizer): Promise<Lengths> {
+  const random = new Random(config.seed).fork("estimate")
+  const { environmentTimeout, maxSteps, maxReplyTokens } = { ...rolloutDefaults, ...config.training.rollout }
+  const started = performance.now()
+  let [played, steps, prompt, reply] = [0, 0, 0, 0]
+  for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), episodes).entries()) {
+    if (performance.now() - started > 1000 * patience) break
+    const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps }
+    for await (const step of environment.expert ? playExpert(setup) : playAtRandom(setup)) {
+      prompt += (await tokenizer.encodeChat(step.messages)).length
+      reply += step.reply === undefined ? maxReplyTokens : tokenizer.encode(step.reply).length + 1
+      steps++
+    }
+    played++
+  }
+  if (steps === 0)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `No step of ${environment.name} could be played: give --prompt-tokens, --reply-tokens and --steps.`,
+    )
+  const source = environment.expert
+    ? `measured on ${played} episodes of the expert, who may be quicker and briefer than the model`
+    : `measured on ${played} episodes of random actions; replies taken to be as long as they may be`
+  return { steps: steps / played, promptTokens: prompt / steps, replyTokens: reply / steps, source }
+}
+
+type RandomSetup = Parameters<typeof playExpert>[0]
+
+/** Actions that the environment offers, else what it makes of an empty reply. */
+async function* playAtRandom({ environment, task, maxSteps, ...setup }: RandomSetup) {
+  await using episode = await startEpisode({ environment, task, ...setup })
+  const choose = setup.random.fork("actions")
+  const history = []
+  let now = episode.first
+  for (let step = 0; step < maxSteps; step++) {
+    yield { messages: environment.prompt(task, history, now), reply: undefined }
+    const { actions = [] } = now
+    const action = actions.length > 0 ? actions[choose.below(actions.length)]! : environment.parse("", now).action
+    const result = await episode.step(action)
+    if (result.terminated || result.truncated) return
+    history.push({ observation: now, reply: action, action })
+    now = result.observation
+  }
+}
+
+/** Operations and bytes a second. */
+export interface Rates {
+  readonly operations: number
+  readonly bandwidth: number
+}
+
+const probe: ModelConfig = {
+  architecture: "Qwen3",
+  vocabularySize: 512,
+  hiddenSize: 512,
+  intermediateSize: 1536,
+  layers: 4,
+  heads: 8,
+  keyValueHeads: 8,
+  headSize: 64,
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 10_000,
+  tieEmbeddings: true,
+  queryKeyValueBias: false,
+  queryKeyNorm: true,
+  maxPositions: 512,
+}
+
+/** What this machine's CPU does: a forward pass of this engine, and copying memory. Takes about a second. */
+export async function measureCpu(threads: number | undefined): Promise<Rates> {
+  await using policy = await NativePolicy.create(probe, new Random(1), {
+    device: "cpu",
+    training: false,
+    ...(threads !== undefined && { threads }),
+  })
+  const tokens = Int32Array.from({ length: probe.maxPositions }, (_, i) => i % probe.vocabularySize)
+  const { body, head } = modelSizes(probe, 0)
+  const pass = 2 * (body + head) * tokens.length
+  const operations = pass / (await quickest(() => policy.logits(tokens)))
+  const [from, to] = [new Uint8Array(2 ** 27).fill(1), new Uint8Array(2 ** 27)]
+  const bandwidth = (2 * from.length) / (await quickest(async () => to.set(from)))
+  return { operations, bandwidth }
+}
+
+/** Seconds of the quickest of three. */
+async function quickest(work: () => Promise<unknown>): Promise<number> {
+  let best = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 3; i++) {
+    const started = performance.now()
+    await work()
+    best = Math.min(best, (performance.now() - started) / 1000)
+  }
+  return best
+}

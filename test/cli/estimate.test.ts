@@ -1,0 +1,179 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
+import { floorSeconds, iterationWork, type Machinery, modelSizes, type Workload } from "../../src/cli/estimate/work.ts"
+import type { ModelConfig } from "../../src/policy/model-config.ts"
+import { built, gigpo, tiny } from "./gigpo.ts"
+
+// Small enough to be worked out by hand: q has 2 × 4 columns, k and v 1 × 4.
+const model: ModelConfig = {
+  architecture: "Qwen3",
+  vocabularySize: 100,
+  hiddenSize: 10,
+  intermediateSize: 20,
+  layers: 3,
+  heads: 2,
+  keyValueHeads: 1,
+  headSize: 4,
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 1e4,
+  tieEmbeddings: true,
+  queryKeyValueBias: false,
+  queryKeyNorm: false,
+  maxPositions: 64,
+}
+const work: Workload = {
+  episodes: 4,
+  steps: 5,
+  promptTokens: 30,
+  replyTokens: 10,
+  concurrency: 3,
+  epochs: 2,
+  batchRows: 8,
+  reference: false,
+}
+const how: Machinery = { bytesPerNumber: 2, recompute: "none", momentBytes: 4, loraRank: 0 }
+
+const part = (name: string, changes: Partial<Workload & Machinery> = {}) =>
+  iterationWork(model, { ...work, ...changes }, { ...how, ...changes }).find((one) => one.name === name)
+
+describe("the work of an iteration", () => {
+  it("counts weights by what they do", () => {
+    // A layer: q and o 80 each, k and v 40 each, three of 200; norms of 10 twice. Embedding 1000, last norm 10.
+    expect(modelSizes(model, 0)).toEqual({
+      parameters: 3 * (840 + 20) + 1000 + 10,
+      body: 3 * 840,
+      head: 1000,
+      adapter: 0,
+      cacheNumbersPerToken: 2 * 3 * 4,
+    })
+    // Rank × (in + out): q 18, k and v 14, o 18, three of 30.
+    expect(modelSizes(model, 2).adapter).toBe(3 * 2 * (18 + 14 + 14 + 18 + 90))
+  })
+
+  it("of sampling", () => {
+    // 20 rows. A prompt token: 2 × 2520, and 2 × 30 × 24 of causal attention.
+    expect(part("prefill")).toEqual({ name: "prefill", tokens: 600, operations: 600 * (5040 + 1440), bytes: 0 })
+    // A sampled token sees 35 others on average. 4 episodes, 3 at once: 2 × 5 × 10 passes over 3520 weights of 2 bytes, and
+    // 200 tokens that read 35 × 24 numbers.
+    expect(part("decode")).toEqual({
+      name: "decode",
+      tokens: 200,
+      operations: 200 * (2 * 3520 + 4 * 35 * 24),
+      bytes: 100 * 3520 * 2 + 200 * 35 * 24 * 2,
+    })
+  })
+
+  it("of training", () => {
+    // A row forward: 40 tokens × (2 × 2520 + 2 × 40 × 24), and the head of 10 tokens.
+    const forward = 40 * (5040 + 1920) + 2 * 1000 * 10
+    expect(part("training")).toMatchObject({ tokens: 2 * 20 * 40, operations: 2 * 20 * 3 * forward })
+    expect(part("training", { recompute: "norms" })).toEqual(part("training"))
+    const block = 2 * 20 * (3 * forward + 40 * (5040 + 1920))
+    expect(part("training", { recompute: "block" })?.operations).toBe(block)
+    const mlp = 2 * 20 * (3 * forward + 3 * 2 * 2 * 200 * 40)
+    expect(part("training", { recompute: "mlp" })?.operations).toBe(mlp)
+    expect(part("reference")).toBeUndefined()
+    expect(part("reference", { reference: true })).toMatchObject({ tokens: 800, operations: 20 * forward })
+  })
+
+  it("of training an adapter, without the gradients of what is frozen", () => {
+    const forward = 40 * (2 * (2520 + 924) + 1920) + 2 * 1000 * 10
+    const frozen = 2 * (2520 * 40 + 1000 * 10)
+    expect(part("training", { loraRank: 2 })?.operations).toBe(2 * 20 * (3 * forward - frozen))
+    // 34 bytes of each of 924 weights, in 2 × ⌈20 / 8⌉ steps.
+    expect(part("optimizer", { loraRank: 2 })?.bytes).toBe(6 * 924 * 34)
+  })
+
+  it("of the optimizer", () => {
+    expect(part("optimizer")?.bytes).toBe(6 * 3590 * (8 + 8 + 16 + 2))
+    expect(part("optimizer", { momentBytes: 2, bytesPerNumber: 4 })?.bytes).toBe(6 * 3590 * (8 + 8 + 8))
+  })
+
+  it("takes as long as the slower of computing and reading", () => {
+    const one = { name: "decode", tokens: 1, operations: 100, bytes: 30 } as const
+    expect(floorSeconds(one, 10, 10)).toBe(10)
+    expect(floorSeconds(one, 100, 10)).toBe(3)
+  })
+})
+
+describe("the cards", () => {
+  it.each([
+    ["NVIDIA A100-SXM4-80GB", "A100"],
+    ["NVIDIA H100 80GB HBM3", "H100"],
+    ["NVIDIA H100 PCIe", "H100 PCIe"],
+    ["NVIDIA H200", "H200"],
+    ["NVIDIA B200", "B200"],
+    ["NVIDIA GeForce RTX 4090", "RTX 4090"],
+    ["NVIDIA L40S", "L40S"],
+    ["h100", "H100"],
+    ["NVIDIA L40", undefined],
+    ["NVIDIA A10G", undefined],
+    ["Tesla T4", undefined],
+  ])("know %s as %s", (name, wanted) => {
+    expect(findCard(name)?.name).toBe(wanted)
+  })
+
+  it("say which there are", () => {
+    expect(requireCard("a100")).toMatchObject({ bfloat16: 312e12, bandwidth: 2.04e12 })
+    expect(() => requireCard("TPU")).toThrow(/No figures are known for the card "TPU"; give one of B200, .*RTX 4090/)
+    for (const { bfloat16, float32 } of cards) expect(bfloat16).toBeGreaterThan(float32)
+  })
+})
+
+describe.skipIf(!built)("gigpo estimate", () => {
+  let folder: string
+  const run = (words: readonly string[]) => gigpo(words, { cwd: folder })
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-estimate-"))
+    expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0 })
+  })
+  afterAll(async () => await rm(folder, { recursive: true }))
+  const config = "small/config.yaml"
+
+  it("measures the CPU and the environment", async () => {
+    const { code, stdout } = await run(["estimate", config])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^memory on cpu, float32\n {2}weights .*together .*; there are /)
+    expect(stdout).toMatch(/6 episodes of .* steps, .* \(measured on 16 episodes of the expert/)
+    expect(stdout).toMatch(/about .* on this CPU, at the rates measured in a short test/)
+    expect(stdout).toMatch(/^ {4}optimizer /m)
+    expect(stdout).not.toContain("floor")
+  })
+
+  it("tells floors of a GPU that is not there, and calls an assumption one", async () => {
+    const words = ["--prompt-tokens", "400", "--reply-tokens", "50", "--steps", "10"]
+    const { code, stdout } = await run(["estimate", config, "--card", "h100", ...words, "--peak", "50"])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/memory on cuda, bfloat16\n.*there are 80\.0 GB/)
+    expect(stdout).toMatch(/floor .* on H100 by its datasheet.*at 50 % of that, which is assumed and not measured/)
+    expect(stdout).toMatch(/tokens: 24,000 prefilled, 3,000 sampled, 27,000 trained/)
+    const json = JSON.parse((await run(["estimate", config, "--card", "h100", ...words, "--json"])).stdout)
+    const [time] = json.times
+    expect(time).toMatchObject({ name: "H100", source: "datasheet", assumedPeakPercent: 40 })
+    expect(time.assumedSeconds / time.floorSeconds).toBeCloseTo(2.5, 6)
+    expect(json.parts.map((one: { name: string }) => one.name)).toEqual(["prefill", "decode", "training", "optimizer"])
+    const all = await run(["estimate", config, "--device", "cuda", ...words])
+    for (const { name } of cards) expect(all.stdout).toContain(`on ${name} by its datasheet`)
+  })
+
+  it("ends with 3 and the settings that would fit where memory does not suffice", async () => {
+    const words = ["--prompt-tokens", "9", "--reply-tokens", "9", "--steps", "9"]
+    const { code, stdout } = await run(["estimate", config, "--device", "cuda", "--memory", "100MB", ...words])
+    expect(code).toBe(3)
+    expect(stdout).toMatch(/there are 0\.1 GB\n {2}It does not fit\. This needs .*are free\./)
+  })
+
+  it.each([
+    [["--memory", "much"], /size of at least a megabyte/],
+    [["--card", "abacus"], /No figures are known for the card/],
+    [["--peak", "0"], /above 0 and at most 100/],
+    [["--device", "tpu"], /must be cpu or cuda/],
+    [["--steps", "-1"], /must be a number above 0/],
+  ])("refuses %j with exit code 2", async (words, message) => {
+    const { code, stderr } = await run(["estimate", config, ...words])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
+  })
+})

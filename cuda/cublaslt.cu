@@ -1,18 +1,17 @@
-// Finding, testing and calling cuBLASLt (cuda/cublaslt.h). A row-major matrix is the transpose of a column-major one of the same
+// Opening and calling cuBLASLt (cuda/cublaslt.h). A row-major matrix is the transpose of a column-major one of the same
 // stride, and Cᵀ = op(B)ᵀ · op(A)ᵀ: so the library gets B as its A and A as its B, with the same flags.
 #include "cuda/cublaslt.h"
 
-#include <algorithm>
+#include <dlfcn.h>
+
 #include <array>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
-#include <vector>
 
-#include "cuda/check.h"
+#include "core/error.h"
 #include "cuda/cublaslt_interface.h"
+#include "cuda/cublaslt_open.h"
 
 namespace gigpo::cuda {
 
@@ -43,15 +42,15 @@ uint32_t alignment_of(const void* pointer) {
 }
 
 // All that the choice of an algorithm depends on.
-using Key = std::array<int64_t, 16>;
+using Key = std::array<int64_t, 14>;
 
 Key key_of(const Matmul& p, size_t workspace_bytes) {
   const int64_t flags = int64_t(p.transpose_a) | int64_t(p.transpose_b) << 1 | int64_t(p.bias.data != nullptr) << 2 |
                         int64_t(p.added.data != nullptr) << 3 | int64_t(p.added.data == p.c.data) << 4 |
                         int64_t(p.a.type) << 5 | int64_t(p.c.type) << 6;
   return {p.m(), p.n(), p.k(), p.a.stride, p.b.stride, p.c.stride, p.added ? p.added.stride : p.c.stride, flags,
-          alignment_of(p.a.data), alignment_of(p.b.data), alignment_of(p.c.data), alignment_of(p.added ? p.added.data : p.c.data),
-          alignment_of(p.bias.data), int64_t(workspace_bytes), 0, 0};
+          alignment_of(p.a.data), alignment_of(p.b.data), alignment_of(p.c.data),
+          alignment_of(p.added ? p.added.data : p.c.data), alignment_of(p.bias.data), int64_t(workspace_bytes)};
 }
 
 struct Choice {
@@ -124,7 +123,8 @@ Choice choose(const Functions& f, Handle handle, const Description& description,
   int found = 0;
   choice.usable = valid &&
                   f.find(handle, description.operation.object, description.a.object, description.b.object,
-                         description.c.object, description.d.object, preference.object, 1, &choice.heuristic, &found) == success &&
+                         description.c.object, description.d.object, preference.object, 1, &choice.heuristic,
+                         &found) == success &&
                   found == 1 && choice.heuristic.status == success && choice.heuristic.workspace_bytes <= workspace_bytes;
   return choice;
 }
@@ -148,166 +148,18 @@ bool MatmulLibrary::matmul(const Matmul& p, void* workspace, size_t workspace_by
   if (!choice.usable) return false;
   const float alpha = 1, beta = p.added ? 1 : 0;
   const void* const c = p.added ? p.added.data : p.c.data;
-  const int status = f.multiply(state_->handle, description.operation.object, &alpha, p.b.data, description.a.object, p.a.data,
-                                description.b.object, &beta, c, description.c.object, p.c.data, description.d.object,
-                                &choice.heuristic.algorithm, workspace, choice.heuristic.workspace_bytes, stream);
+  const int status = f.multiply(state_->handle, description.operation.object, &alpha, p.b.data, description.a.object,
+                                p.a.data, description.b.object, &beta, c, description.c.object, p.c.data,
+                                description.d.object, &choice.heuristic.algorithm, workspace,
+                                choice.heuristic.workspace_bytes, stream);
   choice.usable = status == success;
   return choice.usable;
 }
 
 namespace {
 
-// Where a library may lie, in the order in which they are tried.
-std::vector<std::string> candidates() {
-  namespace fs = std::filesystem;
-  const char* const names[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  std::vector<std::string> folders, paths;
-  const auto add_python = [&](const fs::path& prefix) {  // <prefix>/lib/python3.12/site-packages/nvidia/…
-    std::error_code ignored;
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(prefix / "lib", ignored)) {
-      if (entry.path().filename().string().rfind("python3", 0) != 0) continue;
-      for (const char* packages : {"site-packages", "dist-packages"}) {
-        for (const char* package : {"nvidia/cu13/lib", "nvidia/cublas/lib"}) {
-          found.push_back((entry.path() / packages / package).string());
-        }
-      }
-    }
-    std::sort(found.begin(), found.end());
-    folders.insert(folders.end(), found.begin(), found.end());
-  };
-  if (const std::string cuda = variable("CUDA_PATH"); !cuda.empty()) folders.push_back(cuda + "/lib64");
-  folders.push_back("/usr/local/cuda/lib64");
-  for (const char* prefix : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const std::string value = variable(prefix); !value.empty()) {
-      add_python(value);
-      folders.push_back(value + "/lib");
-    }
-  }
-  if (const std::string home = variable("HOME"); !home.empty()) add_python(home + "/.local");
-  for (const char* prefix : {"/usr/local", "/usr", "/opt/conda"}) add_python(prefix);
-  std::error_code ignored;
-  for (const std::string& folder : folders) {
-    for (const char* name : names) {
-      if (fs::exists(fs::path(folder) / name, ignored)) paths.push_back(folder + "/" + name);
-    }
-  }
-  for (const char* name : names) paths.push_back(name);
-  return paths;
-}
-
 std::string version_text(size_t version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
-}
-
-// A product of small integers, whose sums fp32 and the rounding to bf16 give exactly in any order: whatever is misunderstood
-// shows.
-struct Trial {
-  Type type, c_type;
-  bool transpose_a, transpose_b;
-  int64_t m, n, k, padding;
-  bool bias, added, in_place;
-};
-
-class IntegerMatrix {
- public:
-  IntegerMatrix(Type type, int64_t rows, int64_t columns, int64_t padding, int salt) {
-    view_ = {nullptr, type, rows, columns, columns + padding};
-    bytes_.resize(size_t(rows * view_.stride * bytes_of(type)));
-    for (int64_t i = 0; i < rows * view_.stride; i++) put(i, float((i * i / 7 + i * 5 + salt) % 7 - 3));
-    CUDA_CHECK(cudaMalloc(&view_.data, bytes_.size()));
-    const cudaError_t status = cudaMemcpy(view_.data, bytes_.data(), bytes_.size(), cudaMemcpyHostToDevice);
-    if (status != cudaSuccess) cudaFree(view_.data);
-    CUDA_CHECK(status);
-  }
-  ~IntegerMatrix() { cudaFree(view_.data); }
-  IntegerMatrix(const IntegerMatrix&) = delete;
-
-  const Tensor& view() const { return view_; }
-  float at(int64_t row, int64_t column) const {
-    const size_t i = size_t(row * view_.stride + column);
-    uint32_t bits = 0;
-    if (view_.type == Type::f32) std::memcpy(&bits, &bytes_[4 * i], 4);
-    else std::memcpy(reinterpret_cast<char*>(&bits) + 2, &bytes_[2 * i], 2);
-    float value;
-    std::memcpy(&value, &bits, 4);
-    return value;
-  }
-  void set(int64_t row, int64_t column, float value) { put(row * view_.stride + column, value); }
-  bool is_on_device() const {
-    std::vector<char> now(bytes_.size());
-    CUDA_CHECK(cudaMemcpy(now.data(), view_.data, now.size(), cudaMemcpyDeviceToHost));
-    return now == bytes_;
-  }
-
- private:
-  void put(int64_t i, float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    if (view_.type == Type::f32) {
-      std::memcpy(&bytes_[4 * size_t(i)], &bits, 4);
-    } else {
-      bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;  // to nearest even
-      std::memcpy(&bytes_[2 * size_t(i)], &bits, 2);
-    }
-  }
-
-  Tensor view_;
-  std::vector<char> bytes_;
-};
-
-enum class Outcome { right, wrong, refused };
-
-Outcome try_product(MatmulLibrary& library, const Trial& t, void* workspace, size_t workspace_bytes) {
-  const IntegerMatrix a(t.type, t.transpose_a ? t.k : t.m, t.transpose_a ? t.m : t.k, t.padding, 1);
-  const IntegerMatrix b(t.type, t.transpose_b ? t.n : t.k, t.transpose_b ? t.k : t.n, t.padding, 2);
-  const IntegerMatrix bias(t.type, 1, t.n, 0, 3), other(t.c_type, t.m, t.n, 2 * t.padding, 4);
-  IntegerMatrix c(t.c_type, t.m, t.n, t.padding, 5);
-  Matmul product = {a.view(), t.transpose_a, b.view(), t.transpose_b, {}, {}, c.view()};
-  if (t.bias) product.bias = bias.view();
-  if (t.added) product.added = t.in_place ? c.view() : other.view();
-  const bool taken = library.matmul(product, workspace, workspace_bytes, nullptr);
-  CUDA_CHECK(cudaDeviceSynchronize());
-  if (!taken) return Outcome::refused;
-  for (int64_t i = 0; i < t.m; i++) {
-    for (int64_t j = 0; j < t.n; j++) {
-      float sum = (t.bias ? bias.at(0, j) : 0) + (t.added ? (t.in_place ? c.at(i, j) : other.at(i, j)) : 0);
-      for (int64_t k = 0; k < t.k; k++) sum += (t.transpose_a ? a.at(k, i) : a.at(i, k)) * (t.transpose_b ? b.at(j, k) : b.at(k, j));
-      c.set(i, j, sum);
-    }
-  }
-  return c.is_on_device() ? Outcome::right : Outcome::wrong;
-}
-
-// The reason not to use it, or "".
-std::string self_test(MatmulLibrary& library) {
-  const Type f32 = Type::f32, bf16 = Type::bf16;
-  const Trial trials[] = {
-      {bf16, bf16, false, true, 128, 128, 128, 0, false, false, false},  // this one it must take
-      {bf16, f32, false, false, 128, 128, 128, 0, false, false, false},
-      {bf16, bf16, false, true, 40, 72, 56, 8, true, false, false},
-      {bf16, f32, true, false, 48, 72, 33, 8, false, true, true},
-      {bf16, bf16, false, true, 33, 72, 40, 8, true, true, false},
-      {f32, f32, false, true, 37, 41, 29, 3, true, true, true},
-  };
-  constexpr size_t workspace_bytes = 32 << 20;
-  void* workspace = nullptr;
-  CUDA_CHECK(cudaMalloc(&workspace, workspace_bytes));
-  struct Free {
-    void* data;
-    ~Free() { cudaFree(data); }
-  } freed{workspace};
-  for (const Trial& trial : trials) {
-    const Outcome outcome = try_product(library, trial, workspace, workspace_bytes);
-    const std::string name = std::to_string(trial.m) + " x " + std::to_string(trial.n) + " x " + std::to_string(trial.k);
-    if (outcome == Outcome::wrong) return "its product of " + name + " is wrong";
-    if (outcome == Outcome::refused && &trial == trials) return "it has no algorithm for " + name;
-  }
-  return "";
 }
 
 }  // namespace
@@ -364,7 +216,7 @@ std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string* why_not) {
     for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
       if (!library) library = try_path(name, RTLD_NOLOAD);
     }
-    for (const std::string& path : candidates()) {
+    for (const std::string& path : library_candidates()) {
       if (!library) library = try_path(path, 0);
     }
   }

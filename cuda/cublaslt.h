@@ -1,6 +1,6 @@
-// NVIDIA's matrix library, where the machine has one: it is neither linked nor shipped, but found and tried when a device opens.
-// On Hopper and later cards it is faster than cuda/matmul.cu at products of many rows. It does not promise that a row's bits are
-// the same in every batch.
+// NVIDIA's matrix library, where the machine has one: it is neither linked nor shipped, but found and tried when a device
+// opens. On Hopper and later cards it is faster than cuda/matmul.cu at products of many rows. It does not promise that a
+// row's bits are the same in every batch.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -14,9 +14,9 @@ namespace gigpo::cuda {
 // For one thread at a time, on the device that was current in `open`.
 class MatmulLibrary {
  public:
-  // GIGPO_CUBLASLT names a library or its folder, and then no other is tried; "off" means none. Else the first that works of:
-  // the one this process has loaded, those of the CUDA toolkit and of Python's packages, and what the linker finds. Null when none
-  // works; `why_not` then receives the reason.
+  // GIGPO_CUBLASLT names a library or its folder, and then no other is tried; "off" means none. Else the first that works
+  // of: the one this process has loaded, those of the CUDA toolkit and of Python's packages, and what the linker finds. Null
+  // when none works; `why_not` then receives the reason.
   // A library is used only if it is a version whose interface we know, and products of small integers come out exactly.
   static std::unique_ptr<MatmulLibrary> open(std::string* why_not);
   ~MatmulLibrary();
@@ -25,8 +25,9 @@ class MatmulLibrary {
   const std::string& path() const;
   std::string version() const;  // "13.1.0"
 
-  // False when the library has nothing for this product, or not for these alignments: then nothing has been written.
-  // A workspace of 32 MiB is what it wants.
+  // False when the library has nothing for this product, or not for these alignments: then nothing has been written. A
+  // workspace of 32 MiB is what it wants. The first product of a kind looks up an algorithm and may load its code: do not
+  // let that happen while a graph is captured.
   bool matmul(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream);
 
  private:

@@ -1,5 +1,5 @@
-// The part of cuBLASLt's binary interface, of versions 12 and 13, that gigpo calls: its functions by name, and the numbers and
-// the structure that they take. Nothing of it is needed to build.
+// The part of cuBLASLt's binary interface, of versions 12 and 13, that gigpo calls: its functions by name, and the numbers
+// and the structure that they take. Nothing of it is needed to build.
 #pragma once
 #include <dlfcn.h>
 

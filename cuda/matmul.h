@@ -1,5 +1,5 @@
-// C = op(A) · op(B) + bias + added: the product that every layer is made of. These are the kernels of this program; they take
-// every shape, stride and alignment. cuda/cublaslt.h offers the same product from NVIDIA's library, where there is one.
+// C = op(A) · op(B) + bias + added: the product that every layer is made of. These are the kernels of this program; they
+// take every shape, stride and alignment. cuda/cublaslt.h offers the same product from NVIDIA's library, where there is one.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -26,8 +26,8 @@ struct Matmul {
 enum class MatmulTile { chosen, rows_16, rows_32, rows_64, rows_128, square, wide, any };
 
 // All sums are fp32. Without transposes, or with B's alone, a row of C has the same bits whatever m is and wherever the row
-// stands: what a token's state becomes does not depend on the batch that it is in. With A transposed (the gradient of a weight)
-// it has the same bits every time.
+// stands: what a token's state becomes does not depend on the batch that it is in. With A transposed (the gradient of a
+// weight) it has the same bits every time.
 // The workspace (of any size, also none: then it takes longer) is free again when the stream has passed the product. bf16.
 void matmul(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream,
             MatmulTile tile = MatmulTile::chosen);

@@ -1,9 +1,10 @@
 // C = op(A) · op(B) + bias + added in fp32 without tensor cores: for models kept in fp32, and as the plain word on what the
-// product is. Each element is one chain of fused multiply-adds over k, in order, so its bits depend on its row of op(A) and its
-// column of op(B) alone.
+// product is. Each element is one chain of fused multiply-adds over k, in order, so its bits depend on its row of op(A) and
+// its column of op(B) alone.
 //
 // A block of 256 threads makes 64 × 64 of C, a thread 4 × 4. It holds 16 of k in shared memory, k outermost so that a thread
-// reads its four rows and four columns in one access each: 8 floats for 16 multiply-adds. The next 16 of k wait in registers.
+// reads its four rows and four columns in one access each: 8 floats for 16 multiply-adds. The next 16 of k wait in
+// registers.
 #include "cuda/launch.h"
 #include "cuda/matmul.h"
 #include "cuda/matmul_output.cuh"
@@ -21,8 +22,8 @@ struct Strided {
   int64_t width_stride, k_stride, width;
 };
 
-// This thread's four elements of the tile [first, first + 64) × [k, k + 16), zeros outside. Neighbouring threads take what is
-// neighbouring in memory.
+// This thread's four elements of the tile [first, first + 64) × [k, k + 16), zeros outside. Neighbouring threads take what
+// is neighbouring in memory.
 struct Piece {
   float values[4];
 

@@ -20,8 +20,10 @@ struct MatmulOutput {
 inline bool multiple_of(const void* pointer, size_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
 
 inline MatmulOutput output_of(const Matmul& p) {
-  MatmulOutput out = {p.m(),          p.n(),  p.c.data, p.c.stride, p.bias.data, p.added.data, p.added.stride, p.c.type == Type::bf16,
-                      p.a.type == Type::bf16, false};
+  MatmulOutput out = {p.m(),          p.n(),          p.c.data,
+                      p.c.stride,     p.bias.data,    p.added.data,
+                      p.added.stride, p.c.type == Type::bf16, p.a.type == Type::bf16,
+                      false};
   const size_t four = 4 * size_t(bytes_of(p.c.type));
   out.in_fours = out.n % 4 == 0 && out.c_stride % 4 == 0 && multiple_of(out.c, four) &&
                  (!out.added || (out.added_stride % 4 == 0 && multiple_of(out.added, four))) &&

@@ -1,6 +1,6 @@
-// cuda/cublaslt.h. On a GPU: the machine's own library against sums in double, if there is one. In the emulator: a library that
-// stands in for it (test/cuda/fake_cublaslt.cpp), whose path is this program's argument, in good health and with each fault that
-// `open` has to notice.
+// cuda/cublaslt.h. On a GPU: the machine's own library against sums in double, if there is one. In the emulator: a library
+// that stands in for it (test/cuda/fake_cublaslt.cpp), whose path is this program's argument, in good health and with each
+// fault that `open` has to notice.
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -17,17 +17,8 @@ using cuda::MatmulLibrary;
 
 namespace {
 
-void choose_library(const std::string& path) { setenv("GIGPO_CUBLASLT", path.c_str(), 1); }
-
-// That no library is found, for the reason that says `part`.
-void expect_none(const std::string& part) {
-  std::string why_not;
-  const auto library = MatmulLibrary::open(&why_not);
-  CHECK(!library, "expected: %s", part.c_str());
-  CHECK(why_not.find(part) != std::string::npos, "\"%s\" does not say \"%s\"", why_not.c_str(), part.c_str());
-}
-
-// How many of `count` random products the library took. Those it refused must have left C alone, and the own kernels take them.
+// How many of `count` random products the library took. Those it refused must have left C alone, and the own kernels take
+// them.
 int check_products(MatmulLibrary& library, uint32_t count) {
   int taken = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -40,6 +31,16 @@ int check_products(MatmulLibrary& library, uint32_t count) {
 }
 
 #ifdef GIGPO_CUDA_EMULATOR
+
+void choose_library(const std::string& path) { setenv("GIGPO_CUBLASLT", path.c_str(), 1); }
+
+// That no library is found, for the reason that says `part`.
+void expect_none(const std::string& part) {
+  std::string why_not;
+  const auto library = MatmulLibrary::open(&why_not);
+  CHECK(!library, "expected: %s", part.c_str());
+  CHECK(why_not.find(part) != std::string::npos, "\"%s\" does not say \"%s\"", why_not.c_str(), part.c_str());
+}
 
 // The stand-in: the same object that `open` loads, since both name the same file.
 struct Fake {

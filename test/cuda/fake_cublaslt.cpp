@@ -1,5 +1,5 @@
-// Stands in for cuBLASLt where there is no GPU: its functions over host memory, column-major, with the numbers of its interface
-// written down a second time. It refuses what it does not know, and counts its objects. Built as a shared library:
+// Stands in for cuBLASLt where there is no GPU: its functions over host memory, column-major, with the numbers of its
+// interface written down a second time. It refuses what it does not know, and counts its objects. Built as a shared library:
 //   g++ -std=c++20 -O1 -shared -fPIC test/cuda/fake_cublaslt.cpp -o libfake_cublaslt.so
 #include <cstdint>
 #include <cstring>

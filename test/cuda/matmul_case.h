@@ -1,4 +1,5 @@
-// One product of random matrices: what it should be in double, how far off fp32 may be, and whether anything else was written.
+// One product of random matrices: what it should be in double, how far off fp32 may be, and whether anything else was
+// written.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -142,8 +143,10 @@ using Multiply = std::function<void(const Matmul&, void* workspace, size_t bytes
 struct Run {
   explicit Run(const Case& c)
       : rows(c.of_rows ? c.of_rows : c.m),
-        a(c.type, c.transpose_a ? c.k : rows, c.transpose_a ? rows : c.k, (c.transpose_a ? rows : c.k) + c.padding, c.offset),
-        b(c.type, c.transpose_b ? c.n : c.k, c.transpose_b ? c.k : c.n, (c.transpose_b ? c.k : c.n) + c.padding, c.offset),
+        a(c.type, c.transpose_a ? c.k : rows, c.transpose_a ? rows : c.k, (c.transpose_a ? rows : c.k) + c.padding,
+          c.offset),
+        b(c.type, c.transpose_b ? c.n : c.k, c.transpose_b ? c.k : c.n, (c.transpose_b ? c.k : c.n) + c.padding,
+          c.offset),
         bias(c.type, 1, c.n, c.n, c.offset),
         other(c.c_type, rows, c.n, c.n + c.c_padding + 1 - c.c_padding % 2, 0),
         out(c.c_type, c.m, c.n, c.n + c.c_padding, 0) {
@@ -180,8 +183,9 @@ inline std::vector<uint32_t> run(const Case& c, const Multiply& multiply = nullp
   return bits;
 }
 
-// Products of two bf16 are exact in fp32, and a tensor core adds 16 of them to a sum with at most four roundings or truncations
-// at the largest's scale; in fp32 each multiply-add rounds once. Every rounding is within 2^-23 of Σ |a b| + |bias| + |added|.
+// Products of two bf16 are exact in fp32, and a tensor core adds 16 of them to a sum with at most four roundings or
+// truncations at the largest's scale; in fp32 each multiply-add rounds once. Every rounding is within 2^-23 of Σ |a b| +
+// |bias| + |added|.
 inline void check_case(const Case& c, const Multiply& multiply = nullptr) {
   Run r(c);
   const std::vector<uint32_t> bits = run(c, multiply, &r);
@@ -204,7 +208,8 @@ inline void check_case(const Case& c, const Multiply& multiply = nullptr) {
       if (!(error <= bound)) wrong++, worst = error > worst ? error : worst;
     }
   }
-  CHECK(wrong == 0, "%d wrong by up to %g: m %d n %d k %d transposes %d %d types %d %d padding %d %d offset %d bias %d added %d tile %d",
+  CHECK(wrong == 0,
+        "%d wrong by up to %g: m %d n %d k %d transposes %d %d types %d %d padding %d %d offset %d bias %d added %d tile %d",
         wrong, worst, int(c.m), int(c.n), int(c.k), c.transpose_a, c.transpose_b, int(c.type), int(c.c_type), int(c.padding),
         int(c.c_padding), int(c.offset), c.bias, int(c.added), int(c.tile));
 }

@@ -1,5 +1,5 @@
-// The product's kernels against sums in double: all transposes, types, edges, strides and alignments, every tile shape; and that
-// a row's bits do not depend on the others.
+// The product's kernels against sums in double: all transposes, types, edges, strides and alignments, every tile shape; and
+// that a row's bits do not depend on the others.
 #include <utility>
 #include <vector>
 

@@ -1,0 +1,120 @@
+// Products of small integers with the library that was found: fp32 sums of them, and their rounding to bf16, are exact in
+// any order, so every bit of the result is known, and whatever the two sides understand differently shows.
+#include <cstring>
+#include <vector>
+
+#include "cuda/check.h"
+#include "cuda/cublaslt_open.h"
+
+namespace gigpo::cuda {
+
+namespace {
+
+struct Trial {
+  Type type, c_type;
+  bool transpose_a, transpose_b;
+  int64_t m, n, k, padding;
+  bool bias, added, in_place;
+};
+
+class IntegerMatrix {
+ public:
+  IntegerMatrix(Type type, int64_t rows, int64_t columns, int64_t padding, int salt) {
+    view_ = {nullptr, type, rows, columns, columns + padding};
+    bytes_.resize(size_t(rows * view_.stride * bytes_of(type)));
+    for (int64_t i = 0; i < rows * view_.stride; i++) put(i, float((i * i / 7 + i * 5 + salt) % 7 - 3));
+    CUDA_CHECK(cudaMalloc(&view_.data, bytes_.size()));
+    const cudaError_t status = cudaMemcpy(view_.data, bytes_.data(), bytes_.size(), cudaMemcpyHostToDevice);
+    if (status != cudaSuccess) cudaFree(view_.data);
+    CUDA_CHECK(status);
+  }
+  ~IntegerMatrix() { cudaFree(view_.data); }
+  IntegerMatrix(const IntegerMatrix&) = delete;
+
+  const Tensor& view() const { return view_; }
+  float at(int64_t row, int64_t column) const {
+    const size_t i = size_t(row * view_.stride + column);
+    uint32_t bits = 0;
+    if (view_.type == Type::f32) std::memcpy(&bits, &bytes_[4 * i], 4);
+    else std::memcpy(reinterpret_cast<char*>(&bits) + 2, &bytes_[2 * i], 2);
+    float value;
+    std::memcpy(&value, &bits, 4);
+    return value;
+  }
+  void set(int64_t row, int64_t column, float value) { put(row * view_.stride + column, value); }
+  bool is_on_device() const {
+    std::vector<char> now(bytes_.size());
+    CUDA_CHECK(cudaMemcpy(now.data(), view_.data, now.size(), cudaMemcpyDeviceToHost));
+    return now == bytes_;
+  }
+
+ private:
+  void put(int64_t i, float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    if (view_.type == Type::f32) {
+      std::memcpy(&bytes_[4 * size_t(i)], &bits, 4);
+    } else {
+      bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;  // to nearest even
+      std::memcpy(&bytes_[2 * size_t(i)], &bits, 2);
+    }
+  }
+
+  Tensor view_;
+  std::vector<char> bytes_;
+};
+
+enum class Outcome { right, wrong, refused };
+
+Outcome try_product(MatmulLibrary& library, const Trial& t, void* workspace, size_t workspace_bytes) {
+  const IntegerMatrix a(t.type, t.transpose_a ? t.k : t.m, t.transpose_a ? t.m : t.k, t.padding, 1);
+  const IntegerMatrix b(t.type, t.transpose_b ? t.n : t.k, t.transpose_b ? t.k : t.n, t.padding, 2);
+  const IntegerMatrix bias(t.type, 1, t.n, 0, 3), other(t.c_type, t.m, t.n, 2 * t.padding, 4);
+  IntegerMatrix c(t.c_type, t.m, t.n, t.padding, 5);
+  Matmul product = {a.view(), t.transpose_a, b.view(), t.transpose_b, {}, {}, c.view()};
+  if (t.bias) product.bias = bias.view();
+  if (t.added) product.added = t.in_place ? c.view() : other.view();
+  const bool taken = library.matmul(product, workspace, workspace_bytes, nullptr);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  if (!taken) return Outcome::refused;
+  for (int64_t i = 0; i < t.m; i++) {
+    for (int64_t j = 0; j < t.n; j++) {
+      float sum = (t.bias ? bias.at(0, j) : 0) + (t.added ? (t.in_place ? c.at(i, j) : other.at(i, j)) : 0);
+      for (int64_t k = 0; k < t.k; k++) {
+        sum += (t.transpose_a ? a.at(k, i) : a.at(i, k)) * (t.transpose_b ? b.at(j, k) : b.at(k, j));
+      }
+      c.set(i, j, sum);
+    }
+  }
+  return c.is_on_device() ? Outcome::right : Outcome::wrong;
+}
+
+}  // namespace
+
+std::string self_test(MatmulLibrary& library) {
+  const Type f32 = Type::f32, bf16 = Type::bf16;
+  const Trial trials[] = {
+      {bf16, bf16, false, true, 128, 128, 128, 0, false, false, false},  // this one it must take
+      {bf16, f32, false, false, 128, 128, 128, 0, false, false, false},
+      {bf16, bf16, false, true, 40, 72, 56, 8, true, false, false},
+      {bf16, f32, true, false, 48, 72, 33, 8, false, true, true},
+      {bf16, bf16, false, true, 33, 72, 40, 8, true, true, false},
+      {f32, f32, false, true, 37, 41, 29, 3, true, true, true},
+  };
+  constexpr size_t workspace_bytes = 32 << 20;
+  void* workspace = nullptr;
+  CUDA_CHECK(cudaMalloc(&workspace, workspace_bytes));
+  struct Free {
+    void* data;
+    ~Free() { cudaFree(data); }
+  } freed{workspace};
+  for (const Trial& trial : trials) {
+    const Outcome outcome = try_product(library, trial, workspace, workspace_bytes);
+    const std::string name = std::to_string(trial.m) + " x " + std::to_string(trial.n) + " x " + std::to_string(trial.k);
+    if (outcome == Outcome::wrong) return "its product of " + name + " is wrong";
+    if (outcome == Outcome::refused && &trial == trials) return "it has no algorithm for " + name;
+  }
+  return "";
+}
+
+}  // namespace gigpo::cuda

@@ -60,7 +60,7 @@ void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream) {
   with_type(out.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int widest = full_width<T>;
-    const bool packed = covered_by_packs(gate_up, widest, out.columns) && covered_by_packs(out, widest);
+    const bool packed = covered_by_packs(gate_up, widest) && covered_by_packs(out, widest);
     with_width<widest>(packed, [&](auto width) {
       const RowGrid grid(out.rows, out.columns / width);
       launch(swiglu_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
@@ -74,8 +74,8 @@ void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up, cudaStream_
   with_type(d_out.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int widest = full_width<T>;
-    const bool packed = covered_by_packs(gate_up, widest, d_out.columns) && covered_by_packs(d_out, widest) &&
-                        covered_by_packs(d_gate_up, widest, d_out.columns);
+    const bool packed = covered_by_packs(gate_up, widest) && covered_by_packs(d_out, widest) &&
+                        covered_by_packs(d_gate_up, widest);
     with_width<widest>(packed, [&](auto width) {
       const RowGrid grid(d_out.rows, d_out.columns / width);
       launch(swiglu_backward_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,

@@ -38,7 +38,9 @@ export async function checkMachine(): Promise<Finding[]> {
   } catch (error) {
     return [...findings, { name: "native addon", state: "missing", value: describeFailure(error) }]
   }
-  return [...findings, ...describeDevices(report), await selfTest()]
+  findings.push(...describeDevices(report), await selfTest("cpu"))
+  if (report.devices.length > 0) findings.push(await selfTest("cuda"))
+  return findings
 }
 
 export function describeDevices({ cpu, devices, unavailable, driver, cublasLt }: DeviceReport): Finding[] {
@@ -65,15 +67,16 @@ function describeCublasLt({ found, path, version, message }: NonNullable<DeviceR
   return { name: "cuBLASLt", state: found ? "ok" : "note", value: what.join(", ") }
 }
 
-async function selfTest(): Promise<Finding> {
+async function selfTest(device: "cpu" | "cuda"): Promise<Finding> {
+  const name = device === "cpu" ? "self-test" : "self-test, GPU"
   const started = performance.now()
   try {
     testKernel()
-    await testTraining()
+    await testTraining(device)
     const seconds = (performance.now() - started) / 1000
-    return { name: "self-test", state: "ok", value: `sampled and trained a small model in ${formatDuration(seconds)}` }
+    return { name, state: "ok", value: `sampled and trained a small model in ${formatDuration(seconds)}` }
   } catch (error) {
-    return { name: "self-test", state: "missing", value: describeFailure(error) }
+    return { name, state: "missing", value: describeFailure(error) }
   }
 }
 
@@ -106,8 +109,8 @@ const smallModel: ModelConfig = {
 }
 
 /** It must learn one reply by heart. */
-async function testTraining(): Promise<void> {
-  await using policy = await NativePolicy.create(smallModel, new Random(1))
+async function testTraining(device: "cpu" | "cuda"): Promise<void> {
+  await using policy = await NativePolicy.create(smallModel, new Random(1), { device })
   const row = { prompt: Int32Array.of(3, 14, 15), reply: Int32Array.of(9, 26, 5, 35, 8) }
   for (let step = 0; step < 30; step++) {
     await policy.forwardBackward([row], { kind: "clone" })

@@ -67,7 +67,9 @@ interface Projection {
 async function* mergedChunks(engine: NativeEngine, projection: Projection): AsyncGenerator<Uint8Array> {
   const { index, shape, rank, scale } = projection
   const [rows, columns] = shape as [number, number]
-  const a = await settle(() => engine.read("adapter", projection.a, 0, rank * columns))
+  // In doubles, which JavaScript computes with, and with rows of zeros up to a multiple of four.
+  const a = new Float64Array(Math.ceil(rank / 4) * 4 * columns)
+  a.set(await settle(() => engine.read("adapter", projection.a, 0, rank * columns)))
   const b = await settle(() => engine.read("adapter", projection.b, 0, rows * rank))
   const sum = new Float64Array(columns)
   const atOnce = Math.max(Math.floor(pieceElements / columns), 1)
@@ -75,14 +77,21 @@ async function* mergedChunks(engine: NativeEngine, projection: Projection): Asyn
     const count = Math.min(atOnce, rows - first)
     const values = await settle(() => engine.read("weights", index, first * columns, count * columns))
     for (let row = 0; row < count; row++) {
-      sum.fill(0)
-      for (let r = 0; r < rank; r++) {
-        const factor = b[(first + row) * rank + r]!
-        const from = a.subarray(r * columns, (r + 1) * columns)
-        for (let column = 0; column < columns; column++) sum[column]! += factor * from[column]!
-      }
+      rowTimes(b.subarray((first + row) * rank, (first + row + 1) * rank), a, sum)
       for (let column = 0; column < columns; column++) values[row * columns + column]! += scale * sum[column]!
     }
     yield new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
+  }
+}
+
+/** sum = b A, four rows of A at a time. */
+function rowTimes(b: Float32Array, a: Float64Array, sum: Float64Array): void {
+  const columns = sum.length
+  sum.fill(0)
+  for (let r = 0; r < b.length; r += 4) {
+    const [f0 = 0, f1 = 0, f2 = 0, f3 = 0] = [b[r], b[r + 1], b[r + 2], b[r + 3]]
+    const [at0, at1, at2, at3] = [r * columns, (r + 1) * columns, (r + 2) * columns, (r + 3) * columns]
+    for (let c = 0; c < columns; c++)
+      sum[c]! += f0 * a[at0 + c]! + f1 * a[at1 + c]! + f2 * a[at2 + c]! + f3 * a[at3 + c]!
   }
 }

@@ -62,6 +62,8 @@ export async function initialize(setup: InitializeSetup): Promise<{ parameters: 
       const config = modelConfig(tokenizer.vocabularySize, Math.max(...lengths), options)
       await using policy = await NativePolicy.create(config, random.fork("weights"), {
         deviation: options.deviation ?? 1 / Math.sqrt(config.hiddenSize),
+        device: "cpu", // the same weights on every machine
+        training: false,
       })
       await policy.save(temporary)
       await writeGenerationConfig(temporary, tokenizer.eosTokens)

@@ -43,11 +43,11 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
   await using model = await openModel(config)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
-  const { device, precision, plan } = model.policy
+  const { device, precision } = model.policy
   // Kept, so that the run goes on in the same precision on another device.
   const kept = { ...config, precision }
   await using run = await Run.open(config.run, kept, { ...options, mayChange, onWarning: say })
-  if (device === "cuda") say(`On the GPU: ${plan.text}.`)
+  if (device === "cuda") say(`On the GPU: ${model.policy.plan.text}.`)
   const { iterations = 0 } = config.training
   if (run.iteration > 0) say(`Resuming after iteration ${run.iteration} of ${iterations}.`)
 

@@ -17,6 +17,17 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#ifdef __SANITIZE_THREAD__
+// Volatile accesses, which CUDA promises to be single ones, count as relaxed atomics. The compiler calls these before each.
+#define GIGPO_VOLATILE(bytes, type)                                                                                 \
+  extern "C" void __tsan_volatile_read##bytes(type* at) { __atomic_load_n(at, __ATOMIC_RELAXED); }                 \
+  extern "C" void __tsan_volatile_write##bytes(type* at) { __atomic_fetch_add(at, type(0), __ATOMIC_RELAXED); }
+GIGPO_VOLATILE(1, uint8_t)
+GIGPO_VOLATILE(2, uint16_t)
+GIGPO_VOLATILE(4, uint32_t)
+GIGPO_VOLATILE(8, uint64_t)
+#endif
+
 namespace gigpo::cuda::emulator {
 
 namespace {

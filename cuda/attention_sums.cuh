@@ -82,7 +82,7 @@ struct WarpSums {
       }
       top = fmaxf(rows[half].max, quad_max(top));
       const float origin = top == -INFINITY ? 0 : top * scale, factor = rescale(rows[half].max, top, scale);
-      float sum = rows[half].sum * factor;
+      float sum = 0;
 #pragma unroll
       for (int n = 0; n < page_size / 8; n++) {
 #pragma unroll
@@ -91,7 +91,7 @@ struct WarpSums {
           sum += scores[n][i];
         }
       }
-      rows[half] = {top, sum};
+      rows[half] = {top, fmaf(rows[half].sum, factor, sum)};
 #pragma unroll
       for (int n = 0; n < D / 8; n++) {
         out[n][half * 2] *= factor;

@@ -6,8 +6,9 @@
 //   g++ -std=c++20 -O2 -g -Wno-unknown-pragmas -DGIGPO_CUDA_EMULATOR -I<repository> -I<repository>/test/cuda/emulator
 //       -include cuda_runtime.h -x c++ kernel.cu test.cu test/cuda/emulator/*.cpp -pthread
 //
-// -include is what nvcc does too. -fsanitize=address,undefined finds accesses out of bounds. GIGPO_EMULATOR_SEED=<number>
-// changes the order of the threads; GIGPO_EMULATOR_MEMORY=<bytes> is how much the device has.
+// -include is what nvcc does too. -fsanitize=address,undefined finds accesses out of bounds; -fsanitize=thread
+// --param=tsan-distinguish-volatile=1 finds races between threads in shared and in global memory, such as a missing barrier
+// leaves. GIGPO_EMULATOR_SEED=<number> changes the order of the threads; GIGPO_EMULATOR_MEMORY=<bytes> is what the device has.
 #pragma once
 #include <cmath>
 #include <cstdint>

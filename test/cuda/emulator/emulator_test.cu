@@ -25,9 +25,9 @@ constexpr bool finds_races = true;
 constexpr bool finds_races = false;
 #endif
 #ifdef __SANITIZE_ADDRESS__
-constexpr bool fills_static = false;
+constexpr bool with_address_sanitizer = true;
 #else
-constexpr bool fills_static = true;
+constexpr bool with_address_sanitizer = false;
 #endif
 
 // Memory that host and device see, as the emulator's device memory is.
@@ -46,19 +46,17 @@ struct Outcome {
   std::string said;
 };
 
-// Runs this in a child process, which exits with 1 where `run` says false.
-template <class Run>
-Outcome outcome(Run run) {
+// Runs a case of the table below in a process of its own.
+Outcome outcome(const char* table, size_t index) {
   int ends[2];
-  std::fflush(stdout);
   if (pipe(ends) != 0) std::abort();
+  const std::string number = std::to_string(index);
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], 2);
     close(ends[0]);
-    const bool right = run();
-    if (finds_races) std::exit(right ? 0 : 1);  // it gives its verdict there
-    _exit(right ? 0 : 1);
+    execl("/proc/self/exe", "emulator_test", table, number.c_str(), static_cast<char*>(nullptr));
+    std::abort();
   }
   close(ends[1]);
   std::string said;
@@ -68,13 +66,6 @@ Outcome outcome(Run run) {
   int status = 0;
   waitpid(child, &status, 0);
   return {WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, WIFEXITED(status) && WEXITSTATUS(status) != 0, said};
-}
-
-template <class Run>
-void ends_with(const char* message, Run run) {
-  const Outcome found = outcome([&] { return run(), true; });
-  CHECK(found.aborted && found.said.find(message) != std::string::npos, "expected \"%s\", found \"%s\"", message,
-        found.said.c_str());
 }
 
 // --- threads, warps and blocks ---
@@ -193,7 +184,7 @@ void shared_memory_is_new() {
   const Array<unsigned> found(8);
   kept++;
   launch(look_at_shared, 4, 32, 400, nullptr, found.data);
-  for (size_t i = 0; i < 8; i++) CHECK((!fills_static && i % 2 == 0) || found[i] == full);
+  for (size_t i = 0; i < 8; i++) CHECK((with_address_sanitizer && i % 2 == 0) || found[i] == full);
   CHECK(kept == 24);
 }
 
@@ -290,13 +281,13 @@ void numbers() {
 
 // --- mistakes ---
 
-__global__ void divergent_barrier() {
+__global__ void divergent_barrier(int*) {
   if (threadIdx.x % 2 == 0) __syncthreads();
   else __syncthreads();
 }
-__global__ void barrier_for_some() {
-  if (threadIdx.x < 32) __syncthreads();
-  else __syncwarp(threadIdx.x == 32 ? full : full - 1);
+__global__ void barrier_for_some(int*) {
+  if (threadIdx.x < 32 || threadIdx.x == 63) __syncthreads();
+  else __syncwarp();
 }
 __global__ void shuffle_with_the_dead(int* to) {
   if (threadIdx.x == 7) return;
@@ -312,51 +303,77 @@ __global__ void divergent_shuffle(int* to) {
 }
 __global__ void misaligned_load(int* to) {
   uint32_t matrices[2];
-  load_matrices(matrices, dynamic_shared<char>() + 16 * threadIdx.x + 8);
+  load_matrices(matrices, dynamic_shared<char>() + 16 * (threadIdx.x % 16) + 8);
   to[threadIdx.x] = int(matrices[0]);
 }
-__global__ void copy_to_nowhere(int* to) {
-  copy_async_16(to, to, true);
+__global__ void load_beyond(int* to) {
+  uint32_t matrices[4];
+  load_matrices(matrices, dynamic_shared<char>() + 32 * (threadIdx.x + 1));
+  to[threadIdx.x] = int(matrices[0]);
 }
-__global__ void copy_from_odd(const int* from) {
-  copy_async_16(dynamic_shared<char>(), from + 1, true);
+__global__ void copy_to_nowhere(int* to) { copy_async_16(to, to, true); }
+__global__ void copy_from_odd(int* from) { copy_async_16(dynamic_shared<char>(), from + 1, true); }
+__global__ void overrun(int* to) { to[threadIdx.x + 32] = 0; }
+__global__ void overrun_shared(int*) { dynamic_shared<char>()[threadIdx.x + 1001] = 0; }
+__global__ void overrun_static(int* to) {
+  __shared__ int values[32];
+  values[threadIdx.x] = 0;
+  to[threadIdx.x] = values[threadIdx.x + 1];
 }
-__global__ void overrun(int* to) { to[threadIdx.x] = 0; }
+
+struct Mistake {
+  void (*kernel)(int*);
+  unsigned threads;
+  const char* message;
+  bool with_address_sanitizer = true, without = true;
+};
+
+constexpr Mistake mistakes[] = {{divergent_barrier, 64, "different barriers"},
+                                {barrier_for_some, 64, "wait for each other"},
+                                {barrier_for_some, 64, "33 at __syncthreads"},
+                                {barrier_for_some, 64, "emulator_test.cu"},
+                                {shuffle_with_the_dead, 32, "__shfl_xor_sync"},
+                                {shuffle_with_the_dead, 7, "not there"},
+                                {shuffle_without_self, 32, "its own lane"},
+                                {shuffle_from_outside, 32, "does not name"},
+                                {divergent_shuffle, 32, "have diverged"},
+                                {misaligned_load, 32, "multiple of 16"},
+                                {load_beyond, 32, "not shared memory", false},
+                                {copy_to_nowhere, 1, "not shared memory", false},
+                                {copy_from_odd, 1, "multiple of 16"},
+                                {overrun, 32, "heap-buffer-overflow", true, false},
+                                {overrun_shared, 32, "heap-buffer-overflow", true, false},
+                                {overrun_static, 32, "global-buffer-overflow", true, false}};
+
+int make_mistake(const Mistake& mistake) {
+  const Array<int> to(32);
+  launch(mistake.kernel, 1, mistake.threads, 1024, nullptr, to.data);
+  return 0;
+}
 
 void mistakes_end_the_program() {
-  const Array<int> to(32);
-  ends_with("different barriers", [] { launch(divergent_barrier, 1, 64, 0, nullptr); });
-  ends_with("wait for each other", [] { launch(barrier_for_some, 1, 64, 0, nullptr); });
-  ends_with("emulator_test.cu", [] { launch(barrier_for_some, 1, 64, 0, nullptr); });
-  const Outcome dead = outcome([&] { return launch(shuffle_with_the_dead, 1, 32, 0, nullptr, to.data), true; });
-  CHECK(dead.aborted && (dead.said.find("have ended") != std::string::npos || dead.said.find("thread ends") != std::string::npos));
-  ends_with("not there", [&] { launch(shuffle_with_the_dead, 1, 7, 0, nullptr, to.data); });
-  ends_with("its own lane", [&] { launch(shuffle_without_self, 1, 32, 0, nullptr, to.data); });
-  ends_with("does not name", [&] { launch(shuffle_from_outside, 1, 32, 0, nullptr, to.data); });
-  ends_with("have diverged", [&] { launch(divergent_shuffle, 1, 32, 0, nullptr, to.data); });
-  ends_with("multiple of 16", [&] { launch(misaligned_load, 1, 32, 1024, nullptr, to.data); });
-  if (fills_static) ends_with("not shared memory", [&] { launch(copy_to_nowhere, 1, 1, 16, nullptr, to.data); });
-  ends_with("multiple of 16", [&] { launch(copy_from_odd, 1, 1, 16, nullptr, to.data); });
-  if (!fills_static) {
-    const Outcome found = outcome([&] { return launch(overrun, 1, 33, 0, nullptr, to.data), true; });
-    CHECK(found.said.find("heap-buffer-overflow") != std::string::npos);
+  for (size_t i = 0; i < std::size(mistakes); i++) {
+    if (!(with_address_sanitizer ? mistakes[i].with_address_sanitizer : mistakes[i].without)) continue;
+    const Outcome found = outcome("mistake", i);
+    CHECK((found.aborted || found.wrong) && found.said.find(mistakes[i].message) != std::string::npos,
+          "expected \"%s\", found \"%s\"", mistakes[i].message, found.said.c_str());
   }
 }
 
-// Each comes with what it lacks, and without.
+// Each right, and without what makes it so.
 template <bool right>
-__global__ void reverse(int* to) {
+__global__ void reverse(const int*, int* to) {
   __shared__ int values[256];
   values[threadIdx.x] = int(threadIdx.x);
   if (right) __syncthreads();
   to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
 }
 template <bool right>
-__global__ void reverse_warp(int* to) {
+__global__ void reverse_warps(const int*, int* to) {
   auto* values = dynamic_shared<int>();
   values[threadIdx.x] = int(threadIdx.x);
   if (right) __syncwarp();
-  to[blockIdx.x * 256 + threadIdx.x] = values[threadIdx.x ^ 31];
+  to[blockIdx.x * 256 + (threadIdx.x ^ 0xE0)] = values[threadIdx.x ^ 31];
 }
 template <bool right>
 __global__ void reverse_copies(const int* from, int* to) {
@@ -367,52 +384,55 @@ __global__ void reverse_copies(const int* from, int* to) {
   __syncthreads();
   to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
 }
+// The next step's copies overtake the last step's reads.
 template <bool right>
-__global__ void count_blocks(int* to) {
+__global__ void two_copies(const int* from, int* to) {
+  auto* values = dynamic_shared<int>();
+  for (int step = 0; step < 2; step++) {
+    if (right) __syncthreads();
+    if (threadIdx.x < 64) copy_async_16(values + 4 * threadIdx.x, from + 4 * threadIdx.x, true);
+    copy_async_commit();
+    copy_async_wait<0>();
+    __syncthreads();
+    to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
+  }
+}
+template <bool right>
+__global__ void count_blocks(const int*, int* to) {
   if (threadIdx.x != 0) return;
   if (right) atomicAdd(to, 1);
   else ++*to;
 }
-// The second step's writes overtake the first step's reads.
-template <bool right>
-__global__ void two_steps(int* to) {
-  __shared__ int value;
-  for (int step = 0; step < 2; step++) {
-    if (right) __syncthreads();
-    if (threadIdx.x == 0) value = step;
-    __syncthreads();
-    to[(blockIdx.x * 2 + unsigned(step)) * 256 + threadIdx.x] = value;
-  }
-}
 
-template <class Run>
-bool races(Run run) {
-  return outcome([&] { return run(), true; }).said.find("data race") != std::string::npos;
+struct Race {
+  void (*right)(const int*, int*);
+  void (*wrong)(const int*, int*);
+  bool shows;  // in the result, which is 255, 254 … 0 where right
+};
+
+constexpr Race race_cases[] = {{reverse<true>, reverse<false>, true},
+                               {reverse_warps<true>, reverse_warps<false>, true},
+                               {reverse_copies<true>, reverse_copies<false>, true},
+                               {two_copies<true>, two_copies<false>, false},
+                               {count_blocks<true>, count_blocks<false>, false}};
+
+int race(void (*kernel)(const int*, int*)) {
+  const Array<int> to(4 * 256), from(256);
+  for (int i = 0; i < 256; i++) from[size_t(i)] = i;
+  launch(kernel, 4, 256, 1024, nullptr, from.data, to.data);
+  bool right = true;
+  for (int i = 0; i < 4 * 256; i++) right &= to[size_t(i)] == 255 - i % 256;
+  return right ? 0 : 1;
 }
 
 void races_show() {
-  const Array<int> to(4 * 2 * 256), from(256);
-  for (int i = 0; i < 256; i++) from[size_t(i)] = i;
-  const auto reversed = [&](int bits) {
-    bool all = true;
-    for (int i = 0; i < 256; i++) all &= to[size_t(i)] == (i ^ bits);
-    return all;
-  };
-  const auto wrong = [&](auto kernel, int bits, auto... arguments) {
-    return outcome([&] { return launch(kernel, 4, 256, 1024, nullptr, arguments..., to.data), reversed(bits); }).wrong;
-  };
-  CHECK(wrong(reverse<false>, 255) && !wrong(reverse<true>, 255));
-  CHECK(wrong(reverse_warp<false>, 31) && !wrong(reverse_warp<true>, 31));
-  CHECK(wrong(reverse_copies<false>, 255, from.data) && !wrong(reverse_copies<true>, 255, from.data));
-  if (!finds_races) return;
-  const auto raced = [&](auto kernel, auto... arguments) {
-    return races([&] { launch(kernel, 4, 256, 1024, nullptr, arguments..., to.data); });
-  };
-  CHECK(raced(reverse<false>) && !raced(reverse<true>));
-  CHECK(raced(reverse_warp<false>) && !raced(reverse_warp<true>));
-  CHECK(raced(reverse_copies<false>, from.data) && !raced(reverse_copies<true>, from.data));
-  CHECK(raced(count_blocks<false>) && !raced(count_blocks<true>));
-  CHECK(raced(two_steps<false>) && !raced(two_steps<true>));
+  for (size_t i = 0; i < std::size(race_cases); i++) {
+    const Outcome right = outcome("right", i), wrong = outcome("wrong", i);
+    CHECK(wrong.wrong || !(race_cases[i].shows || finds_races), "race %d", int(i));
+    CHECK(!right.wrong || !race_cases[i].shows, "race %d: %s", int(i), right.said.c_str());
+    CHECK(right.said.find("data race") == std::string::npos, "race %d: %s", int(i), right.said.c_str());
+    CHECK(!finds_races || wrong.said.find("data race") != std::string::npos, "race %d", int(i));
+  }
 }
 
 // --- the runtime ---
@@ -545,7 +565,13 @@ constexpr Test tests[] = {{"grids and blocks", grids_and_blocks},
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  if (count == 3) {
+    const std::string table = arguments[1];
+    const size_t index = std::strtoull(arguments[2], nullptr, 10);
+    if (table == "mistake") return make_mistake(mistakes[index]);
+    return race(table == "right" ? race_cases[index].right : race_cases[index].wrong);
+  }
   for (const Test& test : tests) {
     std::printf("%s\n", test.name);
     test.run();

@@ -26,6 +26,8 @@ GIGPO_VOLATILE(1, uint8_t)
 GIGPO_VOLATILE(2, uint16_t)
 GIGPO_VOLATILE(4, uint32_t)
 GIGPO_VOLATILE(8, uint64_t)
+
+extern "C" const char* __tsan_default_options() { return "atexit_sleep_ms=0"; }  // no other threads to wait for
 #endif
 
 namespace gigpo::cuda::emulator {

@@ -35,7 +35,7 @@ struct Allocation {
   size_t bytes;
   bool on_device;
 };
-std::map<uintptr_t, Allocation> allocations;
+auto& allocations = *new std::map<uintptr_t, Allocation>;  // outlives what frees its memory when the program ends
 size_t device_bytes;
 
 }  // namespace
@@ -65,7 +65,7 @@ struct CUevent_st {
 
 namespace {
 
-std::set<cudaStream_t> streams;
+auto& streams = *new std::set<cudaStream_t>;
 
 void run_until(cudaStream_t stream, uint64_t position) {
   while (stream->done < position) {
@@ -91,6 +91,13 @@ void queue(cudaStream_t stream, Work work) {
     stream->queue.push_back(std::move(work));
     stream->queued++;
   }
+}
+
+// Work of this event belongs to a capture that is still under way.
+bool captured(cudaEvent_t event) {
+  for (cudaStream_t stream : streams)
+    if (event->capture && stream->capture == event->capture) return true;
+  return false;
 }
 
 // Calls that a capture does not allow make it worthless. True where one is under way.
@@ -400,6 +407,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 // An event that a capture has recorded takes the stream that waits for it into the capture.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Lock lock(one_call);
+  if (event->capture && !captured(event)) return result(cudaErrorInvalidResourceHandle);
   if (event->capture) {
     if (!stream || (stream->capture && stream->capture != event->capture)) return result(cudaErrorStreamCaptureUnsupported);
     stream->capture = event->capture;

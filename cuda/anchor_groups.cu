@@ -1,8 +1,8 @@
 // Anchor groups of core/kernels/anchor_groups.h. A warp hashes a state, then claims or finds its group's slot in a table
 // with open addressing: only equal task, length and bytes make two states one group. Which state owns a slot depends
 // on timing; which states share one does not, and neither does the least index among them, from which the ids follow.
-#include "cuda/check.h"
 #include "cuda/kernels.h"
+#include "cuda/launch.h"
 #include "cuda/reduce.cuh"
 
 namespace gigpo::cuda {
@@ -170,19 +170,13 @@ void group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes, co
   const int32_t warp_blocks = blocks_of(count, warps), blocks = blocks_of(count, number_block);
   CUDA_CHECK(cudaMemsetAsync(w.slots, 0xFF, w.capacity * sizeof(int32_t), stream));  // empty
   CUDA_CHECK(cudaMemsetAsync(w.first, 0x7F, w.capacity * sizeof(int32_t), stream));  // above any index
-  hash_states<<<warp_blocks, 32 * warps, 0, stream>>>(count, states, w.hashes, hash_mask);
-  CUDA_CHECK(cudaGetLastError());
-  insert_states<<<warp_blocks, 32 * warps, 0, stream>>>(count, states, w.hashes, w.capacity - 1, w.slots, w.first,
-                                                         w.slot_of);
-  CUDA_CHECK(cudaGetLastError());
-  count_firsts<<<blocks, number_block, 0, stream>>>(count, w.first, w.slot_of, w.block_counts);
-  CUDA_CHECK(cudaGetLastError());
-  scan_counts<<<1, number_block, 0, stream>>>(blocks, w.block_counts, group_count);
-  CUDA_CHECK(cudaGetLastError());
-  number_firsts<<<blocks, number_block, 0, stream>>>(count, w.first, w.slot_of, w.block_counts, w.slots);
-  CUDA_CHECK(cudaGetLastError());
-  write_groups<<<blocks, number_block, 0, stream>>>(count, w.slots, w.slot_of, groups);
-  CUDA_CHECK(cudaGetLastError());
+  launch(hash_states, warp_blocks, 32 * warps, 0, stream, count, states, w.hashes, hash_mask);
+  launch(insert_states, warp_blocks, 32 * warps, 0, stream, count, states, w.hashes, w.capacity - 1, w.slots, w.first,
+         w.slot_of);
+  launch(count_firsts, blocks, number_block, 0, stream, count, w.first, w.slot_of, w.block_counts);
+  launch(scan_counts, 1, number_block, 0, stream, blocks, w.block_counts, group_count);
+  launch(number_firsts, blocks, number_block, 0, stream, count, w.first, w.slot_of, w.block_counts, w.slots);
+  launch(write_groups, blocks, number_block, 0, stream, count, w.slots, w.slot_of, groups);
 }
 
 }  // namespace gigpo::cuda

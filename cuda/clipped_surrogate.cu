@@ -1,8 +1,8 @@
 // The clipped surrogate of core/kernels/clipped_surrogate.h. Rows differ in length and the weights need totals over the
 // batch, so it goes in steps: offsets of the rows, what each row holds, the totals, the tokens, the report. A warp takes
 // a row; all sums are in double and in a fixed order.
-#include "cuda/check.h"
 #include "cuda/kernels.h"
+#include "cuda/launch.h"
 #include "cuda/reduce.cuh"
 
 namespace gigpo::cuda {
@@ -161,20 +161,15 @@ void clipped_surrogate(const ClippedSurrogateInput& input, const ClippedSurrogat
     throw Error("BAD_ARGUMENT", "a KL weight needs the reference policy's log-probabilities");
   const Workspace w(workspace, input.rows);
   const auto blocks = unsigned((input.rows + warps - 1) / warps);
-  row_offsets<<<1, one_block, 0, stream>>>(input.rows, input.row_lengths, w.offsets);
-  CUDA_CHECK(cudaGetLastError());
+  launch(row_offsets, 1, one_block, 0, stream, input.rows, input.row_lengths, w.offsets);
   if (blocks > 0) {
-    count_rows<<<blocks, 32 * warps, 0, stream>>>(input, w.offsets, w.sums);
-    CUDA_CHECK(cudaGetLastError());
+    launch(count_rows, blocks, 32 * warps, 0, stream, input, w.offsets, w.sums);
   }
-  total_rows<<<1, one_block, 0, stream>>>(input, w.sums, w.total);
-  CUDA_CHECK(cudaGetLastError());
+  launch(total_rows, 1, one_block, 0, stream, input, w.sums, w.total);
   if (blocks > 0) {
-    token_losses<<<blocks, 32 * warps, 0, stream>>>(input, options, w.offsets, w.total, w.sums, gradient);
-    CUDA_CHECK(cudaGetLastError());
+    launch(token_losses, blocks, 32 * warps, 0, stream, input, options, w.offsets, w.total, w.sums, gradient);
   }
-  write_report<<<1, one_block, 0, stream>>>(input.rows, w.sums, w.total, options.kl_weight, report);
-  CUDA_CHECK(cudaGetLastError());
+  launch(write_report, 1, one_block, 0, stream, input.rows, w.sums, w.total, options.kl_weight, report);
 }
 
 }  // namespace gigpo::cuda

@@ -1,8 +1,8 @@
 // Token log-probabilities and the fused head of core/kernels/token_log_probs.h. One block a row. Each thread keeps the
 // maximum it has seen and sums relative to it, so one pass over the row gives log p and the entropy; the gradient takes
 // a second pass, in place. Exponents are of base 2 until the end: y = (z - max) log2(e) / T.
-#include "cuda/check.h"
 #include "cuda/kernels.h"
+#include "cuda/launch.h"
 #include "cuda/reduce.cuh"
 
 namespace gigpo::cuda {
@@ -225,16 +225,15 @@ template <class Logit>
 void launch_token_log_probs(int64_t rows, int64_t vocab, const Logit* logits, const int32_t* tokens, double temperature,
                             float* log_probs, float* entropies, cudaStream_t stream) {
   if (rows == 0) return;
-  token_log_probs_kernel<<<unsigned(rows), threads, 0, stream>>>(vocab, logits, tokens, temperature, log_probs, entropies);
-  CUDA_CHECK(cudaGetLastError());
+  launch(token_log_probs_kernel<Logit>, unsigned(rows), threads, 0, stream, vocab, logits, tokens, temperature, log_probs,
+         entropies);
 }
 
 template <class Logit>
 void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
                         const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
   if (rows == 0) return;
-  policy_head_kernel<<<unsigned(rows), threads, 0, stream>>>(vocab, logits, inputs, options, results);
-  CUDA_CHECK(cudaGetLastError());
+  launch(policy_head_kernel<Logit>, unsigned(rows), threads, 0, stream, vocab, logits, inputs, options, results);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 //   bench_cuda_engine [--model 1.5b] [--no-cublas] [train] [head] [log-probs] [prefill] [decode] [iteration] [full-7b] [lora-7b]
 //
-// Without names: all but the last two, which need a large card. bench/peers/cuda.py measures PyTorch beside it.
+// Without names: all but the last two, which need a large card. bench/peers/on_card.py measures PyTorch beside it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "core/bf16.h"
 #include "core/engine.h"
 #include "core/error.h"
 #include "core/initialize.h"
@@ -42,6 +43,8 @@ struct Setup {
   AdapterConfig adapter;
   Recompute recompute = Recompute::none;
   Type moments = Type::f32;
+  double deviation = 0.3;          // of the initial weights
+  bool coarse_weights = false;     // they are numbers that bf16 can hold
 };
 
 // One model with its weights on a device.
@@ -51,15 +54,20 @@ struct Subject {
                {setup.micro_batch_tokens, setup.cache_bytes, setup.step_tokens, setup.region_bytes, setup.adapter, setup.recompute,
                 setup.moments}),
         host(engine.transformer().layout().size) {
-    initialize(config, engine.transformer().layout(), 0.3, {3, 4}, host.data());
+    initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, host.data());
     for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show
       if (parameter.shape.size() > 1) continue;
       for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 0.2f * uniform(parameter.offset + i);
     }
+    const auto round = [&] {
+      for (float& value : host) value = setup.coarse_weights ? from_bf16(to_bf16(value)) : value;
+    };
+    round();
     engine.model().write(0, host.data(), int64_t(host.size()));
     if (setup.adapter) {
       host.resize(engine.transformer().trained_size());
-      for (size_t i = 0; i < host.size(); i++) host[i] = 0.3f * uniform(int64_t(i) + 7777);
+      for (size_t i = 0; i < host.size(); i++) host[i] = float(setup.deviation) * uniform(int64_t(i) + 7777);
+      round();
       engine.adapter().write(0, host.data(), int64_t(host.size()));
     }
     engine.weights_changed();

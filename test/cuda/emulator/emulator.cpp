@@ -4,13 +4,12 @@
 
 #include <cstdarg>
 #include <cstdlib>
-#include <memory>
-#include <vector>
 
 #include "cuda/check.h"
 #include "fiber.h"
 #include "scheduler.h"
 #include "shared_memory.h"
+#include "streams.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -249,7 +248,7 @@ void prepare_threads(dim3 block) {
       }
 }
 
-// runtime.cpp lets one grid run at a time.
+// streams.cpp lets one grid run at a time.
 void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
   static uint64_t launches = 0;
   const KeptStaticMemory kept;
@@ -272,15 +271,14 @@ void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::func
 
 }  // namespace
 
-cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);  // runtime.cpp
-
 void queue_kernel(Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread) {
   const uint64_t size = uint64_t{block.x} * block.y * block.z;
   if (size == 0 || size > most_threads || block.z > 64 || grid.size.x == 0 || grid.size.x > 0x7FFFFFFFu ||
       grid.size.y == 0 || grid.size.y > 65535 || grid.size.z == 0 || grid.size.z > 65535)
     CUDA_CHECK(cudaErrorInvalidConfiguration);
   if (shared_bytes > most_shared_bytes) CUDA_CHECK(cudaErrorInvalidValue);
-  CUDA_CHECK(enqueue(stream, [grid, block, shared_bytes, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); }));
+  const auto run = [grid, block, shared_bytes, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); };
+  CUDA_CHECK(enqueue(stream, run));
 }
 
 UNSEEN void fault(const char* format, ...) {
@@ -289,8 +287,8 @@ UNSEEN void fault(const char* format, ...) {
   va_start(arguments, format);
   std::vfprintf(stderr, format, arguments);
   va_end(arguments);
-  std::fprintf(stderr, "\n  in thread (%u, %u, %u) of block (%u, %u, %u)\n", threadIdx.x, threadIdx.y, threadIdx.z, blockIdx.x,
-               blockIdx.y, blockIdx.z);
+  std::fprintf(stderr, "\n  in thread (%u, %u, %u) of block (%u, %u, %u)\n", threadIdx.x, threadIdx.y, threadIdx.z,
+               blockIdx.x, blockIdx.y, blockIdx.z);
   print_place("of the kernel launched at", launched.place);
   std::abort();
 }
@@ -320,10 +318,10 @@ UNSEEN Votes meet_block(const char* what, bool predicate, Place place) {
 UNSEEN void meet_warp(const char* what, unsigned mask, Place place, void* brought, Exchange exchange) {
   Warp& warp = own_warp();
   const unsigned lane = current->number % lanes;
-  if (!(mask >> lane & 1)) fault("%s at line %u: mask %#x does not name its own lane %u", what, unsigned(place.line()), mask, lane);
+  const auto line = unsigned(place.line());
+  if (!(mask >> lane & 1)) fault("%s at line %u: mask %#x does not name its own lane %u", what, line, mask, lane);
   if (mask & ~warp.living)
-    fault("%s at line %u: mask %#x names lanes that are not there or have ended; left are %#x", what, unsigned(place.line()),
-          mask, warp.living);
+    fault("%s at line %u: mask %#x names lanes that are not there, or ended; left are %#x", what, line, mask, warp.living);
   Meeting& meeting = warp.meetings[__builtin_ctz(mask)];
   if (meeting.arrived == 0) {
     meeting.mask = mask;

@@ -8,7 +8,7 @@
 //
 // -include is what nvcc does too. -fsanitize=address,undefined finds accesses out of bounds; -fsanitize=thread
 // --param=tsan-distinguish-volatile=1 finds races between threads in shared and in global memory, such as a missing barrier
-// leaves. GIGPO_EMULATOR_SEED=<number> changes the order of the threads; GIGPO_EMULATOR_MEMORY=<bytes> is what the device has.
+// leaves. GIGPO_EMULATOR_SEED=<number> changes the order of the threads; GIGPO_EMULATOR_MEMORY=<bytes> is what it has.
 #pragma once
 #include <cmath>
 #include <cstdint>

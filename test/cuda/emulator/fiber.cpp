@@ -44,7 +44,8 @@ size_t color() {
 
 void* new_stack() {
   const size_t guard = size_t(sysconf(_SC_PAGESIZE));
-  void* memory = mmap(nullptr, stack_bytes + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* memory = mmap(nullptr, stack_bytes + guard, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (memory == MAP_FAILED || mprotect(memory, guard, PROT_NONE) != 0) {
     std::perror("CUDA emulator: no memory for a thread's stack");
     std::abort();

@@ -1,0 +1,235 @@
+// Does the emulator find the mistakes that it is there to find? Broken kernels end their process, so each has its own.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "cuda/launch.h"
+#include "cuda/ptx.cuh"
+#include "test/core/check.h"
+#include "test/cuda/emulator/array.h"
+
+using namespace gigpo::cuda;
+using emulator::Array;
+
+namespace {
+
+constexpr unsigned full = 0xFFFFFFFFu;
+
+#ifdef __SANITIZE_THREAD__
+constexpr bool finds_races = true;
+#else
+constexpr bool finds_races = false;
+#endif
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool with_address_sanitizer = true;
+#else
+constexpr bool with_address_sanitizer = false;
+#endif
+
+struct Outcome {
+  bool aborted, wrong;
+  std::string said;
+};
+
+// Runs a case of the table below in a process of its own.
+Outcome outcome(const char* table, size_t index) {
+  int ends[2];
+  if (pipe(ends) != 0) std::abort();
+  const std::string number = std::to_string(index);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], 2);
+    close(ends[0]);
+    execl("/proc/self/exe", "mistakes_test", table, number.c_str(), static_cast<char*>(nullptr));
+    std::abort();
+  }
+  close(ends[1]);
+  std::string said;
+  char buffer[4096];
+  for (ssize_t bytes; (bytes = read(ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, size_t(bytes));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT, WIFEXITED(status) && WEXITSTATUS(status) != 0, said};
+}
+
+__global__ void divergent_barrier(int*) {
+  if (threadIdx.x % 2 == 0) __syncthreads();
+  else __syncthreads();
+}
+__global__ void barrier_for_some(int*) {
+  if (threadIdx.x < 32 || threadIdx.x == 63) __syncthreads();
+  else __syncwarp();
+}
+__global__ void shuffle_with_the_dead(int* to) {
+  if (threadIdx.x == 7) return;
+  to[threadIdx.x] = __shfl_xor_sync(full, int(threadIdx.x), 1);
+}
+__global__ void shuffle_without_self(int* to) { to[threadIdx.x] = __shfl_sync(1u, int(threadIdx.x), 0); }
+__global__ void shuffle_from_outside(int* to) {
+  if (threadIdx.x < 16) to[threadIdx.x] = __shfl_sync(0xFFFFu, int(threadIdx.x), 16);
+}
+__global__ void divergent_shuffle(int* to) {
+  if (threadIdx.x < 16) to[threadIdx.x] = __shfl_sync(full, 1, 0);
+  else to[threadIdx.x] = __shfl_sync(full, 2, 0);
+}
+__global__ void misaligned_load(int* to) {
+  uint32_t matrices[2];
+  load_matrices(matrices, dynamic_shared<char>() + 16 * (threadIdx.x % 16) + 8);
+  to[threadIdx.x] = int(matrices[0]);
+}
+__global__ void load_beyond(int* to) {
+  uint32_t matrices[4];
+  load_matrices(matrices, dynamic_shared<char>() + 32 * (threadIdx.x + 1));
+  to[threadIdx.x] = int(matrices[0]);
+}
+__global__ void copy_to_nowhere(int* to) { copy_async_16(to, to, true); }
+__global__ void copy_from_odd(int* from) { copy_async_16(dynamic_shared<char>(), from + 1, true); }
+__global__ void overrun(int* to) { to[threadIdx.x + 32] = 0; }
+__global__ void overrun_shared(int*) { dynamic_shared<char>()[threadIdx.x + 1001] = 0; }
+__global__ void overrun_static(int* to) {
+  __shared__ int values[32];
+  values[threadIdx.x] = 0;
+  to[threadIdx.x] = values[threadIdx.x + 1];
+}
+
+struct Mistake {
+  void (*kernel)(int*);
+  unsigned threads;
+  const char* message;
+  bool with_address_sanitizer = true, without = true;
+};
+
+constexpr Mistake mistakes[] = {{divergent_barrier, 64, "different barriers"},
+                                {barrier_for_some, 64, "wait for each other"},
+                                {barrier_for_some, 64, "33 at __syncthreads"},
+                                {barrier_for_some, 64, "mistakes_test.cu"},
+                                {shuffle_with_the_dead, 32, "__shfl_xor_sync"},
+                                {shuffle_with_the_dead, 7, "not there"},
+                                {shuffle_without_self, 32, "its own lane"},
+                                {shuffle_from_outside, 32, "does not name"},
+                                {divergent_shuffle, 32, "have diverged"},
+                                {misaligned_load, 32, "multiple of 16"},
+                                {load_beyond, 32, "not shared memory", false},
+                                {copy_to_nowhere, 1, "not shared memory", false},
+                                {copy_from_odd, 1, "multiple of 16"},
+                                {overrun, 32, "heap-buffer-overflow", true, false},
+                                {overrun_shared, 32, "heap-buffer-overflow", true, false},
+                                {overrun_static, 32, "global-buffer-overflow", true, false}};
+
+int make_mistake(const Mistake& mistake) {
+  const Array<int> to(32);
+  launch(mistake.kernel, 1, mistake.threads, 1024, nullptr, to.data);
+  return 0;
+}
+
+void mistakes_end_the_program() {
+  for (size_t i = 0; i < std::size(mistakes); i++) {
+    if (!(with_address_sanitizer ? mistakes[i].with_address_sanitizer : mistakes[i].without)) continue;
+    const Outcome found = outcome("mistake", i);
+    CHECK((found.aborted || found.wrong) && found.said.find(mistakes[i].message) != std::string::npos,
+          "expected \"%s\", found \"%s\"", mistakes[i].message, found.said.c_str());
+  }
+}
+
+// Each right, and without what makes it so.
+template <bool right>
+__global__ void reverse(const int*, int* to) {
+  __shared__ int values[256];
+  values[threadIdx.x] = int(threadIdx.x);
+  if (right) __syncthreads();
+  to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
+}
+template <bool right>
+__global__ void reverse_warps(const int*, int* to) {
+  auto* values = dynamic_shared<int>();
+  values[threadIdx.x] = int(threadIdx.x);
+  if (right) __syncwarp();
+  to[blockIdx.x * 256 + (threadIdx.x ^ 0xE0)] = values[threadIdx.x ^ 31];
+}
+template <bool right>
+__global__ void reverse_copies(const int* from, int* to) {
+  auto* values = dynamic_shared<int>();
+  if (threadIdx.x < 64) copy_async_16(values + 4 * threadIdx.x, from + 4 * threadIdx.x, true);
+  copy_async_commit();
+  if (right) copy_async_wait<0>();
+  __syncthreads();
+  to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
+}
+// The next step's copies overtake the last step's reads.
+template <bool right>
+__global__ void two_copies(const int* from, int* to) {
+  auto* values = dynamic_shared<int>();
+  for (int step = 0; step < 2; step++) {
+    if (right) __syncthreads();
+    if (threadIdx.x < 64) copy_async_16(values + 4 * threadIdx.x, from + 4 * threadIdx.x, true);
+    copy_async_commit();
+    copy_async_wait<0>();
+    __syncthreads();
+    to[blockIdx.x * 256 + threadIdx.x] = values[255 - threadIdx.x];
+  }
+}
+template <bool right>
+__global__ void count_blocks(const int*, int* to) {
+  if (threadIdx.x != 0) return;
+  if (right) atomicAdd(to, 1);
+  else ++*to;
+}
+
+struct Race {
+  void (*right)(const int*, int*);
+  void (*wrong)(const int*, int*);
+  bool shows;  // in the result, which is 255, 254 … 0 where right
+};
+
+constexpr Race race_cases[] = {{reverse<true>, reverse<false>, true},
+                               {reverse_warps<true>, reverse_warps<false>, true},
+                               {reverse_copies<true>, reverse_copies<false>, true},
+                               {two_copies<true>, two_copies<false>, false},
+                               {count_blocks<true>, count_blocks<false>, false}};
+
+int race(void (*kernel)(const int*, int*)) {
+  const Array<int> to(4 * 256), from(256);
+  for (int i = 0; i < 256; i++) from[size_t(i)] = i;
+  launch(kernel, 4, 256, 1024, nullptr, from.data, to.data);
+  bool right = true;
+  for (int i = 0; i < 4 * 256; i++) right &= to[size_t(i)] == 255 - i % 256;
+  return right ? 0 : 1;
+}
+
+void races_show() {
+  for (size_t i = 0; i < std::size(race_cases); i++) {
+    const Outcome right = outcome("right", i), wrong = outcome("wrong", i);
+    CHECK(wrong.wrong || !(race_cases[i].shows || finds_races), "race %d", int(i));
+    CHECK(!right.wrong || !race_cases[i].shows, "race %d: %s", int(i), right.said.c_str());
+    CHECK(right.said.find("data race") == std::string::npos, "race %d: %s", int(i), right.said.c_str());
+    CHECK(!finds_races || wrong.said.find("data race") != std::string::npos, "race %d", int(i));
+  }
+}
+
+struct Test {
+  const char* name;
+  void (*run)();
+};
+
+constexpr Test tests[] = {{"mistakes", mistakes_end_the_program},
+                          {"races", races_show}};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count == 3) {
+    const std::string table = arguments[1];
+    const size_t index = std::strtoull(arguments[2], nullptr, 10);
+    if (table == "mistake") return make_mistake(mistakes[index]);
+    return race(table == "right" ? race_cases[index].right : race_cases[index].wrong);
+  }
+  for (const Test& test : tests) {
+    std::printf("%s\n", test.name);
+    test.run();
+  }
+  return gigpo::test::report();
+}

@@ -1,0 +1,135 @@
+// Does the emulated runtime do what CUDA's does, as late as it may?
+#include "cuda/launch.h"
+#include "test/core/check.h"
+#include "test/cuda/emulator/array.h"
+
+using namespace gigpo::cuda;
+using emulator::Array;
+
+namespace {
+
+__global__ void add(int* to, int value) { *to += value; }
+
+void memory_runs_out() {
+  emulator::memory_limit = 1 << 20;
+  void *first = nullptr, *second = nullptr;
+  size_t free_bytes = 0, total = 0;
+  CHECK(cudaMalloc(&first, 1 << 19) == cudaSuccess);
+  CHECK(cudaMalloc(&second, (1 << 19) + 1) == cudaErrorMemoryAllocation && second == nullptr);
+  CHECK(cudaGetLastError() == cudaErrorMemoryAllocation && cudaGetLastError() == cudaSuccess);
+  CHECK(cudaMemGetInfo(&free_bytes, &total) == cudaSuccess && free_bytes == 1 << 19 && total == 1 << 20);
+  CHECK(cudaFree(static_cast<char*>(first) + 16) == cudaErrorInvalidValue && cudaFree(first) == cudaSuccess);
+  CHECK(cudaMalloc(&second, 1 << 20) == cudaSuccess && cudaFree(second) == cudaSuccess);
+  emulator::memory_limit = size_t{4} << 30;
+}
+
+void copies_know_their_memory() {
+  const Array<int> device(4);
+  int host[5] = {1, 2, 3, 4, 5};
+  CHECK(cudaMemcpy(device.data, host, 16, cudaMemcpyHostToDevice) == cudaSuccess && device[3] == 4);
+  CHECK(cudaMemcpy(device.data, host, 20, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpy(host, device.data, 16, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  CHECK(cudaMemset(device.data, 0, 17) == cudaErrorInvalidValue && cudaMemset(device.data, 0, 16) == cudaSuccess);
+  CHECK(cudaMemcpy2D(host, 8, device.data, 8, 4, 2, cudaMemcpyDeviceToHost) == cudaSuccess);
+  CHECK(host[0] == 0 && host[1] == 2 && host[2] == 0 && host[3] == 4);
+  cudaGetLastError();
+}
+
+void streams_are_late() {
+  const Array<int> device(1);
+  device[0] = 0;
+  cudaStream_t one, two;
+  cudaEvent_t event;
+  int* pinned = nullptr;
+  CUDA_CHECK(cudaMallocHost(&pinned, sizeof(int)));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaEventCreate(&event));
+  launch(add, 1, 1, 0, one, device.data, 5);
+  CUDA_CHECK(cudaEventRecord(event, one));
+  launch(add, 1, 1, 0, one, device.data, 100);
+  CUDA_CHECK(cudaMemcpyAsync(pinned, device.data, sizeof(int), cudaMemcpyDeviceToHost, two));
+  CHECK(device[0] == 0 && *pinned == -1);
+  CUDA_CHECK(cudaStreamSynchronize(two));
+  CHECK(*pinned == 0);  // it did not wait for the other stream
+  CUDA_CHECK(cudaStreamWaitEvent(two, event));
+  CUDA_CHECK(cudaMemcpyAsync(pinned, device.data, sizeof(int), cudaMemcpyDeviceToHost, two));
+  CUDA_CHECK(cudaStreamSynchronize(two));
+  CHECK(*pinned == 5);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CHECK(device[0] == 105);
+  int pageable = 7;
+  CUDA_CHECK(cudaMemcpyAsync(device.data, &pageable, sizeof(int), cudaMemcpyHostToDevice, one));
+  *pinned = pageable = 9;  // the first was staged at once
+  CUDA_CHECK(cudaStreamSynchronize(one));
+  CHECK(device[0] == 7);
+  CUDA_CHECK(cudaEventDestroy(event));
+  CUDA_CHECK(cudaStreamDestroy(one));
+  CUDA_CHECK(cudaStreamDestroy(two));
+  CUDA_CHECK(cudaFreeHost(pinned));
+}
+
+void graphs_replay() {
+  const Array<int> device(1);
+  device[0] = 0;
+  cudaStream_t stream, other;
+  cudaEvent_t fork, join;
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  void* pointer = nullptr;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+  CUDA_CHECK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  int value = 3;
+  launch(add, 1, 1, 0, stream, device.data, value);
+  value = 1000;  // the graph has its own
+  CUDA_CHECK(cudaEventRecord(fork, stream));
+  CUDA_CHECK(cudaStreamWaitEvent(other, fork));
+  launch(add, 1, 1, 0, other, device.data, 4);
+  CUDA_CHECK(cudaEventRecord(join, other));
+  CUDA_CHECK(cudaStreamWaitEvent(stream, join));
+  CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(device[0] == 0);
+  CUDA_CHECK(cudaGraphInstantiate(&executable, graph));
+  CUDA_CHECK(cudaGraphDestroy(graph));
+  for (int i = 0; i < 3; i++) CUDA_CHECK(cudaGraphLaunch(executable, stream));
+  CHECK(device[0] == 0);
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  CHECK(device[0] == 21);
+  CUDA_CHECK(cudaGraphExecDestroy(executable));
+
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  CHECK(cudaMalloc(&pointer, 16) == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated && graph == nullptr);
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  CHECK(cudaMalloc(&pointer, 16) == cudaSuccess && cudaFree(pointer) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported);
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
+  CUDA_CHECK(cudaEventDestroy(fork));
+  CUDA_CHECK(cudaEventDestroy(join));
+  CUDA_CHECK(cudaStreamDestroy(stream));
+  CUDA_CHECK(cudaStreamDestroy(other));
+}
+
+struct Test {
+  const char* name;
+  void (*run)();
+};
+
+constexpr Test tests[] = {{"device memory", memory_runs_out},
+                          {"copies", copies_know_their_memory},
+                          {"streams", streams_are_late},
+                          {"graphs", graphs_replay}};
+
+}  // namespace
+
+int main() {
+  for (const Test& test : tests) {
+    std::printf("%s\n", test.name);
+    test.run();
+  }
+  return gigpo::test::report();
+}

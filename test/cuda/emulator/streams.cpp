@@ -1,0 +1,238 @@
+// A stream is a queue, and what is queued runs when somebody waits for it: as late as a card might run it, so that whoever
+// forgets to wait sees old bytes. The default stream waits for all others and runs at once. While a stream is captured,
+// work goes into a graph.
+#include "streams.h"
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <set>
+#include <vector>
+
+using namespace gigpo::cuda::emulator;
+
+struct CUgraph_st {
+  std::vector<Work> nodes;
+  bool relaxed = false, valid = true;
+};
+
+struct CUgraphExec_st {
+  std::vector<Work> nodes;
+};
+
+struct CUstream_st {
+  bool blocking;  // does what the default stream waits for
+  std::deque<Work> queue;
+  uint64_t queued = 0, done = 0;
+  cudaGraph_t capture = nullptr;
+};
+
+struct CUevent_st {
+  cudaStream_t stream = nullptr;
+  uint64_t position = 0;  // of the last record, in the stream's work
+  cudaGraph_t capture = nullptr;
+  std::shared_ptr<std::chrono::steady_clock::time_point> time;
+};
+
+namespace {
+
+auto& streams = *new std::set<cudaStream_t>;
+
+void run_until(cudaStream_t stream, uint64_t position) {
+  while (stream->done < position) {
+    const Work work = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    stream->done++;
+    work();
+  }
+}
+
+// Work of this event belongs to a capture that is still under way.
+bool captured(cudaEvent_t event) {
+  for (cudaStream_t stream : streams)
+    if (event->capture && stream->capture == event->capture) return true;
+  return false;
+}
+
+}  // namespace
+
+namespace gigpo::cuda::emulator {
+
+std::recursive_mutex one_call;
+
+void run_streams(bool non_blocking_too) {
+  for (cudaStream_t stream : streams)
+    if (stream->blocking || non_blocking_too) run_until(stream, stream->queued);
+}
+
+void queue(cudaStream_t stream, Work work) {
+  if (!stream) {
+    run_streams(false);
+    work();
+  } else if (stream->capture) {
+    stream->capture->nodes.push_back(std::move(work));
+  } else {
+    stream->queue.push_back(std::move(work));
+    stream->queued++;
+  }
+}
+
+void run_stream(cudaStream_t stream) { run_until(stream, stream->queued); }
+
+bool capturing(cudaStream_t stream) { return stream && stream->capture; }
+
+bool breaks_capture() {
+  bool any = false;
+  for (cudaStream_t stream : streams)
+    if (stream->capture && !stream->capture->relaxed) {
+      stream->capture->valid = false;
+      any = true;
+    }
+  return any;
+}
+
+bool default_stream_in_capture(cudaStream_t stream) {
+  if (stream) return false;
+  bool any = false;
+  for (cudaStream_t other : streams)
+    if (other->blocking && other->capture) {
+      other->capture->valid = false;
+      any = true;
+    }
+  return any;
+}
+
+cudaError_t enqueue(cudaStream_t stream, Work work) {
+  const Lock lock(one_call);
+  if (default_stream_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
+  queue(stream, std::move(work));
+  return cudaSuccess;
+}
+
+}  // namespace gigpo::cuda::emulator
+
+cudaError_t cudaDeviceSynchronize() {
+  const Lock lock(one_call);
+  if (breaks_capture()) return result(cudaErrorStreamCaptureUnsupported);
+  run_streams(true);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  const Lock lock(one_call);
+  *stream = new CUstream_st{flags != cudaStreamNonBlocking, {}};
+  streams.insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Lock lock(one_call);
+  if (streams.count(stream) == 0) return result(cudaErrorInvalidResourceHandle);
+  run_stream(stream);
+  streams.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const Lock lock(one_call);
+  if (!stream) return breaks_capture() ? result(cudaErrorStreamCaptureUnsupported) : (run_streams(false), cudaSuccess);
+  if (stream->capture) {
+    stream->capture->valid = false;
+    return result(cudaErrorStreamCaptureUnsupported);
+  }
+  run_stream(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return *event = new CUevent_st, cudaSuccess; }
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Lock lock(one_call);
+  event->capture = stream ? stream->capture : nullptr;
+  event->stream = stream;
+  if (event->capture) return cudaSuccess;
+  auto time = event->time = std::make_shared<std::chrono::steady_clock::time_point>();
+  queue(stream, [time] { *time = std::chrono::steady_clock::now(); });
+  event->position = stream ? stream->queued : 0;
+  return cudaSuccess;
+}
+
+// An event that a capture has recorded takes the stream that waits for it into the capture.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Lock lock(one_call);
+  if (event->capture && !captured(event)) return result(cudaErrorInvalidResourceHandle);
+  if (event->capture) {
+    if (!stream || (stream->capture && stream->capture != event->capture)) return result(cudaErrorStreamCaptureUnsupported);
+    stream->capture = event->capture;
+  } else if (event->stream) {
+    if (stream && stream->capture) return result(cudaErrorStreamCaptureUnsupported);
+    queue(stream, [from = event->stream, position = event->position] {
+      if (streams.count(from)) run_until(from, position);
+    });
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const Lock lock(one_call);
+  if (event->capture) return result(cudaErrorStreamCaptureUnsupported);
+  if (event->stream && streams.count(event->stream)) run_until(event->stream, event->position);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  const Lock lock(one_call);
+  if (!start->time || !end->time) return result(cudaErrorInvalidResourceHandle);
+  if (end->stream && end->stream->done < end->position) return result(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *start->time).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  const Lock lock(one_call);
+  if (!stream) return result(cudaErrorStreamCaptureUnsupported);
+  if (stream->capture) return result(cudaErrorIllegalState);
+  stream->capture = new CUgraph_st;
+  stream->capture->relaxed = mode == cudaStreamCaptureModeRelaxed;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const Lock lock(one_call);
+  *graph = nullptr;
+  if (!stream || !stream->capture) return result(cudaErrorIllegalState);
+  const cudaGraph_t captured = stream->capture;
+  for (cudaStream_t other : streams)
+    if (other->capture == captured) other->capture = nullptr;
+  if (!captured->valid) {
+    delete captured;
+    return result(cudaErrorStreamCaptureInvalidated);
+  }
+  *graph = captured;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const Lock lock(one_call);
+  *status = !stream || !stream->capture ? cudaStreamCaptureStatusNone
+            : stream->capture->valid    ? cudaStreamCaptureStatusActive
+                                        : cudaStreamCaptureStatusInvalidated;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  const Lock lock(one_call);
+  *executable = new CUgraphExec_st{graph->nodes};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  const Lock lock(one_call);
+  if (default_stream_in_capture(stream)) return result(cudaErrorStreamCaptureUnsupported);
+  for (const Work& work : executable->nodes) queue(stream, work);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  const Lock lock(one_call);
+  run_streams(true);
+  return delete executable, cudaSuccess;
+}

@@ -1,0 +1,37 @@
+// What the parts of the runtime share.
+#pragma once
+#include <functional>
+#include <mutex>
+
+#include "cuda_runtime_api.h"
+
+namespace gigpo::cuda::emulator {
+
+using Work = std::function<void()>;
+
+// Held by every call of the runtime.
+extern std::recursive_mutex one_call;
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+// Keeps what went wrong for cudaGetLastError.
+cudaError_t result(cudaError_t status);
+
+// Work for a stream, or for the graph that the stream is captured into; on the default stream (null) it runs at once.
+void queue(cudaStream_t stream, Work work);
+
+// Runs what has been queued: on a stream, on all that the default stream waits for, on all.
+void run_stream(cudaStream_t stream);
+void run_streams(bool non_blocking_too);
+
+bool capturing(cudaStream_t stream);
+
+// Calls that a capture does not allow make it worthless. True where one is under way.
+bool breaks_capture();
+
+// The default stream would wait for streams that are being captured.
+bool default_stream_in_capture(cudaStream_t stream);
+
+// Work from outside: queue() under the lock.
+cudaError_t enqueue(cudaStream_t stream, Work work);
+
+}  // namespace gigpo::cuda::emulator

@@ -173,14 +173,6 @@ export interface NativeDeviceReport {
   }[]
   /** The driver's version; absent without one. */
   readonly driver?: string
-  /** The library that large multiplications on a GPU use where it is there; absent without a device. */
-  readonly cublasLt?: {
-    readonly found: boolean
-    readonly path?: string
-    readonly version?: string
-    /** A sentence. */
-    readonly message: string
-  }
   readonly cpu: { readonly instructionSet: string; readonly threads: number }
 }
 

@@ -1,5 +1,5 @@
 import { availableParallelism, freemem, totalmem } from "node:os"
-import { type DeviceReport, deviceReport } from "../device.ts"
+import { type DeviceReport, deviceReport, type MatmulLibraryReport, matmulLibraryReport } from "../device.ts"
 import { tokenLogProbs } from "../kernels.ts"
 import type { ModelConfig } from "../policy/model-config.ts"
 import { NativePolicy } from "../policy/native-policy.ts"
@@ -38,12 +38,16 @@ export async function checkMachine(): Promise<Finding[]> {
   } catch (error) {
     return [...findings, { name: "native addon", state: "missing", value: describeFailure(error) }]
   }
-  findings.push(...describeDevices(report), await selfTest("cpu"))
-  if (report.devices.length > 0) findings.push(await selfTest("cuda"))
+  const onCard = report.devices.length > 0
+  findings.push(...describeDevices(report, onCard ? matmulLibraryReport() : undefined), await selfTest("cpu"))
+  if (onCard) findings.push(await selfTest("cuda"))
   return findings
 }
 
-export function describeDevices({ cpu, devices, unavailable, driver, cublasLt }: DeviceReport): Finding[] {
+export function describeDevices(
+  { cpu, devices, unavailable, driver }: DeviceReport,
+  library?: MatmulLibraryReport,
+): Finding[] {
   const threads = `${cpu.threads} threads${cpu.threads === availableParallelism() ? "" : ` of ${availableParallelism()}`}`
   const gpus = devices.map(({ name, computeCapability, memoryBytes }): Finding => {
     const parts = [name, formatBytes(memoryBytes), `compute ${computeCapability}`]
@@ -57,13 +61,13 @@ export function describeDevices({ cpu, devices, unavailable, driver, cublasLt }:
   return [
     { name: "CPU", state: "ok", value: `${cpu.instructionSet}, ${threads}` },
     ...(gpus.length > 0 ? gpus : [none]),
-    ...(cublasLt ? [describeCublasLt(cublasLt)] : []),
+    ...(library ? [describeCublasLt(library)] : []),
   ]
 }
 
 /** A note where it is missing: there are kernels of our own. */
-function describeCublasLt({ found, path, version, message }: NonNullable<DeviceReport["cublasLt"]>): Finding {
-  const what = [...(version === undefined ? [] : [version]), ...(path === undefined ? [] : [path]), message]
+function describeCublasLt({ found, path, version, message }: MatmulLibraryReport): Finding {
+  const what = [version, path, message].filter((part) => part !== undefined && part !== "")
   return { name: "cuBLASLt", state: found ? "ok" : "note", value: what.join(", ") }
 }
 

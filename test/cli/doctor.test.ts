@@ -17,7 +17,7 @@ describe("what the doctor says of GPUs", () => {
       version: "12.8.4",
       message: "it passed its test",
     }
-    expect(lines({ cpu, devices: [card, card], driver: "570.86", cublasLt })).toEqual([
+    expect(lines({ cpu, devices: [card, card], driver: "570.86" }, cublasLt)).toEqual([
       "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
       "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
       "ok cuBLASLt: 12.8.4, /usr/lib/libcublasLt.so.12, it passed its test",
@@ -26,7 +26,7 @@ describe("what the doctor says of GPUs", () => {
 
   it("takes a library that is not there for a note, and says why there is no card", () => {
     const cublasLt = { found: false, message: "not found; our own kernels are used" }
-    expect(lines({ cpu, devices: [card], cublasLt })[1]).toBe("note cuBLASLt: not found; our own kernels are used")
+    expect(lines({ cpu, devices: [card] }, cublasLt)[1]).toBe("note cuBLASLt: not found; our own kernels are used")
     const unavailable = { code: "no_driver", message: "No driver." } as const
     expect(lines({ cpu, devices: [], unavailable })).toEqual(["note GPU: No driver."])
     expect(lines({ cpu, devices: [] })).toEqual(["note GPU: none found"])

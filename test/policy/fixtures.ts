@@ -72,7 +72,7 @@ function toRow({ prompt, reply, advantage, logProbs, referenceLogProbs }: JsonRo
 }
 
 /** Header length, header, float32 data; written on its own here, so that a fault of the package's reader shows. */
-function readTensors(path: string): Map<string, Float32Array> {
+export function readTensors(path: string): Map<string, Float32Array> {
   const bytes = readFileSync(path)
   const start = 8 + Number(bytes.readBigUInt64LE(0))
   const header = JSON.parse(bytes.toString("utf8", 8, start)) as Record<string, { data_offsets?: [number, number] }>

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest"
+import { deviceReport } from "../../src/device.ts"
+import { groupAnchors } from "../../src/kernels.ts"
+import { NativePolicy } from "../../src/policy/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/policy/options.ts"
+import { Random } from "../../src/random.ts"
+import {
+  adapterPath,
+  adapters,
+  architectures,
+  type Expected,
+  gradients,
+  modelPath,
+  readExpected,
+  readTensors,
+  relativeError,
+  rolloutRows,
+  weightNames,
+} from "../policy/fixtures.ts"
+
+// The policy on a CUDA device, against what transformers computes. Without a GPU: `npm run test:cuda` runs these on the
+// emulator of test/cuda/emulator.
+
+const { unavailable } = deviceReport()
+const onCard = describe.skipIf(unavailable !== undefined)
+const titled = (title: string) => (unavailable ? `${title} (skipped: ${unavailable.message})` : title)
+const small = { device: "cuda", cacheBytes: 2 ** 20, microBatchTokens: 256 } as const
+
+async function using<T>(
+  options: NativePolicyOptions,
+  name: string,
+  work: (policy: NativePolicy) => Promise<T>,
+): Promise<T> {
+  const policy = await NativePolicy.open(modelPath(name), options)
+  try {
+    return await work(policy)
+  } finally {
+    await policy.dispose()
+  }
+}
+
+async function allLogits(policy: NativePolicy, expected: Expected): Promise<number[]> {
+  const logits: number[] = []
+  for (const row of expected.logits) logits.push(...(await policy.logits(row)))
+  return logits
+}
+
+/** By the Euclidean norm: single elements of bf16 are off by chance. */
+function normError(found: ArrayLike<number>, truth: ArrayLike<number>): number {
+  let [difference, norm] = [0, 0]
+  for (let i = 0; i < truth.length; i++) {
+    difference += (found[i]! - truth[i]!) ** 2
+    norm += truth[i]! ** 2
+  }
+  return Math.sqrt(difference / norm)
+}
+
+onCard.each(architectures)(titled("the model %s on a CUDA device"), (name) => {
+  const expected = readExpected(name)
+  const truth = expected.tensors.get("logits")!
+
+  it("computes logits, losses and gradients in float32", async () => {
+    await using({ ...small, precision: "float32" }, name, async (policy) => {
+      expect(relativeError(await allLogits(policy, expected), truth)).toBeLessThan(1e-4)
+      const [one] = expected.policy
+      const report = await policy.forwardBackward(one!.rows, one!.loss)
+      expect(report.loss).toBeCloseTo(one!.report.loss, 5)
+      const names = weightNames(expected)
+      for (const [weight, gradient] of await gradients(policy, names))
+        expect(relativeError(gradient, expected.tensors.get(`policy.0.${weight}`)!), weight).toBeLessThan(1e-4)
+    })
+  })
+
+  it("is as near to the truth in bfloat16 as transformers is", async () => {
+    const theirs = normError(readTensors(`${modelPath(name)}/bf16.safetensors`).get("logits")!, truth)
+    const ours = await using(small, name, async (policy) => normError(await allLogits(policy, expected), truth))
+    expect(ours).toBeLessThan(1.2 * theirs)
+  })
+
+  it("samples what it scores", async () => {
+    await using({ ...small, precision: "float32" }, name, async (policy) => {
+      for (const { prompt, reply } of expected.greedy) {
+        const request = { prompt, maxTokens: reply.length, temperature: 0, stopTokens: [], key: [1, 2] } as const
+        const completions = await Promise.all([policy.sample(request), policy.sample(request)])
+        for (const { tokens } of completions) expect([...tokens]).toEqual(reply)
+      }
+    })
+  })
+})
+
+onCard.each(adapters)(titled("an adapter of %s on a CUDA device"), (name) => {
+  it("computes what PEFT does", async () => {
+    const expected = readExpected(name, adapterPath(name))
+    const policy = await NativePolicy.open(adapterPath(name), { ...small, precision: "float32", base: modelPath(name) })
+    try {
+      const error = relativeError(await allLogits(policy, expected), expected.tensors.get("logits")!)
+      expect(error).toBeLessThan(1e-4)
+    } finally {
+      await policy.dispose()
+    }
+  })
+})
+
+onCard(titled("training on a CUDA device"), () => {
+  it("lowers the loss with bf16 moments, and leaves the reference where it was", async () => {
+    await using({ ...small, moments: "bfloat16" }, "qwen3", async (policy) => {
+      const rows = await rolloutRows(policy, new Random(3))
+      await policy.freezeReference()
+      const before = await policy.logProbs(rows, "reference")
+      const losses: number[] = []
+      for (let step = 0; step < 4; step++) {
+        losses.push((await policy.forwardBackward(rows, { kind: "clone" })).loss)
+        await policy.optimizerStep({ learningRate: 1e-2 })
+      }
+      expect(losses[3]!).toBeLessThan(losses[0]!)
+      expect(await policy.logProbs(rows, "reference")).toEqual(before)
+      expect(await policy.logProbs(rows, "current")).not.toEqual(before)
+    })
+  })
+
+  it("groups anchors as the CPU does", () => {
+    const random = new Random(4)
+    const states = Array.from({ length: 500 }, () => `state ${"x".repeat(random.below(40))} ${random.below(60)}`)
+    const tasks = Int32Array.from(states, (_, i) => i % 7)
+    expect(groupAnchors(tasks, states, { device: "cuda" })).toEqual(groupAnchors(tasks, states, { device: "cpu" }))
+  })
+})

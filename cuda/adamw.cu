@@ -50,8 +50,8 @@ adamw_kernel(Buffers<Moment> at, int64_t index, int64_t count, AdamWFactors fact
       assign_moment(&second.values[c], next.second, noise.word[c] >> 16);
     }
     store(at.weights + start, w);
-    *reinterpret_cast<Pack<Moment, width>*>(at.first + start) = first;
-    *reinterpret_cast<Pack<Moment, width>*>(at.second + start) = second;
+    store_pack(at.first + start, first);
+    store_pack(at.second + start, second);
     if (at.compute) store(at.compute + start, w);
     return;
   }

@@ -3,6 +3,7 @@
 #include <cuda_bf16.h>
 
 #include "cuda/matmul.h"
+#include "cuda/vector.cuh"
 
 namespace gigpo::cuda {
 
@@ -36,21 +37,16 @@ struct alignas(4 * sizeof(T)) Four {
   T values[4];
 };
 
-__device__ inline float widened(float value) { return value; }
-__device__ inline float widened(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ inline void narrow(float value, float* to) { *to = value; }
-__device__ inline void narrow(float value, __nv_bfloat16* to) { *to = __float2bfloat16_rn(value); }
-
 template <class T>
 __device__ void add_four(const T* from, int count, bool in_fours, float (&values)[4]) {
   if (in_fours) {
     const Four<T> four = *reinterpret_cast<const Four<T>*>(from);
 #pragma unroll
-    for (int i = 0; i < 4; i++) values[i] += widened(four.values[i]);
+    for (int i = 0; i < 4; i++) values[i] += to_float(four.values[i]);
   } else {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      if (i < count) values[i] += widened(from[i]);
+      if (i < count) values[i] += to_float(from[i]);
     }
   }
 }
@@ -58,14 +54,11 @@ __device__ void add_four(const T* from, int count, bool in_fours, float (&values
 template <class T>
 __device__ void store_four(T* to, int count, bool in_fours, const float (&values)[4]) {
   if (in_fours) {
-    Four<T> four;
-#pragma unroll
-    for (int i = 0; i < 4; i++) narrow(values[i], &four.values[i]);
-    *reinterpret_cast<Four<T>*>(to) = four;
+    store(to, values);
   } else {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      if (i < count) narrow(values[i], to + i);
+      if (i < count) assign(to + i, values[i]);
     }
   }
 }

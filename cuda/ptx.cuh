@@ -82,6 +82,24 @@ __device__ void copy_async_wait() {
 
 #endif
 
+// 16 or 8 bytes to global memory in one instruction, by any lanes. Said in words of C++ the compiler makes several stores of
+// it again where it can join one of them with another branch's, or where a condition stands before it.
+__device__ inline void store_whole(void* to, uint4 words) {
+#ifdef GIGPO_CUDA_EMULATOR
+  *static_cast<uint4*>(to) = words;
+#else
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
+               : "memory");
+#endif
+}
+__device__ inline void store_whole(void* to, uint2 words) {
+#ifdef GIGPO_CUDA_EMULATOR
+  *static_cast<uint2*>(to) = words;
+#else
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words.x), "r"(words.y) : "memory");
+#endif
+}
+
 // 2^x in one instruction, to about 2^-22 of its size; 0 where it would be below 2^-126, and exactly 1 for 0.
 __device__ inline float power_of_2(float x) {
 #ifdef GIGPO_CUDA_EMULATOR

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "core/tensor.h"
+#include "cuda/ptx.cuh"
 
 namespace gigpo::cuda {
 
@@ -34,11 +36,23 @@ __device__ void load(const T* from, float (&to)[width]) {
 }
 
 template <class T, int width>
+__device__ void store_pack(T* to, const Pack<T, width>& pack) {
+  using Words = std::conditional_t<sizeof(pack) == 16, uint4, uint2>;
+  if constexpr (sizeof(pack) == sizeof(Words)) {
+    Words words;
+    std::memcpy(&words, &pack, sizeof(words));
+    store_whole(to, words);
+  } else {
+    *reinterpret_cast<Pack<T, width>*>(to) = pack;
+  }
+}
+
+template <class T, int width>
 __device__ void store(T* to, const float (&from)[width]) {
   Pack<T, width> pack;
 #pragma unroll
   for (int i = 0; i < width; i++) assign(&pack.values[i], from[i]);
-  *reinterpret_cast<Pack<T, width>*>(to) = pack;
+  store_pack(to, pack);
 }
 
 // Whether packs of `width` elements cover each row of a matrix and stand aligned; `period` is a number of columns (a

@@ -148,13 +148,17 @@ struct TileFinder {
     }
   }
 
-  // Moves on unless this tile is one; to `limit` if there is none before.
+  // Moves on unless this tile is one; to `limit` if there is none before. A subtree's keys end where it ends or before: where
+  // no key of a tile is seen, none is up to the last of their ends. So a subtree is passed over at once: its tiles one by
+  // one would each take the time of a load.
   __device__ void find() {
-    for (; tile < limit; move_to(tile + 1)) {
-      bool seen = false;
+    while (tile < limit) {
+      int32_t last = 0;
 #pragma unroll
-      for (int i = 0; i < size / 32; i++) seen |= ends[i] > first;
-      if (__any_sync(full_warp, seen)) return;
+      for (int i = 0; i < size / 32; i++) last = max(last, ends[i]);
+      if (__any_sync(full_warp, last > first)) return;
+      for (int distance = 16; distance > 0; distance /= 2) last = max(last, __shfl_xor_sync(full_warp, last, distance));
+      move_to(max(tile + 1, last / size));
     }
   }
 

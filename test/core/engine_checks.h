@@ -25,6 +25,10 @@ struct Bounds {
   double slope;     // relative error of a directional derivative; 0: too coarse to be measured by differences
   double log_prob;  // absolute difference between sampling and scoring
   int64_t longest_prompt = 1500, step_tokens = 1024;  // less where it takes too long
+  int optimizer_steps = 20;                           // as well
+
+  // What such a training must have made of a loss.
+  double learned(double before) const { return before * (optimizer_steps < 20 ? 0.95 : 0.7); }
 };
 
 inline ModelConfig tiny_model(bool biases_and_tied, int64_t head_size = 8) {
@@ -222,12 +226,12 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
   PolicyHeadOptions clone;
   clone.mode = HeadMode::clone;
   const double before = train(subject, rows, clone);
-  for (int i = 0; i < 20; i++) {
+  for (int i = 0; i < bounds.optimizer_steps; i++) {
     subject.trainer.optimizer_step(subject.engine.trained(), {1e-2, 0.9, 0.95, 1e-8, 0.01, 1});
     subject.engine.weights_changed();
     train(subject, rows, clone);
   }
-  CHECK(train(subject, rows, clone) < 0.8 * before, "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(train(subject, rows, clone) < bounds.learned(before) + 0.1 * before, "%g at first, then %g", before, train(subject, rows, clone));
   CHECK(scores(subject, subject.engine.reference()) == model, "the reference");
 
   // Low rank and all: the same as the merged weights W + (alpha / rank) B A.
@@ -297,21 +301,21 @@ inline void check_micro_batches(const DeviceFactory& make_device, const ModelCon
   CHECK(std::sqrt(difference / norm) < bounds.log_prob, "%g", std::sqrt(difference / norm));
 }
 
-inline void check_training(const DeviceFactory& make_device, const ModelConfig& config) {
+inline void check_training(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   Subject subject(make_device, config);
   const std::vector<TrainingRow> rows = training_rows(subject);
   PolicyHeadOptions clone;
   clone.mode = HeadMode::clone;
   const double before = train(subject, rows, clone);
   const OptimizerOptions options{3e-3, 0.9, 0.95, 1e-8, 0.01, 1};
-  for (int i = 0; i < 20; i++) {
+  for (int i = 0; i < bounds.optimizer_steps; i++) {
     const StepReport report = subject.trainer.optimizer_step(subject.engine.trained(), options);
     CHECK(!report.skipped && report.gradient_norm > 0);
     subject.engine.weights_changed();
     train(subject, rows, clone);
   }
-  CHECK(train(subject, rows, clone) < 0.7 * before, "%g at first, then %g", before, train(subject, rows, clone));
-  CHECK(subject.trainer.steps == 20);
+  CHECK(train(subject, rows, clone) < bounds.learned(before), "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(subject.trainer.steps == bounds.optimizer_steps);
 
   subject.cancelled = true;
   CHECK_THROWS(train(subject, rows, clone), "ABORTED");
@@ -324,7 +328,7 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
   subject.cancelled = false;
   train(subject, rows, clone);
   CHECK(subject.trainer.optimizer_step(subject.engine.trained(), options).skipped);
-  CHECK(subject.trainer.steps == 20);
+  CHECK(subject.trainer.steps == bounds.optimizer_steps);
 }
 
 // Groups with one prompt, and one prompt that takes several steps to read.
@@ -428,7 +432,7 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
 inline void check_engine(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   if (bounds.slope > 0) check_gradient(make_device, config, bounds);
   check_micro_batches(make_device, config, bounds);
-  check_training(make_device, config);
+  check_training(make_device, config, bounds);
   check_generation(make_device, config, bounds);
   check_recompute(make_device, config, {});
   check_adapter(make_device, config, bounds);

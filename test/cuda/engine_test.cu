@@ -11,8 +11,10 @@ namespace {
 
 #ifdef GIGPO_CUDA_EMULATOR
 constexpr int64_t longest_prompt = 150, step_tokens = 64;
+constexpr int optimizer_steps = 4;
 #else
 constexpr int64_t longest_prompt = 1500, step_tokens = 1024;
+constexpr int optimizer_steps = 20;
 #endif
 
 DeviceFactory on_cuda(const CudaOptions& options) {
@@ -117,8 +119,10 @@ int main() {
     return 0;
   }
   const CudaOptions fp32{Type::f32, true, false}, bf16{Type::bf16, true, false};
-  const test::Bounds near{0, 2e-5, longest_prompt, step_tokens}, coarse{0, 0.15, longest_prompt, step_tokens};
-  test::check_engine(on_cuda(fp32), test::tiny_model(true), near);
+  const test::Bounds near{0, 2e-5, longest_prompt, step_tokens, optimizer_steps};
+  const test::Bounds coarse{0, 0.15, longest_prompt, step_tokens, optimizer_steps};
+  test::check_micro_batches(on_cuda(fp32), test::tiny_model(true), near);
+  test::check_generation(on_cuda(fp32), test::tiny_model(true), near);
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   for (const bool biases_and_tied : {false, true}) {
     const ModelConfig config = small_model(biases_and_tied, biases_and_tied ? 64 : 128);

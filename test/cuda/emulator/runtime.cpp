@@ -87,6 +87,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = int(properties.sharedMemPerMultiprocessor); break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = int(properties.sharedMemPerBlockOptin); break;
     case cudaDevAttrMemoryPoolsSupported: *value = 1; break;
+    case cudaDevAttrClockRate: *value = 1980000; break;  // kHz, an H100's, as are the next two
+    case cudaDevAttrMemoryClockRate: *value = 2619000; break;
+    case cudaDevAttrGlobalMemoryBusWidth: *value = 5120; break;
   }
   return cudaSuccess;
 }

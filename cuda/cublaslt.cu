@@ -133,7 +133,8 @@ Choice choose(const Functions& f, Handle handle, const Description& description,
 
 bool MatmulLibrary::matmul(const Matmul& p, void* workspace, size_t workspace_bytes, cudaStream_t stream) {
   if (p.m() == 0 || p.n() == 0) return true;
-  if (p.k() == 0) return false;
+  // A bias is loaded in sixteens, and no preference says that it cannot be.
+  if (p.k() == 0 || (p.bias && alignment_of(p.bias.data) < 16)) return false;
   const Functions& f = state_->functions;
   if (!workspace) workspace_bytes = 0;
   const Description description(f, p);

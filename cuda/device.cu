@@ -36,7 +36,13 @@ class GpuDevice final : public Device {
       : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(nullptr) : nullptr) {
     matmul_workspace_.grow(matmul_workspace_bytes);
   }
-  ~GpuDevice() override { cudaStreamSynchronize(stream()); }
+  ~GpuDevice() override {
+    try {
+      use(index_);
+    } catch (const Error&) {  // the device is lost
+    }
+    cudaStreamSynchronize(stream_.handle);
+  }
 
   DeviceTraits traits() const override { return cuda_traits(options_.precision); }
 
@@ -57,12 +63,14 @@ class GpuDevice final : public Device {
 
   void upload(void* device, const void* host, size_t bytes) override {
     if (bytes == 0) return;
+    use(index_);
     if (bytes <= Staging::largest) return staging_.upload(device, host, bytes);
     CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()));
     CUDA_CHECK(cudaStreamSynchronize(stream()));
   }
   void download(void* host, const void* device, size_t bytes) override {
     if (bytes == 0) return;
+    use(index_);
     if (bytes <= Staging::largest) return staging_.download(host, device, bytes);
     CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()));
     CUDA_CHECK(cudaStreamSynchronize(stream()));
@@ -78,6 +86,7 @@ class GpuDevice final : public Device {
   }
 
   void replay(const ReplayKey& key, const std::function<void()>& operations) override {
+    use(index_);
     if (options_.graphs) recordings_.replay(key, operations);
     else operations();
   }

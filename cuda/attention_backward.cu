@@ -9,6 +9,7 @@
 #include "cuda/attention_general.cuh"
 #include "cuda/attention_tiles.cuh"
 #include "cuda/launch.h"
+#include "cuda/vector.cuh"
 
 namespace gigpo::cuda {
 
@@ -272,8 +273,32 @@ __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(Arguments at) 
   write_rows<D>(d_v[0], one, values, row, at.d_v.data + kv_head * D, at.d_v.stride, warp_first, at.tokens);
 }
 
+// delta of every head of a token: D / 8 lanes a head, which read 16 bytes of each matrix.
 template <int D>
-void launch_backward(const Arguments& arguments, cudaStream_t stream) {
+__global__ __launch_bounds__(threads) void deltas_kernel(Matrix d_out, Matrix out, int heads, float* deltas) {
+  constexpr int lanes = D / 8, heads_at_once = threads / lanes;
+  const int64_t token = blockIdx.x;
+  const int rank = int(threadIdx.x) % lanes;
+  for (int first = 0; first < heads; first += heads_at_once) {  // all lanes stay, for the sum
+    const int head = first + int(threadIdx.x) / lanes;
+    float sum = 0;
+    if (head < heads) {
+      float d[8], o[8];
+      load(d_out.data + token * d_out.stride + head * D + rank * 8, d);
+      load(out.data + token * out.stride + head * D + rank * 8, o);
+#pragma unroll
+      for (int i = 0; i < 8; i++) sum = fmaf(d[i], o[i], sum);
+    }
+#pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(full_warp, sum, distance);
+    if (head < heads && rank == 0) deltas[token * heads + head] = sum;
+  }
+}
+
+template <int D>
+void launch_backward(const Arguments& arguments, const Matrix& out, float* deltas, cudaStream_t stream) {
+  launch(deltas_kernel<D>, dim3(unsigned(arguments.tokens)), dim3(threads), 0, stream, arguments.d_out, out,
+         arguments.heads, deltas);
   const unsigned blocks = unsigned((arguments.tokens + block_rows - 1) / block_rows);
   launch(query_gradient_kernel<D>, dim3(unsigned(arguments.heads), blocks), dim3(threads), shared_bytes<D>(), stream,
          arguments);
@@ -292,9 +317,9 @@ void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, 
                         cudaStream_t stream) {
   if (q.rows == 0) return;
   auto* deltas = static_cast<float*>(workspace);
-  general::attention_deltas(d_out, out, head_size, deltas, stream);
-  for (const Tensor& matrix : {d_out, q, k, v, d_q, d_k, d_v}) {
+  for (const Tensor& matrix : {d_out, q, k, v, out, d_q, d_k, d_v}) {
     if (in_tiles(matrix, head_size)) continue;
+    general::attention_deltas(d_out, out, head_size, deltas, stream);
     general::attention_backward(d_out, q, k, v, log_sums, deltas, head_size, visible, d_q, d_k, d_v, stream);
     return;
   }
@@ -303,10 +328,10 @@ void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, 
                                matrix_of(d_v), log_sums, deltas, visible, int(q.rows), int(q.columns / head_size),
                                int(q.columns / k.columns), float(scale), float(1.4426950408889634 * scale)};
   switch (head_size) {
-    case 16: return launch_backward<16>(arguments, stream);
-    case 32: return launch_backward<32>(arguments, stream);
-    case 64: return launch_backward<64>(arguments, stream);
-    default: return launch_backward<128>(arguments, stream);
+    case 16: return launch_backward<16>(arguments, matrix_of(out), deltas, stream);
+    case 32: return launch_backward<32>(arguments, matrix_of(out), deltas, stream);
+    case 64: return launch_backward<64>(arguments, matrix_of(out), deltas, stream);
+    default: return launch_backward<128>(arguments, matrix_of(out), deltas, stream);
   }
 }
 

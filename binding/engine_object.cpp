@@ -58,6 +58,7 @@ Napi::Function EngineObject::define(Napi::Env env) {
   return DefineClass(env, "Engine",
                      {InstanceAccessor<&EngineObject::parameters>("parameters"),
                       InstanceAccessor<&EngineObject::adapter_parameters>("adapterParameters"),
+                      InstanceAccessor<&EngineObject::plan>("plan"),
                       InstanceAccessor<&EngineObject::statistics>("statistics"),
                       InstanceAccessor<&EngineObject::steps, &EngineObject::set_steps>("steps"),
                       InstanceMethod<&EngineObject::initialize>("initialize"),
@@ -74,19 +75,11 @@ Napi::Function EngineObject::define(Napi::Env env) {
 
 EngineObject::EngineObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
   const Napi::Env env = info.Env();
-  const ModelConfig config = model_config(info[0].As<Napi::Object>());
-  const auto options = info[1].As<Napi::Object>();
-  guarded(env, [&] {
-    auto device = make_device(options);
-    const EngineOptions complete = engine_options(config, options, int64_t(device->available()));
-    auto engine = std::make_unique<Engine>(std::move(device), config, complete);
-    counts_ = engine->generator().counts();
-    parameters_ = engine->transformer().layout().parameters;
-    if (engine->transformer().adapted()) adapter_parameters_ = engine->transformer().trained();
-    external_bytes_ = engine->transformer().layout().size * int64_t{sizeof(float)};
-    thread_ = EngineThread::create(env, std::move(engine));
-    return env.Undefined();
-  });
+  EngineRequest request(info[0].As<Napi::Object>(), info[1].As<Napi::Object>());
+  parameters_ = ModelLayout(request.config).parameters;
+  adapter_parameters_ = AdapterLayout(request.config, request.options.adapter).parameters;
+  external_bytes_ = ModelLayout(request.config).size * int64_t{sizeof(float)};
+  thread_ = EngineThread::create(env, std::move(request));
   Napi::MemoryManagement::AdjustExternalMemory(env, external_bytes_);
 }
 
@@ -126,7 +119,8 @@ Napi::Value EngineObject::adapter_parameters(const Napi::CallbackInfo& info) {
 
 // Where element info[2] of parameter info[1] lies in the buffer named info[0].
 int64_t EngineObject::offset_of(const Napi::CallbackInfo& info) const {
-  const bool of_adapter = !adapter_parameters_.empty() && info[0].As<Napi::String>().Utf8Value() != "weights";
+  const std::string name = info[0].As<Napi::String>();
+  const bool of_adapter = !adapter_parameters_.empty() && name != "weights" && name != "merged";
   return (of_adapter ? adapter_parameters_ : parameters_).at(info[1].As<Napi::Number>().Uint32Value()).offset +
          info[2].As<Napi::Number>().Int64Value();
 }
@@ -160,9 +154,11 @@ Napi::Value EngineObject::read(const Napi::CallbackInfo& info) {
   const std::string name = info[0].As<Napi::String>();
   const int64_t offset = offset_of(info);
   const int64_t count = info[3].As<Napi::Number>().Int64Value();
+  const int64_t index = info[1].As<Napi::Number>().Int64Value(), at = info[2].As<Napi::Number>().Int64Value();
   return start(info, [=](Engine& engine, const std::atomic<bool>&) -> MakeResult {
     std::vector<float> values(count);
-    with_buffer(engine, name, [&](auto& buffer) { buffer.read(offset, values.data(), count); });
+    if (name == "merged") engine.read_merged(index, at, values.data(), count);
+    else with_buffer(engine, name, [&](auto& buffer) { buffer.read(offset, values.data(), count); });
     return [values = std::move(values)](Napi::Env env) { return to_array(env, values); };
   });
 }
@@ -261,12 +257,18 @@ Napi::Value EngineObject::clear_gradients(const Napi::CallbackInfo& info) {
   });
 }
 
+Napi::Value EngineObject::plan(const Napi::CallbackInfo& info) {
+  const auto plan = thread_->plan();
+  return plan ? to_object(info.Env(), *plan) : info.Env().Undefined();
+}
+
 Napi::Value EngineObject::statistics(const Napi::CallbackInfo& info) {
+  const auto counts = thread_->counts();
   const Napi::Object result = Napi::Object::New(info.Env());
-  result.Set("computedTokens", double(counts_->computed));
-  result.Set("reusedTokens", double(counts_->reused));
-  result.Set("sampledTokens", double(counts_->sampled));
-  result.Set("preemptions", double(counts_->preempted));
+  result.Set("computedTokens", double(counts->computed));
+  result.Set("reusedTokens", double(counts->reused));
+  result.Set("sampledTokens", double(counts->sampled));
+  result.Set("preemptions", double(counts->preempted));
   return result;
 }
 

@@ -24,6 +24,7 @@ class EngineObject : public Napi::ObjectWrap<EngineObject> {
   Napi::Value forward_backward(const Napi::CallbackInfo& info);
   Napi::Value optimizer_step(const Napi::CallbackInfo& info);
   Napi::Value clear_gradients(const Napi::CallbackInfo& info);
+  Napi::Value plan(const Napi::CallbackInfo& info);
   Napi::Value statistics(const Napi::CallbackInfo& info);
   Napi::Value steps(const Napi::CallbackInfo& info);
   void set_steps(const Napi::CallbackInfo& info, const Napi::Value& value);
@@ -34,7 +35,6 @@ class EngineObject : public Napi::ObjectWrap<EngineObject> {
   int64_t offset_of(const Napi::CallbackInfo& info) const;
 
   std::shared_ptr<EngineThread> thread_;
-  std::shared_ptr<const GeneratorCounts> counts_;
   std::vector<Parameter> parameters_, adapter_parameters_;
   std::shared_ptr<std::atomic<int64_t>> steps_ = std::make_shared<std::atomic<int64_t>>(0);
   int64_t external_bytes_ = 0;  // told to V8, which otherwise would not see why it should collect a small object

@@ -6,7 +6,7 @@
 
 namespace gigpo {
 
-ModelConfig model_config(const Napi::Object& model) {
+static ModelConfig model_config(const Napi::Object& model) {
   ModelConfig c{};
   c.vocabulary_size = integer(model, "vocabularySize");
   c.hidden_size = integer(model, "hiddenSize");
@@ -30,21 +30,6 @@ ModelConfig model_config(const Napi::Object& model) {
   return c;
 }
 
-bool on_cuda(const Napi::Object& options) { return text(options, "device") == "cuda"; }
-
-static Type precision(const Napi::Object& options) {
-  return text(options, "precision") == "float32" ? Type::f32 : Type::bf16;
-}
-
-DeviceTraits device_traits(const Napi::Object& options) {
-  return on_cuda(options) ? cuda_traits(precision(options)) : cpu_traits();
-}
-
-std::unique_ptr<Device> make_device(const Napi::Object& options) {
-  if (on_cuda(options)) return make_cuda_device({precision(options)});
-  return make_cpu_device(int(integer(options, "threads")));
-}
-
 static EngineOptions given_options(const Napi::Object& object) {
   EngineOptions options;
   options.micro_batch_tokens = integer(object, "microBatchTokens");
@@ -60,31 +45,41 @@ static EngineOptions given_options(const Napi::Object& object) {
   return options;
 }
 
-EngineOptions engine_options(const ModelConfig& config, const Napi::Object& options, int64_t available) {
-  return fit_options(config, given_options(options), device_traits(options), boolean(options, "trained"),
-                     boolean(options, "reference"), available);
+EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& object)
+    : config(model_config(model)),
+      cuda(text(object, "device") == "cuda"),
+      precision(text(object, "precision") == "float32" ? Type::f32 : Type::bf16),
+      threads(int(integer(object, "threads"))),
+      options(given_options(object)),
+      trained(boolean(object, "trained")),
+      reference(boolean(object, "reference")) {}
+
+OpenedEngine open_engine(const EngineRequest& request) {
+  auto device = request.cuda ? make_cuda_device({request.precision}) : make_cpu_device(request.threads);
+  const EngineOptions fitted = request.fitted(int64_t(device->available()));
+  const MemoryPlan plan = request.plan(fitted);
+  return {std::make_unique<Engine>(std::move(device), request.config, fitted), plan};
+}
+
+Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
+  const Napi::Object result = Napi::Object::New(env);
+  result.Set("weights", double(plan.weights));
+  result.Set("gradients", double(plan.gradients));
+  result.Set("moments", double(plan.moments));
+  result.Set("reference", double(plan.reference));
+  result.Set("activations", double(plan.activations));
+  result.Set("cache", double(plan.cache));
+  result.Set("shared", plan.shared);
+  result.Set("total", double(plan.total()));
+  result.Set("text", describe(plan));
+  return result;
 }
 
 Napi::Value memory_plan_call(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const ModelConfig config = model_config(info[0].As<Napi::Object>());
-  const auto options = info[1].As<Napi::Object>();
+  const EngineRequest request(info[0].As<Napi::Object>(), info[1].As<Napi::Object>());
   const int64_t available = info[2].As<Napi::Number>().Int64Value();
-  return guarded(env, [&] {
-    const MemoryPlan plan = plan_memory(config, engine_options(config, options, available), device_traits(options),
-                                        boolean(options, "trained"), boolean(options, "reference"));
-    const Napi::Object result = Napi::Object::New(env);
-    result.Set("weights", double(plan.weights));
-    result.Set("gradients", double(plan.gradients));
-    result.Set("moments", double(plan.moments));
-    result.Set("reference", double(plan.reference));
-    result.Set("activations", double(plan.activations));
-    result.Set("cache", double(plan.cache));
-    result.Set("shared", plan.shared);
-    result.Set("total", double(plan.total()));
-    result.Set("text", describe(plan));
-    return result;
-  });
+  return guarded(env, [&] { return to_object(env, request.plan(request.fitted(available))); });
 }
 
 }  // namespace gigpo

@@ -1,20 +1,38 @@
 // What src/native.ts calls NativeModel and NativeEngineOptions, for the core.
 #pragma once
 #include "binding/napi_setup.h"
-#include "core/engine.h"
+#include "core/memory_plan.h"
 
 namespace gigpo {
 
-ModelConfig model_config(const Napi::Object& model);
-// Which device is asked for, before it is opened.
-bool on_cuda(const Napi::Object& options);
-DeviceTraits device_traits(const Napi::Object& options);
-// Throws Error DEVICE_UNAVAILABLE.
-std::unique_ptr<Device> make_device(const Napi::Object& options);
-// Completed for a device with `available` bytes; throws Error OUT_OF_MEMORY where that is too little.
-EngineOptions engine_options(const ModelConfig& config, const Napi::Object& options, int64_t available);
+// All that an engine is opened with. It holds nothing of JavaScript's: opening takes a while, and is the engine thread's work.
+struct EngineRequest {
+  ModelConfig config;
+  bool cuda = false;
+  Type precision = Type::f32;
+  int threads = 0;
+  EngineOptions options;  // 0 where the device is to choose
+  bool trained = true, reference = false;
 
-// memoryPlan(model, options) of src/native.ts.
+  EngineRequest(const Napi::Object& model, const Napi::Object& options);
+
+  DeviceTraits traits() const { return cuda ? cuda_traits(precision) : cpu_traits(); }
+  // Completed for a device with `available` bytes; throws Error OUT_OF_MEMORY where that is too little.
+  EngineOptions fitted(int64_t available) const {
+    return fit_options(config, options, traits(), trained, reference, available);
+  }
+  MemoryPlan plan(const EngineOptions& fitted) const { return plan_memory(config, fitted, traits(), trained, reference); }
+};
+
+struct OpenedEngine {
+  std::unique_ptr<Engine> engine;
+  MemoryPlan plan;
+};
+// Throws Error DEVICE_UNAVAILABLE, OUT_OF_MEMORY.
+OpenedEngine open_engine(const EngineRequest& request);
+
+Napi::Object to_object(Napi::Env env, const MemoryPlan& plan);
+// memoryPlan(model, options, availableBytes) of src/native.ts.
 Napi::Value memory_plan_call(const Napi::CallbackInfo& info);
 
 }  // namespace gigpo

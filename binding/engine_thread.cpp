@@ -7,8 +7,8 @@ namespace gigpo {
 
 constexpr const char* disposed_message = "The policy was disposed of before this was done.";
 
-std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, std::unique_ptr<Engine> engine) {
-  const std::shared_ptr<EngineThread> self(new EngineThread(std::move(engine)));
+std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, EngineRequest request) {
+  const std::shared_ptr<EngineThread> self(new EngineThread(std::move(request)));
   auto* owner = new std::shared_ptr<EngineThread>(self);  // rule 4
   self->wake_ = Wake::New(
       env, "gigpo engine", 0, 1, owner, [](Napi::Env, void*, std::shared_ptr<EngineThread>* held) { delete held; },
@@ -85,7 +85,6 @@ void EngineThread::request_stop() {
 void EngineThread::join(Napi::Env env) {
   if (!thread_.joinable()) return;
   thread_.join();
-  engine_.reset();
   napi_remove_env_cleanup_hook(env, &EngineThread::clean_up, this);
   wake_.Release();
 }
@@ -125,12 +124,54 @@ void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<Eng
   }
 }
 
+std::optional<MemoryPlan> EngineThread::plan() {
+  const std::lock_guard lock(mutex_);
+  return plan_;
+}
+
+std::shared_ptr<const GeneratorCounts> EngineThread::counts() {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+struct CodedMessage {
+  const char* code;
+  std::string message;
+};
+
+// Of the exception that is being handled.
+static CodedMessage current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.code, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {"OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model."};
+  } catch (const std::exception& error) {
+    return {"INTERNAL", error.what()};
+  }
+}
+
+void EngineThread::open() {
+  try {
+    OpenedEngine opened = open_engine(request_);
+    engine_ = std::move(opened.engine);
+    const std::lock_guard lock(mutex_);
+    plan_ = opened.plan;
+    counts_ = engine_->generator().counts();
+  } catch (...) {
+    const auto [code, message] = current_error();
+    open_error_code_ = code, open_error_message_ = message;
+  }
+}
+
 void EngineThread::loop() {
+  open();
   for (;;) {
     TaskPointer task;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !queue_.empty() || !engine_->generator().idle(); });
+      changed_.wait(lock, [&] { return stopping_ || !queue_.empty() || sampling(); });
       if (stopping_) break;
       while (!queue_.empty() && !queue_.front()->work) {
         const TaskPointer sample = std::move(queue_.front());
@@ -139,7 +180,7 @@ void EngineThread::loop() {
         run(sample);
         lock.lock();
       }
-      if (engine_->generator().idle() && !queue_.empty()) {
+      if (!sampling() && !queue_.empty()) {
         task = running_ = std::move(queue_.front());
         queue_.pop_front();
       }
@@ -161,31 +202,15 @@ void EngineThread::loop() {
     queued.swap(queue_);
   }
   for (const TaskPointer& task : queued) fail(task, "DISPOSED", disposed_message);
+  engine_.reset();
   auto last = std::make_shared<Task>();
   last->last = true;
   settle(std::move(last));
 }
 
-struct CodedMessage {
-  const char* code;
-  std::string message;
-};
-
-// Of the exception that is being handled.
-static CodedMessage current_error() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return {error.code, error.what()};
-  } catch (const std::bad_alloc&) {
-    return {"OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model."};
-  } catch (const std::exception& error) {
-    return {"INTERNAL", error.what()};
-  }
-}
-
 void EngineThread::run(const TaskPointer& task) {
   if (task->cancelled) return fail(task, "ABORTED", "Stopped.");
+  if (!engine_) return fail(task, open_error_code_.c_str(), open_error_message_);
   try {
     if (!task->work) {
       task->request.id = next_id_++;
@@ -203,8 +228,8 @@ void EngineThread::run(const TaskPointer& task) {
 }
 
 void EngineThread::sample_step() {
+  if (!sampling()) return;
   Generator& generator = engine_->generator();
-  if (generator.idle()) return;
   std::vector<Completion> done;
   try {
     generator.step(engine_->policy(), done);

@@ -6,8 +6,8 @@
 //     the process lives just as long as there is something to wait for.
 //  3. The thread is joined on the JavaScript thread: after it said that it ends (`stop`), or in the environment's cleanup hook,
 //     which runs before the ThreadSafeFunction goes.
-//  4. The ThreadSafeFunction owns the EngineThread (a shared_ptr freed by its finalizer), which owns the Engine: a late call
-//     finds both alive.
+//  4. The ThreadSafeFunction owns the EngineThread (a shared_ptr freed by its finalizer): a late call finds it alive. The Engine is
+//     opened and freed by its own thread.
 //  5. Nothing throws out of a task: what was thrown becomes the promise's rejection.
 //
 // Order: tasks run as they came. Samples that stand together run together, and a later task waits until they are done, so
@@ -23,8 +23,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "binding/napi_setup.h"
-#include "core/engine.h"
+#include "binding/engine_options.h"
 
 namespace gigpo {
 
@@ -35,7 +34,8 @@ using Work = std::function<MakeResult(Engine& engine, const std::atomic<bool>& c
 
 class EngineThread : public std::enable_shared_from_this<EngineThread> {
  public:
-  static std::shared_ptr<EngineThread> create(Napi::Env env, std::unique_ptr<Engine> engine);
+  // The thread opens the engine; where that fails, all that it is asked for fails with that error.
+  static std::shared_ptr<EngineThread> create(Napi::Env env, EngineRequest request);
 
   // Both return { promise, cancel() }.
   Napi::Value start(Napi::Env env, Work work);
@@ -44,6 +44,10 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   // the thread is gone; a finalizer, which may not touch JavaScript, calls `request_stop` alone.
   Napi::Value stop(Napi::Env env);
   void request_stop();
+
+  // Undefined until the engine is open.
+  std::optional<MemoryPlan> plan();
+  std::shared_ptr<const GeneratorCounts> counts();
 
  private:
   struct Task {
@@ -57,7 +61,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   };
   using TaskPointer = std::shared_ptr<Task>;
 
-  explicit EngineThread(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  explicit EngineThread(EngineRequest request) : request_(std::move(request)) {}
 
   // JavaScript thread.
   Napi::Value enqueue(Napi::Env env, TaskPointer task);
@@ -68,6 +72,8 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
 
   // Engine thread.
   void loop();
+  void open();
+  bool sampling() const { return engine_ && !engine_->generator().idle(); }
   void run(const TaskPointer& task);
   void sample_step();
   void drop_cancelled();
@@ -77,7 +83,9 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
 
   using Wake = Napi::TypedThreadSafeFunction<std::shared_ptr<EngineThread>, void, &EngineThread::settle_all>;
 
-  std::unique_ptr<Engine> engine_;
+  EngineRequest request_;
+  std::unique_ptr<Engine> engine_;  // engine thread only, as are the next two
+  std::string open_error_code_, open_error_message_;
   Wake wake_;
   int64_t pending_ = 0;                         // JavaScript thread only, as is the next
   std::vector<Napi::Promise::Deferred> stops_;  // dispose() may be called more than once
@@ -89,6 +97,8 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   std::vector<TaskPointer> settled_;
   TaskPointer running_;
   bool stopping_ = false;
+  std::optional<MemoryPlan> plan_;
+  std::shared_ptr<const GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
 
   std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as is the next
   uint64_t next_id_ = 1;

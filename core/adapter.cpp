@@ -1,7 +1,6 @@
 #include "core/adapter.h"
 
-#include <string_view>
-#include <unordered_map>
+#include <algorithm>
 
 namespace gigpo {
 
@@ -38,29 +37,14 @@ AdapterLayout::AdapterLayout(const ModelConfig& c, const AdapterConfig& adapter)
   }
 }
 
-// PEFT's name of a pair is that of its projection, with a prefix and an end.
-void merge_adapter(const ModelConfig& config, const AdapterConfig& adapter, const float* weights, float* model) {
-  const ModelLayout model_layout(config);
-  const AdapterLayout layout(config, adapter);
-  const std::string before = "base_model.model.", a_end = ".lora_A.weight";
-  std::unordered_map<std::string_view, const Parameter*> pairs, projections;
-  for (const Parameter& parameter : layout.parameters) pairs[parameter.name] = &parameter;
-  for (const Parameter& parameter : model_layout.parameters) projections[parameter.name] = &parameter;
-  for (const Parameter& a : layout.parameters) {
-    if (!a.name.ends_with(a_end)) continue;
-    const std::string name = a.name.substr(0, a.name.size() - a_end.size());
-    const Parameter& b = *pairs.at(name + ".lora_B.weight");
-    const Parameter& projection = *projections.at(name.substr(before.size()) + ".weight");
-    const int64_t in = a.shape[1];
-    for (int64_t row = 0; row < b.shape[0]; row++) {
-      float* out = model + projection.offset + row * in;
-      for (int64_t r = 0; r < adapter.rank; r++) {
-        const float factor = adapter.scale() * weights[b.offset + row * adapter.rank + r];
-        const float* from = weights + a.offset + r * in;
-        for (int64_t column = 0; column < in; column++) out[column] += factor * from[column];
-      }
-    }
-  }
+// PEFT's name of a pair is that of its projection, with a prefix and another end.
+AdapterLayout::Pair AdapterLayout::pair_of(const std::string& projection) const {
+  const std::string end = ".weight", name = "base_model.model." + projection.substr(0, projection.size() - end.size());
+  const auto find = [&](const char* half) {
+    const auto at = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name + half; });
+    return at == parameters.end() ? nullptr : &*at;
+  };
+  return {find(".lora_A.weight"), find(".lora_B.weight")};
 }
 
 }  // namespace gigpo

@@ -29,9 +29,12 @@ struct AdapterLayout {
   int64_t size = 0;
 
   AdapterLayout(const ModelConfig& config, const AdapterConfig& adapter);
-};
 
-// model += (alpha / rank) · B A for every adapted projection; both flat and fp32, in host memory.
-void merge_adapter(const ModelConfig& config, const AdapterConfig& adapter, const float* weights, float* model);
+  // The pair beside a projection of the model, by the projection's name; null where it has none.
+  struct Pair {
+    const Parameter *a, *b;
+  };
+  Pair pair_of(const std::string& projection) const;
+};
 
 }  // namespace gigpo

@@ -1,5 +1,7 @@
 #include "core/engine.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace gigpo {
@@ -20,6 +22,28 @@ Engine::Engine(std::unique_ptr<Device> device, const ModelConfig& config, const 
 Parameters& Engine::adapter() {
   if (!adapter_) throw Error("BAD_ARGUMENT", "This policy has no adapter: open it with lora.");
   return *adapter_;
+}
+
+void Engine::read_merged(int64_t index, int64_t offset, float* to, int64_t count) const {
+  const Parameter& parameter = transformer_.layout().parameters.at(index);
+  model_.read(parameter.offset + offset, to, count);
+  const AdapterLayout::Pair pair = transformer_.adapter_layout().pair_of(parameter.name);
+  if (count == 0 || !pair.a) return;
+  const int64_t in = parameter.shape[1], rank = pair.b->shape[1];
+  const int64_t first = offset / in, rows = (offset + count - 1) / in + 1 - first;
+  std::vector<float> a(rank * in), b(rows * rank), sum(in);
+  adapter_->read(pair.a->offset, a.data(), rank * in);
+  adapter_->read(pair.b->offset + first * rank, b.data(), rows * rank);
+  for (int64_t row = 0; row < rows; row++) {
+    std::fill(sum.begin(), sum.end(), 0.f);
+    for (int64_t r = 0; r < rank; r++) {
+      const float factor = b[row * rank + r];
+      for (int64_t column = 0; column < in; column++) sum[column] += factor * a[r * in + column];
+    }
+    const int64_t start = (first + row) * in;  // of the row, in the parameter
+    const int64_t from = std::max(start, offset), end = std::min(start + in, offset + count);
+    for (int64_t i = from; i < end; i++) to[i - offset] += transformer_.adapter().scale() * sum[i - start];
+  }
 }
 
 PolicyTensors Engine::reference() const {

@@ -33,6 +33,8 @@ class Engine {
   Parameters& model() { return model_; }
   Parameters& adapter();  // Throws Error BAD_ARGUMENT where there is none.
   Parameters& trained() { return transformer_.adapted() ? *adapter_ : model_; }
+  // Elements of one of the model's parameters with the adapter merged in: W + (alpha / rank) · B A. Host memory.
+  void read_merged(int64_t parameter, int64_t offset, float* to, int64_t count) const;
   // Cached keys, values and packed weights are stale.
   void weights_changed();
 

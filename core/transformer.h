@@ -32,6 +32,8 @@ class Transformer {
 
   const ModelConfig& config() const { return config_; }
   const ModelLayout& layout() const { return layout_; }
+  const AdapterConfig& adapter() const { return adapter_; }
+  const AdapterLayout& adapter_layout() const { return adapter_layout_; }
   // What is trained: the adapter where there is one, else the model.
   bool adapted() const { return bool(adapter_); }
   const std::vector<Parameter>& trained() const { return adapted() ? adapter_layout_.parameters : layout_.parameters; }

@@ -148,6 +148,8 @@ export interface NativeEngine {
   clearGradients(): Started<void>
   /** Optimizer steps taken so far. */
   steps: number
+  /** What its memory is taken by; undefined until it is open. Where opening fails, every call fails with that error. */
+  readonly plan: NativeMemoryPlan | undefined
   /** Of sampling, since the start. */
   readonly statistics: {
     readonly computedTokens: number
@@ -159,7 +161,8 @@ export interface NativeEngine {
   dispose(): Promise<void>
 }
 
-export type NativeBuffer = "weights" | "adapter" | "gradients" | "firstMoment" | "secondMoment"
+/** "merged", which can only be read, is the weights with the adapter in them. */
+export type NativeBuffer = "weights" | "merged" | "adapter" | "gradients" | "firstMoment" | "secondMoment"
 
 export interface NativeDeviceReport {
   readonly unavailable?: {

@@ -4,7 +4,7 @@ import { basename, join, resolve } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { type NativeEngine, native } from "../native.ts"
 import { Random } from "../random.ts"
-import { initializeAdapter, mergedSources } from "./adapter.ts"
+import { initializeAdapter } from "./adapter.ts"
 import {
   type AdapterBase,
   exists,
@@ -31,9 +31,7 @@ import {
   adapterConfig,
   checkDevice,
   checkPolicyOptions,
-  deviceMemory,
   type MemoryPlan,
-  memoryPlan,
   type NativePolicyOptions,
   resolvePolicyOptions,
 } from "./options.ts"
@@ -173,8 +171,8 @@ export class NativePolicy implements Policy {
 
   /** Memory that this policy takes on its device. */
   get plan(): MemoryPlan {
-    const options = { ...this.#options, device: this.device, maxPositions: this.maxPositions }
-    return memoryPlan(this.config, options, deviceMemory(options))
+    // The engine has worked already: `open` and `create` wait for its weights.
+    return this.#engine.plan!
   }
 
   /** What sampling has cost so far. */
@@ -262,7 +260,7 @@ export class NativePolicy implements Policy {
       dtype: "F32",
       ...(this.#original && { original: this.#original }),
     })
-    const tensors = this.lora ? mergedSources(this.#engine, this.lora) : tensorSources(this.#engine, "weights")
+    const tensors = tensorSources(this.#engine, this.lora ? "merged" : "weights")
     await writeShardedSafetensors(directory, tensors)
     await copyInto(directory, options.files)
   }

@@ -8,6 +8,9 @@ import { settle } from "./started.ts"
 
 export type StoredBuffer = Exclude<NativeBuffer, "gradients">
 
+/** Buffers of the whole model. */
+const modelBuffers: readonly NativeBuffer[] = ["weights", "merged"]
+
 const chunkElements = 4 * 2 ** 20
 
 /** Copies one tensor's bytes into the engine. */
@@ -34,13 +37,13 @@ export function trainedParameters(engine: NativeEngine): readonly NativeParamete
 
 /** The tensors of a buffer, by their place in it. */
 function parametersOf(engine: NativeEngine, buffer: NativeBuffer): readonly NativeParameter[] {
-  return buffer === "weights" ? engine.parameters : trainedParameters(engine)
+  return modelBuffers.includes(buffer) ? engine.parameters : trainedParameters(engine)
 }
 
 /** All tensors of a buffer, to be written to a file. Names of moments are prefixed, as in `firstMoment.model.norm.weight`. */
 export function tensorSources(engine: NativeEngine, buffer: StoredBuffer): TensorSource[] {
   return parametersOf(engine, buffer).map(({ name, shape }, index) => ({
-    name: buffer === "weights" || buffer === "adapter" ? name : `${buffer}.${name}`,
+    name: modelBuffers.includes(buffer) || buffer === "adapter" ? name : `${buffer}.${name}`,
     dtype: "F32",
     shape,
     chunks: chunksOf(engine, buffer, index, sizeOf(shape)),

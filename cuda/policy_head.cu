@@ -1,0 +1,351 @@
+// The fused head of core/kernels/token_log_probs.h: logits become the gradient of the loss, in place.
+//   d loss / d z_j = 2^(y_j) (constant + slope y_j), and at the chosen token g / T more   (y, S, W: softmax_sums.cuh)
+//   constant = (c (H - log S) - g / T) / S,  slope = c ln 2 / S,  c = weight · entropy weight / T
+//
+// Every logit is needed twice: for the sums, and for its own gradient. Three kernels, by what they move for each bf16 logit
+// (twice as much for fp32):
+//   held_rows    4 bytes, read once and written once: the row stays on the chip, partly in registers, partly in shared
+//                memory. The 303,872 bytes of Qwen's vocabulary are 80 KB in the registers of 512 threads and 217 KB in
+//                shared memory (sm_90), or 144 KB and 153 KB (sm_80).
+//   read_twice   6 bytes, read twice and written once, less what the L2 cache still has: rows that fit on no chip, as
+//                151,936 fp32 logits do not, and rows that are unaligned.
+//   score_rows   2 bytes: no gradient is asked for. The same as cuda/token_log_probs.cu.
+//
+// A block of held_rows takes one row after the other. Each thread sums and overwrites what it has itself fetched, so that
+// nobody waits for anybody but to merge the sums; and as soon as the gradient of 16 bytes is under way, 16 bytes of the next
+// row are sent for in their place. So reads, arithmetic and writes go on at the same time, even in one block a
+// multiprocessor. On an H200 a row of 151,936 takes a multiprocessor's share of the memory 18.7 us (607,744 bytes at 32.6
+// a nanosecond), its two exponentials a logit 10.8 us (16 a clock), the merge and the loss in double about 2.
+#include <algorithm>
+
+#include "cuda/kernels.h"
+#include "cuda/launch.h"
+#include "cuda/softmax_sums.cuh"
+
+namespace gigpo::cuda {
+
+namespace {
+
+// What a row's threads need for its gradient.
+struct RowGradient {
+  float origin, constant, slope, token;
+};
+
+// Thread 0 alone.
+__device__ RowGradient row_loss(float chosen, const SoftmaxSums& sums, const PolicyHeadRow& input,
+                                const PolicyHeadOptions& options, PolicyHeadResult* result) {
+  const Score s = score(chosen, sums, options.temperature);
+  const HeadRowGradient g = head_row_loss(s.log_prob, s.entropy, input, options, result);
+  // p (-g + c (log p + H)), with log p = y ln 2 - log S
+  const double sum = double(sums.exponentials);
+  return {sums.origin, float((g.entropy * (s.entropy - s.log_sum) - g.token) / sum),
+          float(g.entropy * 0.69314718055994530942 / sum), float(g.token)};
+}
+
+// `token` counts from the first of these logits, and may lie outside.
+template <int count>
+__device__ void to_gradient(float (&z)[count], int64_t token, const RowGradient& g, float factor) {
+  if (g.slope == 0) {
+#pragma unroll
+    for (int k = 0; k < count; k++) z[k] = power_of_2((z[k] - g.origin) * factor) * g.constant;
+  } else {
+#pragma unroll
+    for (int k = 0; k < count; k++) {
+      const float y = (z[k] - g.origin) * factor;
+      z[k] = power_of_2(y) * (g.constant + g.slope * fmaxf(y, least_exponent));
+    }
+  }
+  if (token < 0 || token >= count) return;
+#pragma unroll
+  for (int k = 0; k < count; k++)
+    if (k == token) z[k] += g.token;
+}
+
+// What becomes of a row that is not computed: one of weight 0, or with a token outside the vocabulary.
+template <class Logit>
+__device__ void write_unused(int64_t vocab, Logit* z, const PolicyHeadRow& input, PolicyHeadResult* to) {
+  const float value = input.weight == 0 ? 0 : NAN;
+  if (in_packs(vocab, z)) {
+    constexpr int size = full_width<Logit>;
+    float values[size];
+    for (float& each : values) each = value;
+    auto* packs = reinterpret_cast<LogitPack*>(z);
+    for (int64_t i = threadIdx.x; i < vocab / size; i += blockDim.x) packs[i] = narrow(values);
+  } else {
+    for (int64_t j = threadIdx.x; j < vocab; j += blockDim.x) assign(z + j, value);
+  }
+  if (threadIdx.x != 0) return;
+  PolicyHeadResult result;
+  result.log_prob = result.entropy = result.loss = result.kl = result.ratio = value;
+  *to = result;
+}
+
+__device__ bool is_used(const PolicyHeadRow& input, int64_t vocab) {
+  return input.weight != 0 && input.token >= 0 && input.token < vocab;
+}
+
+constexpr int streaming_threads = 256;
+
+template <class Logit>
+__global__ __launch_bounds__(streaming_threads, 5) void score_rows(int64_t vocab, const Logit* logits,
+                                                                   const PolicyHeadRow* inputs, double temperature,
+                                                                   PolicyHeadResult* results) {
+  const int64_t row = blockIdx.x, token = inputs[row].token;
+  const Logit* z = logits + row * vocab;
+  const bool known = token >= 0 && token < vocab;  // the same for the whole block
+  SoftmaxSums sums;
+  if (known) sums = row_sums<streaming_threads>(vocab, z, base2_factor(temperature));
+  if (threadIdx.x != 0) return;
+  PolicyHeadResult result;
+  if (known) {
+    const Score s = score(to_float(z[token]), sums, temperature);
+    result.log_prob = float(s.log_prob);
+    result.entropy = float(s.entropy);
+  } else {
+    result.log_prob = result.entropy = result.loss = result.kl = result.ratio = NAN;
+  }
+  results[row] = result;
+}
+
+template <class Logit>
+__global__ __launch_bounds__(streaming_threads, 4) void read_twice(int64_t vocab, Logit* logits,
+                                                                   const PolicyHeadRow* inputs, PolicyHeadOptions options,
+                                                                   PolicyHeadResult* results) {
+  const int64_t row = blockIdx.x;
+  Logit* z = logits + row * vocab;
+  if (!is_used(inputs[row], vocab)) return write_unused(vocab, z, inputs[row], results + row);
+  const int token = inputs[row].token;
+  const float factor = base2_factor(options.temperature);
+  const SoftmaxSums sums = row_sums<streaming_threads>(vocab, z, factor);
+  __shared__ RowGradient shared_gradient;
+  if (threadIdx.x == 0) shared_gradient = row_loss(to_float(z[token]), sums, inputs[row], options, results + row);
+  __syncthreads();  // thread 0 has read the chosen logit: from here on logits may be overwritten
+  const RowGradient gradient = shared_gradient;
+  if (in_packs(vocab, z)) {
+    // From the end, of which most may still be in the L2 cache.
+    constexpr int size = full_width<Logit>;
+    auto* packs = reinterpret_cast<LogitPack*>(z);
+    for (int64_t i = vocab / size - 1 - threadIdx.x; i >= 0; i -= streaming_threads) {
+      float values[size];
+      widen(packs[i], values);
+      to_gradient(values, token - i * size, gradient, factor);
+      packs[i] = narrow(values);
+    }
+  } else {
+    for (int64_t j = threadIdx.x; j < vocab; j += streaming_threads) {
+      float values[1] = {to_float(z[j])};
+      to_gradient(values, token - j, gradient, factor);
+      assign(z + j, values[0]);
+    }
+  }
+}
+
+// A block of held_rows: `kept` packs a thread stay in registers, the rest of the row in shared memory, and `blocks` of them
+// share a multiprocessor. That always makes 512 threads with up to 128 registers each: four warps a scheduler, and eight
+// independent logits in each, keep the exponentials going, and what a thread needs beside its logits is paid for only 512
+// times.
+template <int threads_, int kept_, int blocks_>
+struct Shape {
+  static constexpr int threads = threads_, kept = kept_, blocks = blocks_;
+};
+
+// One thread's packs of a row: every threads-th. Shared memory has the row's first ones, which come in `parts`.
+template <class Logit, class Shape>
+class HeldRow {
+  static constexpr int size = full_width<Logit>, threads = Shape::threads, parts = 4;
+
+ public:
+  __device__ HeldRow(int packs, int shared_packs)
+      : shared(dynamic_shared_or_none(shared_packs)), packs(packs), shared_packs(shared_packs) {}
+
+  __device__ void fetch(const Logit* row) {
+    for (int part = 0; part < parts; part++) {
+      for (int i = start(part) + int(threadIdx.x); i < start(part + 1); i += threads) fetch_shared(row, i);
+      copy_async_commit();
+    }
+#pragma unroll
+    for (int r = 0; r < Shape::kept; r++) fetch_kept(row, r);
+  }
+
+  __device__ SoftmaxSums sums(float factor) {
+    SoftmaxSums sums;
+    float z[size];
+    if (shared_packs == 0) {
+      for (float& value : z) value = -INFINITY;
+      if (int(threadIdx.x) < packs) widen(registers[0], z);
+      sums.begin(z);
+    }
+#pragma unroll 1
+    for (int part = 0; part < parts; part++) {
+      wait_for(part);
+      if (part == 0 && shared_packs > 0) {
+        for (float& value : z) value = -INFINITY;
+        if (int(threadIdx.x) < start(1)) widen(shared[threadIdx.x], z);
+        sums.begin(z);
+      }
+      for (int i = start(part) + int(threadIdx.x); i < start(part + 1); i += threads) {
+        widen(shared[i], z);
+        sums.add(z, factor);
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < Shape::kept; r++) {
+      if (kept_pack(r) >= packs) continue;
+      widen(registers[r], z);
+      sums.add(z, factor);
+    }
+    return sums;
+  }
+
+  // Writes the row's gradient, and fetches the next row where there is one.
+  __device__ void exchange(Logit* row, int token, const RowGradient& gradient, float factor, const Logit* next) {
+#pragma unroll 1
+    for (int part = 0; part < parts; part++) {
+      for (int i = start(part) + int(threadIdx.x); i < start(part + 1); i += threads) {
+        write(row, i, shared[i], token, gradient, factor);
+        if (next) fetch_shared(next, i);
+      }
+      copy_async_commit();
+    }
+#pragma unroll
+    for (int r = 0; r < Shape::kept; r++) {
+      if (kept_pack(r) < packs) write(row, kept_pack(r), registers[r], token, gradient, factor);
+      if (next) fetch_kept(next, r);
+    }
+  }
+
+ private:
+  static __device__ LogitPack* dynamic_shared_or_none(int shared_packs) {
+    return shared_packs > 0 ? dynamic_shared<LogitPack>() : nullptr;
+  }
+
+  __device__ int start(int part) const {
+    const int rounds = (shared_packs + threads - 1) / threads, rounds_of_part = (rounds + parts - 1) / parts;
+    return min(part * rounds_of_part * threads, shared_packs);
+  }
+  __device__ int kept_pack(int r) const { return shared_packs + r * threads + int(threadIdx.x); }
+
+  __device__ void fetch_shared(const Logit* row, int i) {
+    copy_async_16(shared + i, reinterpret_cast<const LogitPack*>(row) + i, true);
+  }
+  __device__ void fetch_kept(const Logit* row, int r) {
+    if (kept_pack(r) < packs) registers[r] = reinterpret_cast<const LogitPack*>(row)[kept_pack(r)];
+  }
+
+  static __device__ void wait_for(int part) {
+    static_assert(parts == 4);
+    if (part == 0) copy_async_wait<3>();
+    else if (part == 1) copy_async_wait<2>();
+    else if (part == 2) copy_async_wait<1>();
+    else copy_async_wait<0>();
+  }
+
+  static __device__ void write(Logit* row, int i, const LogitPack& pack, int token, const RowGradient& gradient,
+                               float factor) {
+    float z[size];
+    widen(pack, z);
+    to_gradient(z, token - i * size, gradient, factor);
+    reinterpret_cast<LogitPack*>(row)[i] = narrow(z);
+  }
+
+  LogitPack registers[Shape::kept];
+  LogitPack* shared;
+  int packs, shared_packs;
+};
+
+template <class Logit, class Shape>
+__global__ __launch_bounds__(Shape::threads, Shape::blocks) void held_rows(int64_t rows, int vocab, int shared_packs,
+                                                                           Logit* logits, const PolicyHeadRow* inputs,
+                                                                           PolicyHeadOptions options,
+                                                                           PolicyHeadResult* results) {
+  __shared__ RowGradient shared_gradient;
+  HeldRow<Logit, Shape> held(vocab / full_width<Logit>, shared_packs);
+  const float factor = base2_factor(options.temperature);
+  // The chosen token of a row, or -1 where there is nothing to compute; the same for the whole block.
+  const auto token_of = [&](int64_t row) { return row < rows && is_used(inputs[row], vocab) ? inputs[row].token : -1; };
+  int64_t row = blockIdx.x;
+  int token = token_of(row);
+  if (token >= 0) held.fetch(logits + row * vocab);
+  while (row < rows) {
+    Logit* z = logits + row * vocab;
+    const int64_t next = row + gridDim.x;
+    const int next_token = token_of(next);
+    const Logit* next_logits = next_token >= 0 ? logits + next * vocab : nullptr;
+    if (token < 0) {
+      write_unused(vocab, z, inputs[row], results + row);
+      if (next_logits) held.fetch(next_logits);
+    } else {
+      const Logit chosen = z[token];
+      SoftmaxSums sums = held.sums(factor);
+      sums.template merge_block<Shape::threads>(factor);
+      if (threadIdx.x == 0) shared_gradient = row_loss(to_float(chosen), sums, inputs[row], options, results + row);
+      __syncthreads();  // thread 0 has the chosen logit: from here on logits may be overwritten
+      const RowGradient gradient = shared_gradient;  // in registers: stores might change what is shared
+      held.exchange(z, token, gradient, factor, next_logits);
+      if constexpr (Shape::threads == 32) __syncwarp();  // all have read the gradient; else merge_block sees to that
+    }
+    row = next, token = next_token;
+  }
+}
+
+// What the card has room for.
+struct Card {
+  Card() {
+    int device;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&most_shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  }
+
+  // Of dynamic shared memory, if as many blocks share a multiprocessor. Of each block the system takes 1 KB, on top of what
+  // the largest block may ask for, and static arrays less than 512 bytes.
+  int shared_bytes(int blocks) const { return ((most_shared_bytes + 1024) / blocks - 1024 - 512) / 16 * 16; }
+
+  int multiprocessors, most_shared_bytes;
+};
+
+// False where the row does not fit.
+template <class Shape, class Logit>
+bool launch_held(const Card& card, int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
+                 const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
+  const int64_t packs = vocab / full_width<Logit>, shared = std::max<int64_t>(packs - Shape::threads * Shape::kept, 0);
+  if (shared * 16 > card.shared_bytes(Shape::blocks)) return false;
+  const auto blocks = unsigned(std::min<int64_t>(rows, int64_t{card.multiprocessors} * Shape::blocks));
+  launch(held_rows<Logit, Shape>, blocks, Shape::threads, size_t(shared * 16), stream, rows, int(vocab), int(shared), logits,
+         inputs, options, results);
+  return true;
+}
+
+template <class Logit>
+void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
+                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
+  if (rows == 0) return;
+  if (options.mode == HeadMode::score)
+    return launch(score_rows<Logit>, unsigned(rows), streaming_threads, 0, stream, vocab, logits, inputs,
+                  options.temperature, results);
+  if (in_packs(vocab, logits)) {
+    const Card card;
+    const auto fits = [&](auto shape) {
+      return launch_held<decltype(shape)>(card, rows, vocab, logits, inputs, options, results, stream);
+    };
+    // The smallest block that holds a row. The last is for cards of less shared memory than Hopper's.
+    if (fits(Shape<32, 4, 16>()) || fits(Shape<128, 8, 4>()) || fits(Shape<256, 8, 2>()) || fits(Shape<512, 10, 1>()) ||
+        fits(Shape<512, 18, 1>()))
+      return;
+  }
+  launch(read_twice<Logit>, unsigned(rows), streaming_threads, 0, stream, vocab, logits, inputs, options, results);
+}
+
+}  // namespace
+
+void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, const PolicyHeadRow* inputs,
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
+  launch_policy_head(rows, vocab, logits, inputs, options, results, stream);
+}
+
+void policy_head_chunk(int64_t rows, int64_t vocab, __nv_bfloat16* logits, const PolicyHeadRow* inputs,
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
+  launch_policy_head(rows, vocab, logits, inputs, options, results, stream);
+}
+
+}  // namespace gigpo::cuda

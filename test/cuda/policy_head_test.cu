@@ -1,0 +1,380 @@
+// The head's kernels (cuda/policy_head.cu) against sums in double precision: at the vocabularies of Qwen2.5, at each size
+// where another block or another path begins, with more rows than blocks, and with logits that are hard on the sums. On a
+// machine without a GPU it says why, and skips.
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "core/device_report.h"
+#include "core/kernels/token_log_probs.h"
+#include "core/random.h"
+#include "cuda/check.h"
+#include "cuda/kernels.h"
+#include "test/core/check.h"
+
+using namespace gigpo;
+
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float lowest = std::numeric_limits<float>::lowest();
+
+float as_float(float x) { return x; }
+float as_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+template <class Logit>
+Logit from_float(float x) {
+  if constexpr (std::is_same_v<Logit, float>) return x;
+  else return __float2bfloat16_rn(x);
+}
+
+// Rows of logits on the device, `shift` elements behind an aligned address, between two bands that nobody may touch.
+template <class Logit>
+class DeviceRows {
+ public:
+  DeviceRows(const std::vector<Logit>& values, int64_t shift = 0) : count(values.size()), start(band + size_t(shift)) {
+    CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&memory), bytes()));
+    CUDA_CHECK(cudaMemset(memory, 0xFF, bytes()));
+    CUDA_CHECK(cudaMemcpy(data(), values.data(), count * sizeof(Logit), cudaMemcpyHostToDevice));
+  }
+  ~DeviceRows() { cudaFree(memory); }
+  DeviceRows(const DeviceRows&) = delete;
+
+  Logit* data() const { return memory + start; }
+  std::vector<Logit> read() const {
+    std::vector<Logit> all(count + 2 * start);
+    CUDA_CHECK(cudaMemcpy(all.data(), memory, bytes(), cudaMemcpyDeviceToHost));
+    const auto untouched = [&](size_t from, size_t to) {
+      const auto* bytes = reinterpret_cast<const uint8_t*>(all.data());
+      return std::all_of(bytes + from * sizeof(Logit), bytes + to * sizeof(Logit),
+                         [](uint8_t byte) { return byte == 0xFF; });
+    };
+    CHECK(untouched(0, start) && untouched(start + count, all.size()), "written beside the logits");
+    return {all.begin() + std::ptrdiff_t(start), all.begin() + std::ptrdiff_t(start + count)};
+  }
+
+ private:
+  static constexpr size_t band = 64;
+  size_t bytes() const { return (count + 2 * start) * sizeof(Logit); }
+  size_t count, start;
+  Logit* memory = nullptr;
+};
+
+template <class T>
+struct DeviceArray {
+  explicit DeviceArray(const std::vector<T>& values) : count(values.size()) {
+    CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&data), count * sizeof(T)));
+    CUDA_CHECK(cudaMemcpy(data, values.data(), count * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  ~DeviceArray() { cudaFree(data); }
+  DeviceArray(const DeviceArray&) = delete;
+  std::vector<T> read() const {
+    std::vector<T> values(count);
+    CUDA_CHECK(cudaMemcpy(values.data(), data, count * sizeof(T), cudaMemcpyDeviceToHost));
+    return values;
+  }
+  size_t count;
+  T* data = nullptr;
+};
+
+uint32_t random_word(uint32_t stream, uint32_t i) { return philox({5, 11}, i, stream, 0, 0).word[0]; }
+
+float random_normal(uint32_t stream, uint32_t i, double deviation) {
+  const Philox words = philox({8, 3}, i, stream, 0, 0);
+  return float(deviation * std::sqrt(-2 * std::log(double(open_uniform(words.word[0])))) *
+               std::cos(6.283185307179586 * double(open_uniform(words.word[1]))));
+}
+
+// Normally distributed, one in sixteen impossible, and now and then one far above the others.
+template <class Logit>
+std::vector<Logit> random_logits(int64_t rows, int64_t vocab) {
+  static const std::vector<float> drawn = [] {
+    std::vector<float> values;
+    for (uint32_t i = 0; i < 65521; i++) {
+      const uint32_t kind = random_word(1, i);
+      values.push_back(kind % 16 == 0 ? -inf : random_normal(2, i, 2.5) + (kind % 4096 == 1 ? 12.0f : 0.0f));
+    }
+    return values;
+  }();
+  std::vector<Logit> logits(size_t(rows * vocab));
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t j = 0; j < vocab; j++) {
+      const float z = drawn[size_t(row * 7919 + j) % drawn.size()];
+      logits[size_t(row * vocab + j)] = from_float<Logit>(j == 0 && z == -inf ? 0 : z);
+    }
+  return logits;
+}
+
+std::vector<PolicyHeadRow> random_inputs(int64_t rows, int64_t vocab, bool with_unused) {
+  std::vector<PolicyHeadRow> inputs;
+  for (uint32_t i = 0; i < rows; i++) {
+    const auto token = int32_t(random_word(3, i) % uint64_t(vocab));
+    inputs.push_back({i % 3 == 1 ? int32_t(vocab - 1) : token, 0.25f + float(i % 5), random_normal(4, i, 1),
+                      random_normal(5, i, 1) - 9, random_normal(6, i, 1) - 9, random_normal(7, i, 1)});
+    if (!with_unused) continue;
+    if (i % 5 == 2) inputs.back().weight = 0;
+    if (i % 7 == 3) inputs.back().token = i % 2 ? -1 : int32_t(vocab);
+  }
+  return inputs;
+}
+
+PolicyHeadOptions options_of(HeadMode mode, double entropy_weight, double temperature = 0.8) {
+  PolicyHeadOptions options;
+  options.mode = mode;
+  options.temperature = temperature;
+  options.entropy_weight = entropy_weight;
+  options.has_reference = true;
+  options.loss.kl_weight = 0.1;
+  return options;
+}
+
+bool near(double value, double expected, double tolerance) {
+  if (std::isnan(expected)) return std::isnan(value);
+  return value == expected || std::abs(value - expected) <= tolerance * std::fmax(1.0, std::abs(expected));
+}
+
+bool near(const PolicyHeadResult& a, const PolicyHeadResult& b) {
+  return near(a.log_prob, b.log_prob, 2e-6) && near(a.entropy, b.entropy, 3e-6) && near(a.loss, b.loss, 2e-5) &&
+         near(a.kl, b.kl, 2e-4) && near(a.ratio, b.ratio, 2e-5) && a.clipped == b.clipped &&
+         a.dual_clipped == b.dual_clipped;
+}
+
+// One row in double precision; false if a logit is wrong, the first of which `wrong` receives.
+template <class Logit>
+bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, const PolicyHeadOptions& options,
+                 const Logit* found, const PolicyHeadResult& found_result, int64_t* wrong) {
+  *wrong = -1;
+  const auto all = [&](auto right) {
+    for (int64_t j = 0; j < vocab; j++)
+      if (!right(j)) return *wrong = j, false;
+    return true;
+  };
+  const auto has = [&](float value) { return all([&](int64_t j) { return as_float(found[j]) == value; }); };
+  const auto has_nan = [&] { return all([&](int64_t j) { return std::isnan(as_float(found[j])); }); };
+  const auto same = [&] { return all([&](int64_t j) { return std::memcmp(z + j, found + j, sizeof *z) == 0; }); };
+  const bool training = options.mode != HeadMode::score;
+  if (training && input.weight == 0) return has(0) && near(found_result, {});
+  if (input.token < 0 || input.token >= vocab) {
+    PolicyHeadResult result;
+    result.log_prob = result.entropy = result.loss = result.kl = result.ratio = nan;
+    return (training ? has_nan() : same()) && near(found_result, result);
+  }
+  double max = -inf, sum = 0, weighted = 0;
+  for (int64_t j = 0; j < vocab; j++) max = std::fmax(max, as_float(z[j]));
+  const auto x = [&](int64_t j) { return (double(as_float(z[j])) - max) / options.temperature; };
+  for (int64_t j = 0; j < vocab; j++) {
+    const double e = std::exp(x(j));
+    sum += e;
+    weighted += e == 0 ? 0 : e * x(j);
+  }
+  const double log_sum = std::log(sum), log_prob = x(input.token) - log_sum, entropy = log_sum - weighted / sum;
+  PolicyHeadResult result;
+  const HeadRowGradient g = head_row_loss(log_prob, entropy, input, options, &result);
+  if (!near(found_result, result)) return false;
+  if (!training) return same();
+  if (!std::isfinite(sum) || sum == 0) return has_nan();
+  // A loss of large terms that nearly cancel has their errors.
+  double terms = std::abs(g.token);
+  if (options.mode == HeadMode::policy) {
+    const double growth = std::exp(std::fmin(double(input.reference_log_prob) - log_prob, max_reference_log_ratio));
+    terms += double(input.weight) / options.temperature *
+             (result.ratio * std::abs(input.advantage) + options.loss.kl_weight * (1 + growth));
+  }
+  return all([&](int64_t j) {
+    const double p = std::exp(x(j) - log_sum), log_p = std::fmax(x(j) - log_sum, -1e30), chosen = j == input.token;
+    const double expected = g.token * (chosen - p) + g.entropy * p * (log_p + entropy);
+    const double bonus = std::abs(g.entropy) * (std::abs(log_p) + entropy), size = terms * (chosen + p) + bonus * p;
+    const double rounding = std::is_same_v<Logit, float> ? 0 : 1.0 / 256;
+    const double tolerance = (4e-6 + 2e-7 * std::fmin(-x(j), 200)) * size + rounding * std::abs(expected) +
+                             3e-38 * (terms + bonus);  // what is lost where 2^y would be below 2^-126
+    return std::abs(double(as_float(found[j])) - expected) <= tolerance;
+  });
+}
+
+template <class Logit>
+struct Outcome {
+  std::vector<Logit> gradient;
+  std::vector<PolicyHeadResult> results;
+};
+
+template <class Logit>
+Outcome<Logit> run(int64_t vocab, const std::vector<Logit>& logits, const std::vector<PolicyHeadRow>& inputs,
+                   const PolicyHeadOptions& options, int64_t shift = 0) {
+  const DeviceRows<Logit> rows(logits, shift);
+  const DeviceArray<PolicyHeadRow> device_inputs(inputs);
+  PolicyHeadResult unwritten;
+  unwritten.log_prob = unwritten.entropy = -77;
+  const DeviceArray<PolicyHeadResult> results(std::vector<PolicyHeadResult>(inputs.size(), unwritten));
+  cuda::policy_head_chunk(int64_t(inputs.size()), vocab, rows.data(), device_inputs.data, options, results.data, nullptr);
+  return {rows.read(), results.read()};
+}
+
+template <class Logit>
+void check_rows(int64_t vocab, const std::vector<Logit>& logits, const std::vector<PolicyHeadRow>& inputs,
+                const PolicyHeadOptions& options, int64_t shift = 0) {
+  const Outcome<Logit> found = run(vocab, logits, inputs, options, shift);
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const Logit *z = logits.data() + int64_t(i) * vocab, *gradient = found.gradient.data() + int64_t(i) * vocab;
+    int64_t wrong = -1;
+    const bool matches = row_matches(vocab, z, inputs[i], options, gradient, found.results[i], &wrong);
+    CHECK(matches, "vocab %d, mode %d, row %d: logit %d, %g became %g", int(vocab), int(options.mode), int(i), int(wrong),
+          wrong < 0 ? 0.0f : as_float(z[wrong]), wrong < 0 ? 0.0f : as_float(gradient[wrong]));
+  }
+}
+
+// How much of a row the blocks of cuda/policy_head.cu hold on this card, in packs of 16 bytes, and how many blocks there
+// are at a time.
+struct Block {
+  int threads, kept, blocks;
+  int64_t registers() const { return threads * kept; }
+  int64_t limit() const {
+    return registers() + ((attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) + 1024) / blocks - 1536) / 16;
+  }
+  int64_t resident() const { return int64_t{attribute(cudaDevAttrMultiProcessorCount)} * blocks; }
+
+  static int attribute(cudaDeviceAttr which) {
+    int device, value;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+    return value;
+  }
+};
+constexpr Block blocks[] = {{32, 4, 16}, {128, 8, 4}, {256, 8, 2}, {512, 10, 1}, {512, 18, 1}};
+
+template <class Logit>
+constexpr int64_t pack = 16 / int64_t(sizeof(Logit));
+
+// bf16 is held on the chip, fp32 is read twice.
+template <class Logit>
+void true_vocabularies() {
+  for (const int64_t vocab : {151936, 152064})
+    for (const HeadMode mode : {HeadMode::policy, HeadMode::clone, HeadMode::score}) {
+      const std::vector<PolicyHeadRow> inputs = random_inputs(4, vocab, true);
+      check_rows(vocab, random_logits<Logit>(4, vocab), inputs, options_of(mode, mode == HeadMode::policy ? 0.05 : 0));
+    }
+}
+
+template <class Logit>
+void boundaries() {
+  std::vector<int64_t> packs = {1, 2, 31, 32, 33, 63};
+  for (const Block& block : blocks)
+    for (const int64_t size : {block.registers(), block.limit()})
+      for (const int64_t more : {-1, 0, 1}) packs.push_back(size + more);
+  bool entropy = false;
+  for (const int64_t count : packs) {
+    const int64_t vocab = count * pack<Logit>;
+    entropy = !entropy;
+    check_rows(vocab, random_logits<Logit>(3, vocab), random_inputs(3, vocab, false),
+               options_of(HeadMode::policy, entropy ? 0.05 : 0));
+  }
+  for (const int64_t vocab : {1, 2, 7, 1001, 4097})
+    for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::clone, HeadMode::linear})
+      check_rows(vocab, random_logits<Logit>(9, vocab), random_inputs(9, vocab, true), options_of(mode, 0.02));
+}
+
+// Blocks that take several rows, and find used and unused ones in each order.
+template <class Logit>
+void many_rows() {
+  int64_t smallest = 40;
+  for (const Block& block : blocks) {
+    const int64_t vocab = smallest * pack<Logit>, rows = block.resident() * (smallest == 40 ? 3 : 1) + 30;
+    if (block.limit() >= smallest)
+      check_rows(vocab, random_logits<Logit>(rows, vocab), random_inputs(rows, vocab, true),
+                 options_of(HeadMode::policy, block.threads == 128 ? 0 : 0.03));
+    smallest = std::max(smallest, block.limit() + 1);
+    if (block.threads == 512) break;
+  }
+}
+
+// Logits that are off their alignment are read twice.
+template <class Logit>
+void paths_agree() {
+  for (const int64_t packs : {50, 1000, 3000, 7001, 15000}) {
+    const int64_t vocab = packs * pack<Logit>;
+    const std::vector<Logit> logits = random_logits<Logit>(2, vocab);
+    const std::vector<PolicyHeadRow> inputs = random_inputs(2, vocab, false);
+    const PolicyHeadOptions options = options_of(HeadMode::policy, 0);
+    const Outcome<Logit> held = run(vocab, logits, inputs, options), twice = run(vocab, logits, inputs, options, 1);
+    // Without a bonus nothing cancels but at the chosen token: a few roundings of fp32, or the last digit of bf16.
+    const double tolerance = std::is_same_v<Logit, float> ? 3e-6 : 1.0 / 128;
+    for (size_t i = 0; i < logits.size(); i++) {
+      if (int64_t(i) % vocab == inputs[i / size_t(vocab)].token) continue;
+      const double a = as_float(held.gradient[i]), b = as_float(twice.gradient[i]);
+      CHECK(std::abs(a - b) <= tolerance * std::abs(b), "vocab %d, logit %d: %g, not %g", int(vocab), int(i), a, b);
+    }
+    for (size_t i = 0; i < inputs.size(); i++) CHECK(near(held.results[i], twice.results[i]), "vocab %d", int(vocab));
+  }
+}
+
+// What is hard on sums whose origin is not the row's maximum.
+template <class Logit>
+void hard_logits() {
+  constexpr int64_t kinds = 12;
+  for (const int64_t vocab : {64, 4096, 40000, 80000})
+    for (const double temperature : {1.0, 0.05, 20.0})
+      for (const int64_t shift : {0, 1}) {
+        std::vector<Logit> logits = random_logits<Logit>(kinds, vocab);
+        std::vector<PolicyHeadRow> inputs = random_inputs(kinds, vocab, false);
+        const auto set = [&](int64_t row, int64_t from, int64_t to, auto value) {
+          for (int64_t j = from; j < to; j++) logits[size_t(row * vocab + j)] = from_float<Logit>(float(value(j)));
+        };
+        set(0, 0, vocab, [](int64_t) { return -inf; });
+        set(1, 0, vocab, [](int64_t) { return lowest; });  // -inf in bf16
+        set(2, 0, vocab, [](int64_t) { return 3e38f; });
+        set(3, 0, vocab - 1, [](int64_t) { return lowest; });
+        set(4, 0, vocab / 2, [](int64_t) { return -inf; });
+        set(5, vocab - 1, vocab, [](int64_t) { return nan; });
+        set(6, vocab / 2, vocab / 2 + 1, [](int64_t) { return inf; });
+        set(7, 0, vocab, [&](int64_t j) { return 300.0 * double(j) / double(vocab); });  // rises: the origin moves
+        set(8, 0, vocab, [&](int64_t j) { return -300.0 * double(j) / double(vocab); });
+        set(9, 0, vocab, [](int64_t j) { return 1000 + j % 9; });
+        set(10, vocab - 1, vocab, [](int64_t) { return 90; });
+        set(11, 0, vocab / 2, [](int64_t) { return lowest; });
+        inputs[3].token = inputs[10].token = int32_t(vocab - 1);
+        check_rows(vocab, logits, inputs, options_of(HeadMode::linear, 0.05, temperature), shift);
+        check_rows(vocab, logits, inputs, options_of(HeadMode::score, 0, temperature), shift);
+      }
+}
+
+void no_rows() {
+  cuda::policy_head_chunk(0, 8, static_cast<float*>(nullptr), nullptr, PolicyHeadOptions(), nullptr, nullptr);
+  CUDA_CHECK(cudaGetLastError());
+}
+
+struct Test {
+  const char* name;
+  void (*run)();
+};
+
+constexpr Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", true_vocabularies<__nv_bfloat16>},
+                          {"fp32 at the vocabularies of Qwen2.5", true_vocabularies<float>},
+                          {"bf16 where another path begins", boundaries<__nv_bfloat16>},
+                          {"fp32 where another path begins", boundaries<float>},
+                          {"more bf16 rows than blocks", many_rows<__nv_bfloat16>},
+                          {"more fp32 rows than blocks", many_rows<float>},
+                          {"bf16 held and read twice", paths_agree<__nv_bfloat16>},
+                          {"fp32 held and read twice", paths_agree<float>},
+                          {"hard bf16 logits", hard_logits<__nv_bfloat16>},
+                          {"hard fp32 logits", hard_logits<float>},
+                          {"no rows", no_rows}};
+
+}  // namespace
+
+int main() {
+  const DeviceReport report = device_report();
+  if (report.devices.empty()) {
+    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
+    return 0;
+  }
+  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
+  for (const Test& test : tests) {
+    std::printf("%s\n", test.name);
+    test.run();
+    CUDA_CHECK(cudaDeviceSynchronize());
+  }
+  return gigpo::test::report();
+}

@@ -1,6 +1,8 @@
 // Device memory for one pass: taken piece by piece, given back all at once. After the first passes have shown how much is
 // needed it is one block, and nothing is allocated any more.
 #pragma once
+#include <cstring>
+#include <functional>
 #include <vector>
 
 #include "core/device.h"
@@ -53,6 +55,27 @@ class Arena {
     device_.upload(result, values.data(), values.size() * sizeof(T));
     return result;
   }
+
+  // Several arrays in one piece, uploaded at once: a transfer takes longer to begin than to run. Each pointer is set to its array.
+  class Bundle {
+   public:
+    template <class T>
+    void add(const std::vector<T>& values, const T** pointer) {
+      static_assert(alignof(T) <= 8);
+      const size_t at = (bytes_.size() + 7) / 8 * 8;
+      bytes_.resize(at + values.size() * sizeof(T));
+      if (!values.empty()) std::memcpy(&bytes_[at], values.data(), values.size() * sizeof(T));
+      places_.push_back([=](std::byte* base) { *pointer = reinterpret_cast<const T*>(base + at); });
+    }
+    void upload(Arena& arena) {
+      std::byte* base = arena.upload(bytes_);
+      for (const auto& place : places_) place(base);
+    }
+
+   private:
+    std::vector<std::byte> bytes_;
+    std::vector<std::function<void(std::byte*)>> places_;
+  };
 
   void reset();
 

@@ -124,9 +124,9 @@ PagedTokens Generator::batch_of_step(std::vector<Sequence*>& sampling) {
 void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling) {
   const bool decoding = sampling.size() == batch.tokens.size();
   const int64_t filled = decoding ? device_.replay_size(int64_t(sampling.size())) : int64_t(sampling.size());
-  std::vector<float> temperatures(filled, 0.f), log_probs(filled);
+  std::vector<float> temperatures(filled, 0.f);
   std::vector<Key> keys(filled);
-  std::vector<int32_t> indices(filled, 0), tokens(filled);
+  std::vector<int32_t> indices(filled, 0);
   for (size_t row = 0; row < sampling.size(); row++) {
     temperatures[row] = sampling[row]->request.temperature;
     keys[row] = sampling[row]->request.key;
@@ -135,10 +135,16 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
   for (int64_t row = int64_t(sampling.size()); row < filled; row++) batch.add_filling();
 
   arena_.reset();
-  const PagedTokens::Uploaded uploaded = batch.upload(arena_);
-  const SampleInputs inputs{arena_.upload(temperatures), arena_.upload(keys), arena_.upload(indices)};
-  auto *drawn = arena_.array<int32_t>(filled);
-  auto *drawn_log_probs = arena_.floats(filled);
+  PagedTokens::Uploaded uploaded{};
+  SampleInputs inputs{};
+  Arena::Bundle bundle;
+  batch.add_to(bundle, uploaded);
+  bundle.add(temperatures, &inputs.temperatures);
+  bundle.add(keys, &inputs.keys);
+  bundle.add(indices, &inputs.token_indices);
+  bundle.upload(arena_);
+  auto* drawn = arena_.array<int32_t>(2 * filled);  // tokens, then their log-probabilities
+  auto* drawn_log_probs = reinterpret_cast<float*>(drawn + filled);
   const auto operations = [&] {
     const Tensor hidden = transformer_.forward_paged(weights, uploaded, cache_, arena_);
     if (!hidden) return;
@@ -152,11 +158,11 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     operations();
   }
   if (filled == 0) return;
-  device_.download(tokens.data(), drawn, tokens.size() * sizeof(int32_t));
-  device_.download(log_probs.data(), drawn_log_probs, log_probs.size() * sizeof(float));
+  std::vector<int32_t> found(2 * filled);
+  device_.download(found.data(), drawn, found.size() * sizeof(int32_t));
   for (size_t row = 0; row < sampling.size(); row++) {
-    sampling[row]->tokens.push_back(tokens[row]);
-    sampling[row]->log_probs.push_back(log_probs[row]);
+    sampling[row]->tokens.push_back(found[row]);
+    sampling[row]->log_probs.push_back(std::bit_cast<float>(found[filled + row]));
   }
   counts_->sampled += int64_t(sampling.size());
 }

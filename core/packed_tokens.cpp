@@ -56,12 +56,15 @@ void PagedTokens::add_filling() {
   page_tables.resize(page_tables.size() + table_stride, 0);
 }
 
-PagedTokens::Uploaded PagedTokens::upload(Arena& arena) const {
-  return {{arena.upload(positions), arena.upload(sequences), arena.upload(page_tables), table_stride},
-          arena.upload(tokens),
-          arena.upload(wanted),
-          int64_t(tokens.size()),
-          int64_t(wanted.size())};
+void PagedTokens::add_to(Arena::Bundle& bundle, Uploaded& uploaded) const {
+  bundle.add(positions, &uploaded.batch.positions);
+  bundle.add(sequences, &uploaded.batch.sequences);
+  bundle.add(page_tables, &uploaded.batch.page_tables);
+  bundle.add(tokens, &uploaded.tokens);
+  bundle.add(wanted, &uploaded.wanted);
+  uploaded.batch.table_stride = table_stride;
+  uploaded.count = int64_t(tokens.size());
+  uploaded.wanted_count = int64_t(wanted.size());
 }
 
 }  // namespace gigpo

@@ -41,7 +41,8 @@ struct PagedTokens {
     const int32_t *tokens, *wanted;
     int64_t count, wanted_count;
   };
-  Uploaded upload(Arena& arena) const;
+  // The pointers are set once the bundle is uploaded.
+  void add_to(Arena::Bundle& bundle, Uploaded& uploaded) const;
 };
 
 }  // namespace gigpo

@@ -19,7 +19,11 @@ inline const char* error_code(cudaError_t status) {
     case cudaErrorNoKernelImageForDevice: return "DEVICE_UNAVAILABLE";
     case cudaErrorInvalidValue:
     case cudaErrorInvalidConfiguration:
-    case cudaErrorInvalidDevice: return "INTERNAL";
+    case cudaErrorInvalidDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorLaunchOutOfResources:
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated: return "INTERNAL";
     default: return "DEVICE_LOST";
   }
 }

@@ -22,8 +22,12 @@ class Recordings {
   void replay(const Device::ReplayKey& key, const std::function<void()>& operations) {
     if (recordings_.size() > most) forget();
     const auto [found, fresh] = recordings_.try_emplace(key, nullptr);
-    if (fresh) return operations();
-    if (!found->second) found->second = record(operations);
+    if (fresh || no_room_) return operations();
+    if (!found->second) {
+      const cudaGraphExec_t recorded = record(operations);
+      if (!recorded) return operations();
+      found->second = recorded;
+    }
     CUDA_CHECK(cudaGraphLaunch(found->second, stream_));
   }
 
@@ -38,6 +42,7 @@ class Recordings {
  private:
   static constexpr size_t most = 512;
 
+  // Null where the device has no memory left for it: then nothing is recorded any more.
   cudaGraphExec_t record(const std::function<void()>& operations) {
     CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
     cudaGraph_t graph = nullptr;
@@ -53,11 +58,18 @@ class Recordings {
     cudaGraphExec_t executable = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      forget();
+      no_room_ = true;
+      return nullptr;
+    }
     CUDA_CHECK(status);
     return executable;
   }
 
   cudaStream_t stream_;
+  bool no_room_ = false;
   std::map<Device::ReplayKey, cudaGraphExec_t> recordings_;
 };
 

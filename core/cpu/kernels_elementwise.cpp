@@ -198,8 +198,10 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
       }
     }
   });
-  // log of the sum by the same vector code, so that every instruction set gives the same digits it trains with
-  *log_prob = (logits[chosen] - top) * inverse[0] - log(broadcast(sum(total)))[0];
+  // log of the sum by the same vector code, so that every instruction set gives the same digits it trains with. The maximum
+  // alone adds 1 to a sound row's sum.
+  const float all = sum(total);
+  *log_prob = all >= 1 ? (logits[chosen] - top) * inverse[0] - log(broadcast(all))[0] : __builtin_nanf("");
   return int32_t(chosen);
 }
 

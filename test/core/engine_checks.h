@@ -332,6 +332,12 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
   broken[subject.engine.transformer().layout().final_norm] = NAN;
   subject.set_weights(broken);
   subject.cancelled = false;
+  SampleRequest request;
+  request.prompt = {1, 2, 3}, request.max_tokens = 2;
+  std::vector<Completion> done;
+  subject.generator.submit(request);
+  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), done);
+  CHECK(std::isnan(done[0].log_probs[0]), "a broken model's token has log-probability %g", done[0].log_probs[0]);
   train(subject, rows, clone);
   CHECK(subject.trainer.optimizer_step(subject.engine.trained(), options).skipped);
   CHECK(subject.trainer.steps == bounds.optimizer_steps);

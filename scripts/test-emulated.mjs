@@ -15,7 +15,7 @@ import { parseArgs } from "node:util"
 const { values, positionals } = parseArgs({ options: { sanitize: { type: "string" } }, allowPositionals: true })
 const root = fileURLToPath(new URL("..", import.meta.url))
 const { sanitize } = values
-const build = join(root, sanitize ? `build-emulated-${sanitize.replaceAll(",", "-")}` : "build-emulated")
+const build = join(root, sanitize ? `build-emulated-${sanitize.replaceAll(",", "-")}` : "build-emulated", "build")
 const parallel = String(availableParallelism())
 
 function run(command, args, env = {}) {
@@ -28,16 +28,19 @@ function run(command, args, env = {}) {
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${signal ?? status}.`)
 }
 
-run("cmake", ["-S", root, "-B", build, "-DGIGPO_CUDA=EMULATED", ...(sanitize ? [`-DGIGPO_SANITIZE=${sanitize}`] : [])])
-run("cmake", ["--build", build, "--parallel", parallel])
+const alone = sanitize !== undefined || positionals.length > 0
+if (alone) {
+  const sanitizers = sanitize ? [`-DGIGPO_SANITIZE=${sanitize}`] : []
+  run("cmake", ["-S", root, "-B", build, "-DGIGPO_CUDA=EMULATED", ...sanitizers])
+  run("cmake", ["--build", build, "--parallel", parallel])
+} else {
+  run("npx", ["cmake-js", "compile", "-O", build, "--CDGIGPO_CUDA=EMULATED", "--CDGIGPO_PROGRAMS=ON"])
+}
 const chosen = positionals.length > 0 ? `^cuda_(${positionals.join("|")})$` : "^cuda_"
 run("ctest", ["--test-dir", build, "--output-on-failure", "--parallel", parallel, "--no-tests=error", "-R", chosen], {
   ASAN_OPTIONS: "detect_stack_use_after_return=0",
   UBSAN_OPTIONS: "halt_on_error=1:print_stacktrace=1",
   TSAN_OPTIONS: "halt_on_error=1",
 })
-if (!sanitize && positionals.length === 0) {
-  const addon = join(build, "addon")
-  run("npx", ["cmake-js", "compile", "-O", join(addon, "build"), "--CDGIGPO_CUDA=EMULATED"])
-  run("npx", ["vitest", "run", "test/cuda"], { GIGPO_PREBUILD: addon })
-}
+// node-gyp-build looks for build/Release below the folder that this variable names.
+if (!alone) run("npx", ["vitest", "run", "test/cuda"], { GIGPO_PREBUILD: join(build, "..") })

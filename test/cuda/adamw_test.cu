@@ -1,8 +1,8 @@
 // AdamW and the norm of gradients, against loops over the same elements on the CPU.
-#include "core/device_report.h"
 #include "core/kernels/moments.h"
 #include "cuda/operations.h"
 #include "test/cuda/device_matrix.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -158,26 +158,8 @@ void norms() {
     }
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"AdamW", steps}, {"stochastic rounding", rounding}, {"squared norm", norms}};
+constexpr gigpo::test::Test tests[] = {{"AdamW", steps}, {"stochastic rounding", rounding}, {"squared norm", norms}};
 
 }  // namespace
 
-int main() {
-  const DeviceReport report = device_report();
-  if (report.devices.empty()) {
-    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
-    return 0;
-  }
-  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
-}
+int main() { return gigpo::test::on_card(tests); }

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "core/device_report.h"
 #include "cuda/attention.h"
 #include "cuda/attention_general.cuh"
 #include "cuda/check.h"
 #include "test/core/check.h"
 #include "test/cuda/device_matrix.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -352,12 +352,7 @@ void test_no_tokens() {
   CHECK(cuda::attention_backward_workspace(0, 2) == 0);
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"rows", test_rows},
+constexpr gigpo::test::Test tests[] = {{"rows", test_rows},
                           {"groups of query heads", test_groups},
                           {"trees", test_trees},
                           {"layouts", test_layouts},
@@ -367,17 +362,4 @@ constexpr Test tests[] = {{"rows", test_rows},
 
 }  // namespace
 
-int main() {
-  const DeviceReport report = device_report();
-  if (report.devices.empty()) {
-    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
-    return 0;
-  }
-  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
-}
+int main() { return gigpo::test::on_card(tests); }

@@ -1,7 +1,7 @@
 // The engine on the CUDA device: the same checks as on the CPU, and the CPU's results in another number format. On a machine
 // without a GPU it says why, and skips.
-#include "core/device_report.h"
 #include "test/core/engine_checks.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 using test::DeviceFactory;
@@ -110,14 +110,7 @@ void refuses_what_does_not_fit(const CudaOptions& options) {
   device->release(device->allocate(1000));
 }
 
-}  // namespace
-
-int main() {
-  const DeviceReport report = device_report();
-  if (report.unavailable != Unavailable::none) {
-    std::printf("skipped: %s\n", report.message.c_str());
-    return 0;
-  }
+void engine() {
   const CudaOptions fp32{Type::f32, true, false}, bf16{Type::bf16, true, false};
   const test::Bounds near{0, 2e-5, longest_prompt, step_tokens, optimizer_steps};
   const test::Bounds coarse{0, 0.15, longest_prompt, step_tokens, optimizer_steps};
@@ -135,5 +128,8 @@ int main() {
   trains_as_the_cpu(fp32, Type::bf16, test::tiny_model(false), 0.05);
   replays_exactly(bf16, test::tiny_model(true, 16));
   refuses_what_does_not_fit(bf16);
-  return test::report();
 }
+
+}  // namespace
+
+int main() { return test::on_card(std::initializer_list<test::Test>{{"engine", engine}}); }

@@ -7,44 +7,21 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/device_report.h"
 #include "core/kernels/anchor_groups.h"
 #include "core/kernels/clipped_surrogate.h"
 #include "core/kernels/token_log_probs.h"
 #include "core/random.h"
 #include "cuda/check.h"
 #include "cuda/kernels.h"
-#include "test/core/check.h"
+#include "test/cuda/device_matrix.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
+using test::DeviceArray;
 
 namespace {
 
 constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-
-// An array on the device, filled with 0xFF (NaN, -1) where nothing is given.
-template <class T>
-struct DeviceArray {
-  explicit DeviceArray(size_t count) : count(count) {
-    CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&data), bytes() + 16));
-    CUDA_CHECK(cudaMemset(data, 0xFF, bytes() + 16));
-  }
-  explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) {
-    CUDA_CHECK(cudaMemcpy(data, values.data(), bytes(), cudaMemcpyHostToDevice));
-  }
-  ~DeviceArray() { cudaFree(data); }
-  DeviceArray(const DeviceArray&) = delete;
-
-  size_t bytes() const { return count * sizeof(T); }
-  std::vector<T> read() const {
-    std::vector<T> values(count);
-    CUDA_CHECK(cudaMemcpy(values.data(), data, bytes(), cudaMemcpyDeviceToHost));
-    return values;
-  }
-
-  T* data = nullptr;
-  size_t count;
-};
 
 uint32_t random_word(uint32_t stream, uint32_t i) { return philox({23, 1}, i, stream, 0, 0).word[0]; }
 
@@ -247,12 +224,7 @@ void groups_match() {
   }
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"log-probabilities of fp32 logits", log_probabilities_match<float>},
+constexpr gigpo::test::Test tests[] = {{"log-probabilities of fp32 logits", log_probabilities_match<float>},
                           {"log-probabilities of bf16 logits", log_probabilities_match<__nv_bfloat16>},
                           {"head on fp32 logits", heads_match<float>},
                           {"head on bf16 logits", heads_match<__nv_bfloat16>},
@@ -261,17 +233,4 @@ constexpr Test tests[] = {{"log-probabilities of fp32 logits", log_probabilities
 
 }  // namespace
 
-int main() {
-  const DeviceReport report = device_report();
-  if (report.devices.empty()) {
-    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
-    return 0;
-  }
-  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
-}
+int main() { return gigpo::test::on_card(tests); }

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/device_report.h"
 #include "test/cuda/matmul_case.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -121,13 +121,6 @@ void test_rows() {
 }  // namespace
 
 int main() {
-  const DeviceReport devices = device_report();
-  if (devices.unavailable != Unavailable::none) {
-    std::printf("skipped: %s\n", devices.message.c_str());
-    return 0;
-  }
-  test_against_double();
-  test_tiles();
-  test_rows();
-  return report();
+  return on_card(std::initializer_list<Test>{
+      {"against double", test_against_double}, {"tiles", test_tiles}, {"rows in any batch", test_rows}});
 }

@@ -1,8 +1,8 @@
 // Norms, rotary embedding, SwiGLU and the moving of rows: each kernel against a loop in double, for both types, for rows
 // that 16-byte accesses can take and for those that they cannot.
-#include "core/device_report.h"
 #include "cuda/operations.h"
 #include "test/cuda/device_matrix.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -288,28 +288,10 @@ void biases() {
     });
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"RMS norm", norms},     {"RMS norm backward", norm_gradients}, {"rotary embedding", rotations},
+constexpr gigpo::test::Test tests[] = {{"RMS norm", norms},     {"RMS norm backward", norm_gradients}, {"rotary embedding", rotations},
                           {"SwiGLU", gated_units}, {"gather", gathers},                   {"scatter-add", scatters},
                           {"copy, scale", copies}, {"bias backward", biases}};
 
 }  // namespace
 
-int main() {
-  const DeviceReport report = device_report();
-  if (report.devices.empty()) {
-    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
-    return 0;
-  }
-  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
-}
+int main() { return gigpo::test::on_card(tests); }

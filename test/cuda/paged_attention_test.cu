@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "core/device_report.h"
 #include "cuda/attention.h"
 #include "cuda/check.h"
 #include "test/core/check.h"
 #include "test/cuda/device_matrix.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -381,12 +381,7 @@ void test_no_tokens() {
   CHECK(cuda::paged_attention_workspace(0, 2, 1, 64, 100) == 0);
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"shapes", test_shapes},
+constexpr gigpo::test::Test tests[] = {{"shapes", test_shapes},
                           {"the plain path", test_plain_path},
                           {"layouts", test_layouts},
                           {"long sequences", test_long_sequences},
@@ -396,17 +391,4 @@ constexpr Test tests[] = {{"shapes", test_shapes},
 
 }  // namespace
 
-int main() {
-  const DeviceReport report = device_report();
-  if (report.devices.empty()) {
-    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
-    return 0;
-  }
-  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
-}
+int main() { return gigpo::test::on_card(tests); }

@@ -10,12 +10,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/device_report.h"
 #include "core/kernels/token_log_probs.h"
 #include "core/random.h"
 #include "cuda/check.h"
 #include "cuda/kernels.h"
 #include "test/core/check.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 
@@ -345,12 +345,7 @@ void no_rows() {
   CUDA_CHECK(cudaGetLastError());
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", true_vocabularies<__nv_bfloat16>},
+constexpr gigpo::test::Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", true_vocabularies<__nv_bfloat16>},
                           {"fp32 at the vocabularies of Qwen2.5", true_vocabularies<float>},
                           {"bf16 where another path begins", boundaries<__nv_bfloat16>},
                           {"fp32 where another path begins", boundaries<float>},
@@ -364,17 +359,4 @@ constexpr Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", true_vocabular
 
 }  // namespace
 
-int main() {
-  const DeviceReport report = device_report();
-  if (report.devices.empty()) {
-    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
-    return 0;
-  }
-  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
-}
+int main() { return gigpo::test::on_card(tests); }

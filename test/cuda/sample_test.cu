@@ -1,8 +1,8 @@
 // Sampling against the CPU's: on the same logits the same tokens, also where scores differ by a last digit only.
 #include "core/cpu/kernels.h"
-#include "core/device_report.h"
 #include "cuda/operations.h"
 #include "test/cuda/device_matrix.h"
+#include "test/cuda/on_card.h"
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -158,27 +158,9 @@ void frequencies() {
   }
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {
+constexpr gigpo::test::Test tests[] = {
     {"random rows", random_rows}, {"near ties", near_ties}, {"broken rows", broken_rows}, {"frequencies", frequencies}};
 
 }  // namespace
 
-int main() {
-  const DeviceReport report = device_report();
-  if (report.devices.empty()) {
-    std::printf("%s\n%d skipped\n", report.message.c_str(), int(sizeof tests / sizeof tests[0]));
-    return 0;
-  }
-  CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
-}
+int main() { return gigpo::test::on_card(tests); }

@@ -2,7 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include <fstream>
+#include <cstdio>
+#include <cstring>
 
 #include "cuda/check.h"
 #include "cuda/cublaslt.h"
@@ -21,10 +22,15 @@ static DeviceReport unavailable(Unavailable why, std::string message) {
 
 // "580.159.04" where Linux tells, else the CUDA version that it supports.
 static std::string driver_version(int supported) {
-  std::ifstream file("/proc/driver/nvidia/version");
-  for (std::string word; file >> word;) {
-    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  std::string found;
+  if (std::FILE* file = std::fopen("/proc/driver/nvidia/version", "r")) {
+    for (char word[64]; found.empty() && std::fscanf(file, "%63s", word) == 1;) {
+      const bool dotted = std::strchr(word, '.') && std::strspn(word, "0123456789.") == std::strlen(word);
+      if (dotted) found = word;
+    }
+    std::fclose(file);
   }
+  if (!found.empty()) return found;
   return "CUDA " + version(supported);
 }
 

@@ -1,4 +1,4 @@
-"""PyTorch and Hugging Face on the card, with the shapes of bench/cuda/engine.cu: to be run in the same session.
+"""PyTorch and Hugging Face on the card, with the shapes of bench/cuda/engine.cu: to be run beside it.
 
     python3 bench/peers/on_card.py [--model 1.5b] [card] [log-probs] [head] [train] [decode]
 

@@ -69,6 +69,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("reference", double(plan.reference));
   result.Set("activations", double(plan.activations));
   result.Set("cache", double(plan.cache));
+  result.Set("sampling", double(plan.sampling));
   result.Set("shared", plan.shared);
   result.Set("total", double(plan.total()));
   result.Set("text", describe(plan));

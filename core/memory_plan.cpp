@@ -67,6 +67,29 @@ std::vector<TrainingRow> full_micro_batch(const EngineOptions& options, int64_t 
   return rows;
 }
 
+// A step of as many tokens as may be, from as many sequences as are usual at once. An arena grows by halves until it has seen the
+// largest step.
+int64_t sampling_bytes(Device& device, const Transformer& transformer, const EngineOptions& options) {
+  constexpr int64_t most_sequences = 256;
+  const ModelConfig& config = transformer.config();
+  PagedTokens batch;
+  batch.tokens.assign(options.step_tokens, 0);
+  batch.positions = batch.sequences = batch.tokens;
+  batch.wanted.assign(std::min(options.step_tokens, most_sequences), 0);
+  batch.table_stride = (config.max_positions + PagedCache::page_size - 1) / PagedCache::page_size;
+  batch.page_tables.assign(most_sequences * batch.table_stride, 0);
+  Arena arena(device);
+  Arena::Bundle bundle;
+  PagedTokens::Uploaded uploaded{};
+  batch.add_to(bundle, uploaded);
+  bundle.upload(arena);
+  PolicyTensors weights{{&arena, device.activation_type(), 1, 0, 0}, {}};
+  if (transformer.adapted()) weights.adapter = weights.model;
+  transformer.forward_paged(weights, uploaded, std::vector<PagedCache>(config.layers), arena);
+  arena.tensor(int64_t(batch.wanted.size()), config.vocabulary_size);
+  return int64_t(arena.peak()) * 3 / 2;
+}
+
 std::string size_text(int64_t bytes) {
   char text[32];
   const double giga = double(bytes) / 1e9;
@@ -94,6 +117,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
                  config.max_positions * config.head_size * int64_t{sizeof(float)};
   if (options.adapter) plan.weights += transformer.trained_size() * (of_type + exact);
   if (reference) plan.reference = transformer.trained_size() * of_type;
+  plan.sampling = sampling_bytes(device, transformer, options);
   plan.cache = std::max(options.cache_bytes, cache_bytes_per_token(config, traits.activation_type) * 4 * PagedCache::page_size);
   if (trained) {
     const auto measured = [&](auto allocate) {
@@ -122,6 +146,7 @@ std::string describe(const MemoryPlan& plan) {
   add("reference", plan.reference);
   add(plan.shared ? "activations, in the cache's place," : "activations", plan.activations);
   add("cache", plan.cache);
+  add("sampling", plan.sampling);
   return text + ", together " + size_text(plan.total());
 }
 

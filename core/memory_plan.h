@@ -13,11 +13,12 @@ struct MemoryPlan {
   int64_t moments = 0;
   int64_t reference = 0;
   int64_t activations = 0;  // of one micro-batch
-  int64_t cache = 0;        // keys and values, and what a step of sampling needs
+  int64_t cache = 0;        // keys and values
+  int64_t sampling = 0;     // what a step of sampling computes in, at most
   bool shared = false;      // cache and activations take turns in one place
 
   int64_t total() const {
-    return weights + gradients + moments + reference + (shared ? std::max(activations, cache) : activations + cache);
+    return weights + gradients + moments + reference + sampling + (shared ? std::max(activations, cache) : activations + cache);
   }
 };
 

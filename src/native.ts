@@ -60,6 +60,8 @@ export interface NativeMemoryPlan {
   readonly reference: number
   readonly activations: number
   readonly cache: number
+  /** What a step of sampling computes in, at most. */
+  readonly sampling: number
   /** Cache and activations take turns in one place. */
   readonly shared: boolean
   readonly total: number

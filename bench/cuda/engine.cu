@@ -49,6 +49,19 @@ void wait(Device& device, const void* some) {
   device.download(&word, some, sizeof(word));
 }
 
+// bf16 numbers of both signs around 0.01: a card is faster at zeros.
+void fill_with_noise(Device& device, void* data, int64_t count) {
+  std::vector<uint16_t> noise(std::min<int64_t>(count, 1 << 20));
+  for (size_t i = 0; i < noise.size(); i++) {
+    const uint32_t word = philox({5, 5}, uint32_t(i), 0, 0, 0).word[0];
+    noise[i] = uint16_t((word & 0x8000) | (0x3C00 + word % 0x100));
+  }
+  for (int64_t at = 0; at < count; at += int64_t(noise.size())) {
+    const size_t some = size_t(std::min<int64_t>(count - at, int64_t(noise.size())));
+    device.upload(static_cast<uint16_t*>(data) + at, noise.data(), some * sizeof(uint16_t));
+  }
+}
+
 Card measure_card(Device& device, bool small) {
   const int64_t n = small ? 256 : 8192;
   const size_t bytes = small ? size_t{1} << 20 : size_t{2} << 30;
@@ -59,10 +72,7 @@ Card measure_card(Device& device, bool small) {
     for (int i = 0; i < 4; i++) device.copy(flat(from), flat(to));
     wait(device, to);
   });
-  // Random numbers: a card is faster at zeros.
-  std::vector<uint16_t> noise(n * n);
-  for (size_t i = 0; i < noise.size(); i++) noise[i] = uint16_t(0x3C00 + philox({5, 5}, uint32_t(i), 0, 0, 0).word[0] % 0x300);
-  device.upload(from, noise.data(), noise.size() * 2);
+  fill_with_noise(device, from, n * n);
   const Tensor a{from, Type::bf16, n, n, n}, c{to, Type::bf16, n, n, n};
   const double product = median_seconds([&] {
     for (int i = 0; i < 4; i++) device.matmul(a, false, a, true, c, false);
@@ -153,6 +163,8 @@ void bench_head(const Bench& bench) {
   };
   const Tensor hidden = matrix(rows, h, Type::bf16), table = matrix(v, h, Type::bf16), d_table = matrix(v, h, Type::f32);
   const Tensor logits = matrix(rows, v, Type::bf16), d_hidden = matrix(rows, h, Type::bf16);
+  fill_with_noise(*device, hidden.data, rows * h);
+  fill_with_noise(*device, table.data, v * h);
   std::vector<PolicyHeadRow> host(rows, {1, 1e-4f, 1.f, -10.f, 0.f, 0.f});
   auto* inputs = static_cast<PolicyHeadRow*>(device->allocate(rows * sizeof(PolicyHeadRow)));
   auto* results = static_cast<PolicyHeadResult*>(device->allocate(rows * sizeof(PolicyHeadResult)));
@@ -199,26 +211,28 @@ SampleRequest request_of(uint64_t id, std::vector<int32_t> prompt, int64_t max_t
 }
 
 void bench_sampling(const Bench& bench, bool decode) {
-  const int64_t batch = bench.tiny() ? 8 : 128, context = bench.tiny() ? 64 : 1024, drawn = bench.tiny() ? 16 : 128;
+  const int64_t batch = bench.tiny() ? 8 : 128, context = bench.tiny() ? 64 : 1024, steps = bench.tiny() ? 16 : 112;
+  // The first sequences draw tokens while the last prompts are read; none may end before the measurement does.
+  const int64_t prompt = context - steps + 16, drawn = bench.tiny() ? 64 : 256;
   EngineOptions options = training_options(4096);
   options.cache_bytes = 0;
   const auto engine = bench.open(options, false);
   std::vector<Completion> done;
   for (int64_t i = 0; i < batch; i++) {
-    engine->generator().submit(request_of(uint64_t(i), tokens_of(context - drawn / 2, uint32_t(i), bench.config), drawn));
+    engine->generator().submit(request_of(uint64_t(i), tokens_of(prompt, uint32_t(i), bench.config), drawn));
   }
   const auto& counts = *engine->generator().counts();
   const double prefill = seconds_of([&] {
     while (counts.sampled < batch) engine->generator().step(engine->policy(), done);
   });
   if (!decode) {
-    const double tokens = double(batch * (context - drawn / 2));
+    const double tokens = double(batch * prompt);
     std::printf("prefill %s: %.0f tokens/s, floor at the measured product rate %.0f\n", bench.model_name.c_str(), tokens / prefill,
                 bench.card.operations_per_second / (2 * double(body_weights(bench.config))));
     return;
   }
   for (int i = 0; i < 8; i++) engine->generator().step(engine->policy(), done);  // recordings are made
-  const int64_t steps = drawn - 16, before = counts.sampled;
+  const int64_t before = counts.sampled;
   const double seconds = seconds_of([&] {
     for (int64_t i = 0; i < steps; i++) engine->generator().step(engine->policy(), done);
   });

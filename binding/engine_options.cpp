@@ -36,6 +36,7 @@ static EngineOptions given_options(const Napi::Object& object) {
   options.cache_bytes = integer(object, "cacheBytes");
   options.step_tokens = 0;
   const std::string recompute = text(object, "recompute");
+  options.choose_recompute = recompute == "auto";
   options.recompute = recompute == "norms"   ? Recompute::norms
                       : recompute == "mlp"   ? Recompute::mlp
                       : recompute == "block" ? Recompute::block
@@ -71,6 +72,8 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("cache", double(plan.cache));
   result.Set("sampling", double(plan.sampling));
   result.Set("shared", plan.shared);
+  constexpr const char* levels[] = {"none", "norms", "mlp", "block"};
+  result.Set("recompute", levels[int(plan.recompute)]);
   result.Set("total", double(plan.total()));
   result.Set("text", describe(plan));
   return result;

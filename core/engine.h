@@ -15,6 +15,7 @@ struct EngineOptions {
   int64_t region_bytes = 0;
   AdapterConfig adapter;
   Recompute recompute = Recompute::none;
+  bool choose_recompute = false;  // the least that fits, by fit_options
   Type moments = Type::f32;
 };
 

@@ -133,6 +133,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
     plan.activations = int64_t(engine.trainer().peak_bytes());
   }
   plan.shared = options.region_bytes > 0;
+  plan.recompute = options.recompute;
   return plan;
 }
 
@@ -145,6 +146,8 @@ std::string describe(const MemoryPlan& plan) {
   add("moments", plan.moments);
   add("reference", plan.reference);
   add(plan.shared ? "activations, in the cache's place," : "activations", plan.activations);
+  constexpr const char* levels[] = {"", " (recompute: norms)", " (recompute: mlp)", " (recompute: block)"};
+  if (plan.activations > 0) text += levels[int(plan.recompute)];
   add("cache", plan.cache);
   add("sampling", plan.sampling);
   return text + ", together " + size_text(plan.total());
@@ -206,6 +209,13 @@ EngineOptions fit_options(const ModelConfig& config, EngineOptions options, cons
   if (choose_cache) options.cache_bytes = small_cache;
   options.region_bytes = device.one_region ? 1 : 0;  // the plan asks only whether there is one
   MemoryPlan plan = plan_memory(config, options, device, trained, reference);
+  if (options.choose_recompute && trained) {
+    for (const Recompute level : {Recompute::norms, Recompute::mlp, Recompute::block}) {
+      if (plan.total() <= available) break;
+      options.recompute = level;
+      plan = plan_memory(config, options, device, trained, reference);
+    }
+  }
   if (plan.total() > available) refuse(config, options, device, trained, reference, available);
   if (!device.one_region) return options;
   const int64_t room = available - plan.total() + std::max(plan.activations, plan.cache);

@@ -16,6 +16,7 @@ struct MemoryPlan {
   int64_t cache = 0;        // keys and values
   int64_t sampling = 0;     // what a step of sampling computes in, at most
   bool shared = false;      // cache and activations take turns in one place
+  Recompute recompute = Recompute::none;
 
   int64_t total() const {
     return weights + gradients + moments + reference + sampling + (shared ? std::max(activations, cache) : activations + cache);
@@ -27,7 +28,7 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, bool trained,
                        bool reference);
 
-// Fills in what is 0 (cache_bytes, step_tokens, region_bytes) as suits the device. Throws Error OUT_OF_MEMORY, with the plan and
+// Fills in what is 0 (cache_bytes, step_tokens, region_bytes) as suits the device, and recompute where that is left open. Throws Error OUT_OF_MEMORY, with the plan and
 // with settings that would fit, where more than `available` bytes are needed.
 EngineOptions fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
                           bool reference, int64_t available);

@@ -42,7 +42,8 @@ export interface NativeEngineOptions {
   readonly microBatchTokens: number
   /** 0: as suits the device. */
   readonly cacheBytes: number
-  readonly recompute: "none" | "norms" | "mlp" | "block"
+  /** "auto": the least that fits. */
+  readonly recompute: "auto" | "none" | "norms" | "mlp" | "block"
   readonly moments: "float32" | "bfloat16"
   /** 0: no adapter, all weights are trained. */
   readonly loraRank: number
@@ -64,6 +65,7 @@ export interface NativeMemoryPlan {
   readonly sampling: number
   /** Cache and activations take turns in one place. */
   readonly shared: boolean
+  readonly recompute: "none" | "norms" | "mlp" | "block"
   readonly total: number
   readonly text: string
 }

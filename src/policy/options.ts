@@ -26,9 +26,9 @@ export interface NativePolicyOptions {
   /**
    * What the backward pass computes again instead of keeping it: nothing, the inputs of the multiplications, also the inside of
    * the feed-forward network, or the whole layer. Each saves memory and costs time, up to a third of training; the results are
-   * the same. Default "none".
+   * the same. Default "auto": the least that fits.
    */
-  readonly recompute?: "none" | "norms" | "mlp" | "block"
+  readonly recompute?: "auto" | "none" | "norms" | "mlp" | "block"
   /** How AdamW's moments are kept; bfloat16 halves their memory and rounds them. Default "float32". */
   readonly moments?: "float32" | "bfloat16"
   /** Train a low-rank adapter (LoRA) and leave the model as it is. Default: all weights are trained. */
@@ -102,7 +102,7 @@ export function resolvePolicyOptions(options: NativePolicyOptions): NativeEngine
     threads: options.threads ?? availableParallelism(),
     microBatchTokens: options.microBatchTokens ?? (device === "cuda" ? 16384 : 2048),
     cacheBytes: options.cacheBytes ?? 0,
-    recompute: options.recompute ?? "none",
+    recompute: options.recompute ?? "auto",
     moments: options.moments ?? "float32",
     loraRank: options.lora?.rank ?? 0,
     loraAlpha: options.lora ? adapterConfig(options.lora).alpha : 0,
@@ -130,7 +130,7 @@ export function checkDevice(
 const choices = {
   device: ["auto", "cpu", "cuda"],
   precision: ["float32", "bfloat16"],
-  recompute: ["none", "norms", "mlp", "block"],
+  recompute: ["auto", "none", "norms", "mlp", "block"],
   moments: ["float32", "bfloat16"],
 } as const
 

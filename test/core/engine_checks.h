@@ -56,7 +56,7 @@ struct Subject {
   Subject(const DeviceFactory& make_device, const ModelConfig& config, const Setup& setup = {})
       : engine(make_device(), config,
                {setup.micro_batch_tokens, setup.cache_bytes, setup.step_tokens, setup.region_bytes, setup.adapter, setup.recompute,
-                setup.moments}),
+                false, setup.moments}),
         host(engine.transformer().layout().size) {
     initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, host.data());
     for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show

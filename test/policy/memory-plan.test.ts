@@ -62,6 +62,16 @@ describe("the memory plan", () => {
     expect(lora.total).toBeLessThanOrEqual(80e9)
   })
 
+  it("computes again as little as fits", () => {
+    const adapted = { ...cuda, lora: { rank: 32 } }
+    const levels = [141e9, 80e9, 40e9].map((bytes) => memoryPlan(large, adapted, bytes).recompute)
+    expect(levels[0]).toBe("none")
+    expect(levels[1]).toBe("norms")
+    expect(["mlp", "block"]).toContain(levels[2])
+    expect(memoryPlan(large, adapted, 80e9).total).toBeLessThanOrEqual(80e9)
+    expect(() => memoryPlan(large, { ...adapted, recompute: "none" }, 80e9)).toThrow(/It would fit with .*norms/)
+  })
+
   it("refuses bad options as a policy does", () => {
     expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(/microBatchTokens is 0/)
     expect(() => memoryPlan({ ...large, heads: 3 })).toThrow(/multiple of keyValueHeads/)

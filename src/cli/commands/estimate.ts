@@ -67,7 +67,7 @@ async function runEstimate(file: string, options: EstimateArguments): Promise<vo
 
   const lengths = await findLengths(config, options)
   const { groups = 16, groupSize = 8, batchRows = 256, epochs = 1 } = config.training
-  const { precision, recompute, moments, loraRank } = resolvePolicyOptions(policy)
+  const { precision, moments, loraRank } = resolvePolicyOptions(policy)
   const work = {
     ...lengths,
     episodes: groups * groupSize,
@@ -77,7 +77,12 @@ async function runEstimate(file: string, options: EstimateArguments): Promise<vo
     reference: policy.reference ?? false,
   }
   const bytesPerNumber = precision === "bfloat16" ? 2 : 4
-  const how = { bytesPerNumber, recompute, momentBytes: moments === "bfloat16" ? 2 : 4, loraRank } as const
+  const how = {
+    bytesPerNumber,
+    recompute: plan.recompute,
+    momentBytes: moments === "bfloat16" ? 2 : 4,
+    loraRank,
+  } as const
   const parts = iterationWork(positions, work, how)
   const speeds = await findSpeeds(device, precision, config, options)
 

@@ -239,12 +239,12 @@ export const configSchema: z.ZodObject & z.ZodType<Omit<Config, "run"> & { run?:
           "take, or what is left.",
       ),
     recompute: z
-      .enum(["none", "norms", "mlp", "block"])
+      .enum(["auto", "none", "norms", "mlp", "block"])
       .exactOptional()
       .describe(
         "What the backward pass computes again instead of keeping it: nothing, the inputs of the multiplications, also the " +
           "inside of the feed-forward network, or the whole layer. Each saves memory and costs time, up to a third of " +
-          'training; the results are the same. Default "none".',
+          'training; the results are the same. Default "auto": the least that fits.',
       ),
     moments: z
       .enum(["float32", "bfloat16"])

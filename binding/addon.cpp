@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "binding/engine_object.h"
-#include "binding/engine_options.h"
+#include "binding/engine_request.h"
 #include "binding/environment.h"
 #include "binding/kernels.h"
 #include "core/cpu/isa.h"

@@ -2,7 +2,7 @@
 
 #include "binding/convert.h"
 #include "binding/environment.h"
-#include "binding/engine_options.h"
+#include "binding/engine_request.h"
 #include "binding/half.h"
 #include "core/initialize.h"
 

@@ -23,7 +23,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "binding/engine_options.h"
+#include "binding/engine_request.h"
 
 namespace gigpo {
 

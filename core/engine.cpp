@@ -17,7 +17,9 @@ Engine::Engine(std::unique_ptr<Device> device, const ModelConfig& config, const 
       model_(*device_, transformer_.layout().size, !options.adapter),
       adapter_(options.adapter ? std::make_unique<Parameters>(*device_, transformer_.trained_size(), true) : nullptr),
       trainer_(*device_, transformer_, {options.micro_batch_tokens, options.moments, region_.get()}),
-      generator_(*device_, transformer_, {options.cache_bytes, options.step_tokens, region_.get()}) {}
+      generator_(*device_, transformer_, {options.cache_bytes, options.step_tokens, region_.get()}) {
+  if (adapter_) adapter_->zero();  // the policy starts as its model
+}
 
 Parameters& Engine::adapter() {
   if (!adapter_) throw Error("BAD_ARGUMENT", "This policy has no adapter: open it with lora.");

@@ -7,9 +7,7 @@ namespace gigpo {
 constexpr int64_t staging_floats = int64_t{1} << 22;
 
 FlatBuffer::FlatBuffer(Device& device, Type type, int64_t size)
-    : device_(device), values_{device.allocate(size * bytes_of(type)), type, 1, size, size} {
-  zero();
-}
+    : device_(device), values_{device.allocate(size * bytes_of(type)), type, 1, size, size} {}
 
 template <class Body>
 void FlatBuffer::staged(int64_t count, Body body) const {
@@ -40,6 +38,11 @@ void FlatBuffer::read(int64_t offset, float* to, int64_t count) const {
 Parameters::Parameters(Device& device, int64_t size, bool trained)
     : device_(device), compute_(device, device.activation_type(), size) {
   if (trained && compute_.values().type != Type::f32) exact_ = std::make_unique<FlatBuffer>(device, Type::f32, size);
+}
+
+void Parameters::zero() {
+  compute_.zero();
+  if (exact_) exact_->zero();
 }
 
 void Parameters::write(int64_t offset, const float* from, int64_t count) {

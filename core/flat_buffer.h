@@ -6,7 +6,7 @@ namespace gigpo {
 
 class FlatBuffer {
  public:
-  // Zeros.
+  // Holds anything until it is written or zeroed.
   FlatBuffer(Device& device, Type type, int64_t size);
   ~FlatBuffer() { device_.release(values_.data); }
   FlatBuffer(const FlatBuffer&) = delete;
@@ -37,6 +37,7 @@ class Parameters {
  public:
   Parameters(Device& device, int64_t size, bool trained);
 
+  void zero();
   Tensor values() const { return compute_.values(); }
   float* exact() const { return exact_ ? exact_->values().floats() : compute_.values().floats(); }
   // What an optimizer writes besides `exact`; null where that is all there is.

@@ -90,7 +90,7 @@ void Generator::step(const PolicyTensors& weights, std::vector<Completion>& done
   schedule();
   std::vector<Sequence*> sampling;  // sequences whose next token is drawn now
   PagedTokens batch = batch_of_step(sampling);
-  draw(weights, batch, sampling);
+  draw(weights, std::move(batch), sampling);
   take_finished(done);
 }
 

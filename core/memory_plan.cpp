@@ -132,7 +132,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
                                       false, cancelled);
     plan.activations = int64_t(engine.trainer().peak_bytes());
   }
-  plan.shared = options.region_bytes > 0;
+  plan.shared = traits.one_region;
   plan.recompute = options.recompute;
   return plan;
 }
@@ -201,13 +201,12 @@ static void refuse(const ModelConfig& config, const EngineOptions& options, cons
                                    (settings.empty() ? "." : ": even with " + settings + " it does not fit."));
 }
 
-EngineOptions fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
+FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
                           bool reference, int64_t available) {
   constexpr int64_t small_cache = int64_t{256} << 20, sequences = 256, usual_length = 4096;
   if (options.step_tokens == 0) options.step_tokens = device.step_tokens;
   const bool choose_cache = options.cache_bytes == 0;
   if (choose_cache) options.cache_bytes = small_cache;
-  options.region_bytes = device.one_region ? 1 : 0;  // the plan asks only whether there is one
   MemoryPlan plan = plan_memory(config, options, device, trained, reference);
   if (options.choose_recompute && trained) {
     for (const Recompute level : {Recompute::norms, Recompute::mlp, Recompute::block}) {
@@ -217,14 +216,14 @@ EngineOptions fit_options(const ModelConfig& config, EngineOptions options, cons
     }
   }
   if (plan.total() > available) refuse(config, options, device, trained, reference, available);
-  if (!device.one_region) return options;
+  if (!device.one_region) return {options, plan};
   const int64_t room = available - plan.total() + std::max(plan.activations, plan.cache);
   if (choose_cache) {  // for many sequences at once, as far as there is room
     const int64_t wanted = sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);
-    options.cache_bytes = std::min(room, std::max(wanted, plan.activations));
+    options.cache_bytes = plan.cache = std::min(room, std::max(wanted, plan.activations));
   }
   options.region_bytes = std::max(options.cache_bytes, plan.activations);
-  return options;
+  return {options, plan};
 }
 
 }  // namespace gigpo

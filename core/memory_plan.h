@@ -28,9 +28,14 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, bool trained,
                        bool reference);
 
-// Fills in what is 0 (cache_bytes, step_tokens, region_bytes) as suits the device, and recompute where that is left open. Throws Error OUT_OF_MEMORY, with the plan and
-// with settings that would fit, where more than `available` bytes are needed.
-EngineOptions fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
+struct FittedEngine {
+  EngineOptions options;
+  MemoryPlan plan;
+};
+
+// Fills in what is 0 (cache_bytes, step_tokens, region_bytes) as suits the device, and recompute where that is left open. Throws
+// Error OUT_OF_MEMORY, with the plan and with settings that would fit, where more than `available` bytes are needed.
+FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
                           bool reference, int64_t available);
 
 // "weights 3.1 GB, gradients 6.2 GB, …"

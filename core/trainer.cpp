@@ -13,7 +13,10 @@ Trainer::Trainer(Device& device, const Transformer& transformer, const TrainerOp
     : device_(device), transformer_(transformer), options_(options), arena_(device, options.region) {}
 
 FlatBuffer& Trainer::buffer(std::unique_ptr<FlatBuffer>& data, Type type) {
-  if (!data) data = std::make_unique<FlatBuffer>(device_, type, transformer_.trained_size());
+  if (!data) {
+    data = std::make_unique<FlatBuffer>(device_, type, transformer_.trained_size());
+    data->zero();
+  }
   return *data;
 }
 

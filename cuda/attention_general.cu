@@ -10,6 +10,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/reduce.cuh"
+#include "cuda/vector.cuh"
 
 namespace gigpo::cuda::general {
 
@@ -17,11 +18,6 @@ namespace {
 
 constexpr int warps = 4, lanes = 32, elements = int(largest_head) / lanes;
 constexpr float log2_e = 1.4426950408889634f, ln_2 = 0.6931471805599453f;
-
-__device__ float to_float(float value) { return value; }
-__device__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ void assign(float* to, float value) { *to = value; }
-__device__ void assign(__nv_bfloat16* to, float value) { *to = __float2bfloat16_rn(value); }
 
 // A view of a matrix of heads.
 template <class Element>

@@ -26,6 +26,26 @@ inline int report() {
   return failed == 0 ? 0 : 1;
 }
 
+struct Test {
+  const char* name;
+  void (*run)();
+};
+
+// Names each test before it runs, and calls `after` behind each. The exit status of main.
+template <class Tests, class After>
+int run_all(const Tests& tests, After after) {
+  for (const Test& test : tests) {
+    std::printf("%s\n", test.name);
+    test.run();
+    after();
+  }
+  return report();
+}
+template <class Tests>
+int run_all(const Tests& tests) {
+  return run_all(tests, [] {});
+}
+
 }  // namespace gigpo::test
 
 // CHECK(condition[, printf format and values that say more when it fails])

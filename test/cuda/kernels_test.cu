@@ -14,30 +14,14 @@
 #include "cuda/check.h"
 #include "cuda/kernels.h"
 #include "test/cuda/device_matrix.h"
+#include "test/cuda/logits.h"
 #include "test/cuda/on_card.h"
 
 using namespace gigpo;
-using test::DeviceArray;
 
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-
-uint32_t random_word(uint32_t stream, uint32_t i) { return philox({23, 1}, i, stream, 0, 0).word[0]; }
-
-float normal(uint32_t stream, uint32_t i, double deviation) {
-  const Philox words = philox({6, 2}, i, stream, 0, 0);
-  return float(deviation * std::sqrt(-2 * std::log(double(open_uniform(words.word[0])))) *
-               std::cos(6.283185307179586 * double(open_uniform(words.word[1]))));
-}
-
-float as_float(float x) { return x; }
-float as_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-template <class Logit>
-Logit from_float(float x) {
-  if constexpr (std::is_same_v<Logit, float>) return x;
-  else return __float2bfloat16_rn(x);
-}
+using test::as_float, test::DeviceArray, test::from_float, test::inf, test::nan, test::normal, test::random_word;
 
 // Logits that both types can hold, some of them impossible tokens. Token 1 of a row is never one.
 template <class Logit>

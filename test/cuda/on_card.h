@@ -9,12 +9,7 @@
 
 namespace gigpo::test {
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-// The exit status of main. `tests` is an array or a list of Test.
+// The exit status of main.
 template <class Tests>
 int on_card(const Tests& tests) {
   const DeviceReport report = device_report();
@@ -23,12 +18,7 @@ int on_card(const Tests& tests) {
     return 0;
   }
   CUDA_CHECK(cudaSetDevice(report.devices[0].index));
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-    CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  return gigpo::test::report();
+  return run_all(tests, [] { CUDA_CHECK(cudaDeviceSynchronize()); });  // a kernel that failed late belongs to its test
 }
 
 }  // namespace gigpo::test

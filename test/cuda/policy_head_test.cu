@@ -15,22 +15,16 @@
 #include "cuda/check.h"
 #include "cuda/kernels.h"
 #include "test/core/check.h"
+#include "test/cuda/logits.h"
 #include "test/cuda/on_card.h"
 
 using namespace gigpo;
 
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-constexpr float lowest = std::numeric_limits<float>::lowest();
+using test::as_float, test::from_float, test::inf, test::nan;
 
-float as_float(float x) { return x; }
-float as_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-template <class Logit>
-Logit from_float(float x) {
-  if constexpr (std::is_same_v<Logit, float>) return x;
-  else return __float2bfloat16_rn(x);
-}
+constexpr float lowest = std::numeric_limits<float>::lowest();
 
 // Rows of logits on the device, `shift` elements behind an aligned address, between two bands that nobody may touch.
 template <class Logit>

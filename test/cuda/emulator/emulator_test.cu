@@ -237,12 +237,7 @@ void numbers() {
   CHECK(__popc(0xF0F0u) == 8 && __ffs(0) == 0 && __ffs(8) == 4 && __clz(0) == 32 && __clz(1) == 31 && __clzll(1) == 63);
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"grids and blocks", grids_and_blocks},
+constexpr gigpo::test::Test tests[] = {{"grids and blocks", grids_and_blocks},
                           {"shuffles", shuffles},
                           {"votes", votes},
                           {"random order", orders_differ},
@@ -254,9 +249,5 @@ constexpr Test tests[] = {{"grids and blocks", grids_and_blocks},
 }  // namespace
 
 int main() {
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-  }
-  return gigpo::test::report();
+  return gigpo::test::run_all(tests);
 }

@@ -210,12 +210,7 @@ void races_show() {
   }
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"mistakes", mistakes_end_the_program},
+constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
                           {"races", races_show}};
 
 }  // namespace
@@ -227,9 +222,5 @@ int main(int count, char** arguments) {
     if (table == "mistake") return make_mistake(mistakes[index]);
     return race(table == "right" ? race_cases[index].right : race_cases[index].wrong);
   }
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-  }
-  return gigpo::test::report();
+  return gigpo::test::run_all(tests);
 }

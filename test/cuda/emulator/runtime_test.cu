@@ -114,12 +114,7 @@ void graphs_replay() {
   CUDA_CHECK(cudaStreamDestroy(other));
 }
 
-struct Test {
-  const char* name;
-  void (*run)();
-};
-
-constexpr Test tests[] = {{"device memory", memory_runs_out},
+constexpr gigpo::test::Test tests[] = {{"device memory", memory_runs_out},
                           {"copies", copies_know_their_memory},
                           {"streams", streams_are_late},
                           {"graphs", graphs_replay}};
@@ -127,9 +122,5 @@ constexpr Test tests[] = {{"device memory", memory_runs_out},
 }  // namespace
 
 int main() {
-  for (const Test& test : tests) {
-    std::printf("%s\n", test.name);
-    test.run();
-  }
-  return gigpo::test::report();
+  return gigpo::test::run_all(tests);
 }

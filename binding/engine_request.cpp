@@ -1,4 +1,4 @@
-#include "binding/engine_options.h"
+#include "binding/engine_request.h"
 
 #include "binding/convert.h"
 #include "binding/environment.h"
@@ -57,9 +57,8 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
 
 OpenedEngine open_engine(const EngineRequest& request) {
   auto device = request.cuda ? make_cuda_device({request.precision}) : make_cpu_device(request.threads);
-  const EngineOptions fitted = request.fitted(int64_t(device->available()));
-  const MemoryPlan plan = request.plan(fitted);
-  return {std::make_unique<Engine>(std::move(device), request.config, fitted), plan};
+  const auto [options, plan] = request.fitted(int64_t(device->available()));
+  return {std::make_unique<Engine>(std::move(device), request.config, options), plan};
 }
 
 Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
@@ -83,7 +82,7 @@ Napi::Value memory_plan_call(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const EngineRequest request(info[0].As<Napi::Object>(), info[1].As<Napi::Object>());
   const int64_t available = info[2].As<Napi::Number>().Int64Value();
-  return guarded(env, [&] { return to_object(env, request.plan(request.fitted(available))); });
+  return guarded(env, [&] { return to_object(env, request.fitted(available).plan); });
 }
 
 }  // namespace gigpo

@@ -18,10 +18,9 @@ struct EngineRequest {
 
   DeviceTraits traits() const { return cuda ? cuda_traits(precision) : cpu_traits(); }
   // Completed for a device with `available` bytes; throws Error OUT_OF_MEMORY where that is too little.
-  EngineOptions fitted(int64_t available) const {
+  FittedEngine fitted(int64_t available) const {
     return fit_options(config, options, traits(), trained, reference, available);
   }
-  MemoryPlan plan(const EngineOptions& fitted) const { return plan_memory(config, fitted, traits(), trained, reference); }
 };
 
 struct OpenedEngine {

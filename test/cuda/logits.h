@@ -1,0 +1,20 @@
+// What tests of kernels on logits share: the numbers that logits may be, in both types.
+#pragma once
+#include <cuda_bf16.h>
+
+#include <limits>
+#include <type_traits>
+
+namespace gigpo::test {
+
+constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+
+inline float as_float(float x) { return x; }
+inline float as_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+template <class Logit>
+Logit from_float(float x) {
+  if constexpr (std::is_same_v<Logit, float>) return x;
+  else return __float2bfloat16_rn(x);
+}
+
+}  // namespace gigpo::test

@@ -1,12 +1,12 @@
 // The public names, one by one.
 
 // Credit: pure functions on plain arrays; no engine needed.
-export { groupByAnchor, groupBySimilarity } from "./advantage/anchors.ts"
-export { gigpoAdvantages } from "./advantage/gigpo.ts"
-export { grpoAdvantages } from "./advantage/grpo.ts"
-export { presets } from "./advantage/presets.ts"
-export { discountedReturns } from "./advantage/returns.ts"
-export { similarityRatio } from "./advantage/similarity.ts"
+export { groupByAnchor, groupBySimilarity } from "./credit/anchors.ts"
+export { gigpoAdvantages } from "./credit/gigpo.ts"
+export { grpoAdvantages } from "./credit/grpo.ts"
+export { presets } from "./credit/presets.ts"
+export { discountedReturns } from "./credit/returns.ts"
+export { similarityRatio } from "./credit/similarity.ts"
 export type {
   GigpoDiagnostics,
   GigpoOptions,
@@ -18,9 +18,24 @@ export type {
   GrpoStep,
   Normalization,
   SimilarityOptions,
-} from "./advantage/types.ts"
+} from "./credit/types.ts"
 // The three kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
+export type {
+  AdamWStep,
+  Aggregation,
+  Completion,
+  CustomLoss,
+  LossReport,
+  LossSpec,
+  Policy,
+  PolicyLossOptions,
+  Row,
+  SampleRequest,
+  StepReport,
+} from "./engine/engine.ts"
+export { NativePolicy } from "./engine/native/native-policy.ts"
+export { type LoraOptions, type MemoryPlan, memoryPlan, type NativePolicyOptions } from "./engine/native/options.ts"
 export { type AgentOptions, readAction, rememberTurns } from "./environment/agent.ts"
 export {
   type AlfworldOptions,
@@ -68,24 +83,8 @@ export {
   type SurrogateReport,
   tokenLogProbs,
 } from "./kernels.ts"
-
 // The policy: a language model that samples and learns.
-export type { ModelConfig } from "./policy/model-config.ts"
-export { NativePolicy } from "./policy/native-policy.ts"
-export { type LoraOptions, type MemoryPlan, memoryPlan, type NativePolicyOptions } from "./policy/options.ts"
-export type {
-  AdamWStep,
-  Aggregation,
-  Completion,
-  CustomLoss,
-  LossReport,
-  LossSpec,
-  Policy,
-  PolicyLossOptions,
-  Row,
-  SampleRequest,
-  StepReport,
-} from "./policy/policy.ts"
+export type { ModelConfig } from "./model-files/model-config.ts"
 export { Random } from "./random.ts"
 // Rollout: episodes on their own.
 export {

@@ -1,8 +1,8 @@
-import { denseIds } from "./advantage/anchors.ts"
+import { denseIds } from "./credit/anchors.ts"
+import type { Aggregation, PolicyLossOptions } from "./engine/engine.ts"
 import { GigpoError } from "./errors.ts"
+import { resolveLossOptions, trainingAggregations } from "./loss/loss-options.ts"
 import { native } from "./native.ts"
-import { resolveLossOptions, trainingAggregations } from "./policy/loss-options.ts"
-import type { Aggregation, PolicyLossOptions } from "./policy/policy.ts"
 
 // The three kernels the package is named for, on typed arrays. Inside the engine they run fused, on its own memory.
 

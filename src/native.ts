@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { GigpoError } from "./errors.ts"
 
 // The one file where TypeScript and the addon meet: every native class and function, typed, and how they are loaded.
-// Nothing here checks its arguments; the callers in policy/ and kernels.ts do, with sentences.
+// Nothing here checks its arguments; the callers in engine/native/ and kernels.ts do, with sentences.
 
 /** A native call under way. `cancel` makes the promise reject with code ABORTED as soon as the native code looks up. */
 export interface Started<T> {

@@ -1,6 +1,6 @@
+import { NativePolicy } from "../engine/native/native-policy.ts"
 import type { Environment } from "../environment/environment.ts"
 import { openEnvironment } from "../environment/registry.ts"
-import { NativePolicy } from "../policy/native-policy.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { type Config, policyOptions, trainingOptions } from "./config/config.ts"
 

@@ -1,4 +1,4 @@
-import { similarityRatio } from "../advantage/similarity.ts"
+import { similarityRatio } from "../credit/similarity.ts"
 import { normalizeAnswer } from "../environment/search/answer.ts"
 import type { Difference, Replay } from "./replay.ts"
 

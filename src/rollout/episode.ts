@@ -1,6 +1,6 @@
+import type { Policy } from "../engine/engine.ts"
 import type { Environment, EnvironmentEpisode, Observation, Turn } from "../environment/environment.ts"
 import type { GigpoError } from "../errors.ts"
-import type { Policy } from "../policy/policy.ts"
 import type { Random } from "../random.ts"
 import type { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { checkMessages, checkParsed, environmentError } from "./contract.ts"

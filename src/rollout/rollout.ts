@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events"
+import { checkWhole } from "../engine/check-arguments.ts"
 import { GigpoError } from "../errors.ts"
 import { linkAbort } from "../linked-abort.ts"
-import { checkWhole } from "../policy/check-arguments.ts"
 import type { Random } from "../random.ts"
 import { type Episode, type EpisodeSetup, runEpisode } from "./episode.ts"
 

@@ -1,7 +1,7 @@
-import { gigpoAdvantages } from "../advantage/gigpo.ts"
+import { gigpoAdvantages } from "../credit/gigpo.ts"
+import { checkAdamW, checkTemperature, checkWhole } from "../engine/check-arguments.ts"
 import { GigpoError } from "../errors.ts"
-import { checkAdamW, checkTemperature, checkWhole } from "../policy/check-arguments.ts"
-import { resolveLossOptions, trainingAggregations } from "../policy/loss-options.ts"
+import { resolveLossOptions, trainingAggregations } from "../loss/loss-options.ts"
 import { optimizerDefaults } from "./defaults.ts"
 import type { OptimizerOptions, TrainOptions } from "./options.ts"
 

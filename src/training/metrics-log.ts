@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises"
-import { io } from "../policy/io-error.ts"
-import { replaceFile } from "./atomic-file.ts"
+import { replaceFile } from "../files/atomic-file.ts"
+import { io } from "../files/io-error.ts"
 
 /**
  * Cuts a metrics.jsonl back to its lines of iterations up to `iteration`: what came after the checkpoint will come again.

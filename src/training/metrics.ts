@@ -1,5 +1,5 @@
-import type { GigpoDiagnostics, GrpoDiagnostics } from "../advantage/types.ts"
-import type { LossReport, StepReport } from "../policy/policy.ts"
+import type { GigpoDiagnostics, GrpoDiagnostics } from "../credit/types.ts"
+import type { LossReport, StepReport } from "../engine/engine.ts"
 import type { Episode } from "../rollout/episode.ts"
 import { mean, meanMetrics } from "./evaluate.ts"
 import type { CollectedStep } from "./rows.ts"

@@ -1,5 +1,5 @@
-import type { GigpoOptions } from "../advantage/types.ts"
-import type { PolicyLossOptions } from "../policy/policy.ts"
+import type { GigpoOptions } from "../credit/types.ts"
+import type { PolicyLossOptions } from "../engine/engine.ts"
 
 /** How episodes are sampled. */
 export interface RolloutOptions {

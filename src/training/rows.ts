@@ -1,5 +1,5 @@
-import type { GigpoStep } from "../advantage/types.ts"
-import type { Row } from "../policy/policy.ts"
+import type { GigpoStep } from "../credit/types.ts"
+import type { Row } from "../engine/engine.ts"
 import type { Random } from "../random.ts"
 import type { Episode, EpisodeStep } from "../rollout/episode.ts"
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { isDeepStrictEqual } from "node:util"
 import { GigpoError } from "../errors.ts"
-import { isSystemError } from "../policy/io-error.ts"
+import { isSystemError } from "../files/io-error.ts"
 import { version } from "../version.ts"
 
 /** A run's config.json: what was asked for, and the version that was asked, which also marks the file as ours. */

@@ -1,9 +1,10 @@
 import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { GigpoError } from "../errors.ts"
-import { writeDirectory } from "../policy/atomic-directory.ts"
-import { io, ioError, isSystemError } from "../policy/io-error.ts"
-import { replaceFile } from "./atomic-file.ts"
+import { writeDirectory } from "../files/atomic-directory.ts"
+import { replaceFile } from "../files/atomic-file.ts"
+import { io, ioError, isSystemError } from "../files/io-error.ts"
+import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
 import {
   type Checkpoint,
   findCheckpoint,
@@ -12,7 +13,6 @@ import {
   type SavedPolicy,
   writeCheckpoint,
 } from "./checkpoint.ts"
-import { acquireLock, type Lock, newLock, releaseLock } from "./lock.ts"
 import { cutBack } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
 import { changeableKeys, checkSameConfig, formatRunConfig, readRunConfig } from "./run-config.ts"

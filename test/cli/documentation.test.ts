@@ -26,16 +26,16 @@ function plain(comment: string): string {
 const sources: Readonly<Record<string, readonly (readonly [file: string, name: string])[]>> = {
   "": [
     ["cli/config/config.ts", "Config"],
-    ["policy/options.ts", "NativePolicyOptions"],
+    ["engine/native/options.ts", "NativePolicyOptions"],
   ],
-  lora: [["policy/options.ts", "LoraOptions"]],
+  lora: [["engine/native/options.ts", "LoraOptions"]],
   training: [["training/options.ts", "TrainOptions"]],
   "training.rollout": [["training/options.ts", "RolloutOptions"]],
   "training.estimator": [
-    ["advantage/types.ts", "GrpoOptions"],
-    ["advantage/types.ts", "GigpoOptions"],
+    ["credit/types.ts", "GrpoOptions"],
+    ["credit/types.ts", "GigpoOptions"],
   ],
-  "training.loss": [["policy/policy.ts", "PolicyLossOptions"]],
+  "training.loss": [["engine/engine.ts", "PolicyLossOptions"]],
   "training.optimizer": [["training/options.ts", "OptimizerOptions"]],
   "training.evaluation": [
     ["training/options.ts", "TrainOptions"],

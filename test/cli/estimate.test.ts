@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
 import { floorSeconds, iterationWork, type Machinery, modelSizes, type Workload } from "../../src/cli/estimate/work.ts"
-import type { ModelConfig } from "../../src/policy/model-config.ts"
+import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
 // Small enough to be worked out by hand: q has 2 × 4 columns, k and v 1 × 4.

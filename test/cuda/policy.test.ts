@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { deviceReport } from "../../src/device.ts"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
 import { groupAnchors } from "../../src/kernels.ts"
-import { NativePolicy } from "../../src/policy/native-policy.ts"
-import type { NativePolicyOptions } from "../../src/policy/options.ts"
 import { Random } from "../../src/random.ts"
 import {
   adapterPath,
@@ -16,7 +16,7 @@ import {
   relativeError,
   rolloutRows,
   weightNames,
-} from "../policy/fixtures.ts"
+} from "../engine/fixtures.ts"
 
 // The policy on a CUDA device, against what transformers computes. Without a GPU: `npm run test:cuda` runs these on the
 // emulator of test/cuda/emulator.

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import type { NativePolicy } from "../../src/policy/native-policy.ts"
+import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { aWhile, createPolicy, request, row, sampleLong, scoreLong, trainLong } from "./long-work.ts"
 
 // Each kind of work here would take minutes: a test that ends at all shows that it was stopped.

@@ -1,7 +1,7 @@
-import type { ModelConfig } from "../../src/policy/model-config.ts"
-import { NativePolicy } from "../../src/policy/native-policy.ts"
-import type { NativePolicyOptions } from "../../src/policy/options.ts"
-import type { Completion, LossReport, Row, SampleRequest } from "../../src/policy/policy.ts"
+import type { Completion, LossReport, Row, SampleRequest } from "../../src/engine/engine.ts"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
+import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { Random } from "../../src/random.ts"
 
 const config: ModelConfig = {

@@ -11,7 +11,7 @@ export interface Ended {
 }
 
 /** Why these tests cannot run, or "". They run programs on dist/, as `npm test` builds it first. */
-export const notBuilt: string = existsSync(new URL("../../dist/policy/native-policy.js", import.meta.url))
+export const notBuilt: string = existsSync(new URL("../../dist/engine/native/native-policy.js", import.meta.url))
   ? ""
   : " (skipped: run `npm run build` first, for dist/)"
 

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises"
-import type { Completion, Policy, SampleRequest } from "../../src/policy/policy.ts"
+import type { Completion, Policy, SampleRequest } from "../../src/engine/engine.ts"
 import { Random } from "../../src/random.ts"
 import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 

@@ -1,7 +1,7 @@
 import { copyFile, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path"
-import { openSafetensors } from "../../src/policy/safetensors.ts"
-import { writeSafetensors } from "../../src/policy/safetensors-writer.ts"
+import { openSafetensors } from "../../src/model-files/safetensors.ts"
+import { writeSafetensors } from "../../src/model-files/safetensors-writer.ts"
 import type { SavedPolicy } from "../../src/training/checkpoint.ts"
 
 /** A policy that is one tensor of weights and one of moments, saved and loaded as the real one does. */

@@ -291,7 +291,7 @@ function childSource(): string {
     import { writeFile } from "node:fs/promises"
     import { join } from "node:path"
     import { Run } from ${from("training/run.js")}
-    import { writeSafetensors } from ${from("policy/safetensors-writer.js")}
+    import { writeSafetensors } from ${from("model-files/safetensors-writer.js")}
     const [directory, resume] = process.argv.slice(2)
     const config = ${JSON.stringify(config).replace('"clipDual":null', '"clipDual":Infinity')}
     const run = await Run.open(directory, config, { resume: resume === "resume" })

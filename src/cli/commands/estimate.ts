@@ -1,9 +1,15 @@
 import { type Command, InvalidArgumentError } from "commander"
 import { deviceReport } from "../../device.ts"
+import { readPolicyConfig } from "../../engine/native/native-policy.ts"
+import {
+  chooseDevice,
+  deviceMemory,
+  type MemoryPlan,
+  memoryPlan,
+  resolvePolicyOptions,
+} from "../../engine/native/options.ts"
 import { GigpoError } from "../../errors.ts"
-import type { ModelConfig } from "../../policy/model-config.ts"
-import { readPolicyConfig } from "../../policy/native-policy.ts"
-import { chooseDevice, deviceMemory, type MemoryPlan, memoryPlan, resolvePolicyOptions } from "../../policy/options.ts"
+import type { ModelConfig } from "../../model-files/model-config.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import { rolloutDefaults } from "../../training/defaults.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"

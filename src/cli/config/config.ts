@@ -1,4 +1,4 @@
-import type { LoraOptions, NativePolicyOptions } from "../../policy/options.ts"
+import type { LoraOptions, NativePolicyOptions } from "../../engine/native/options.ts"
 import type { InitializeOptions } from "../../training/initialize.ts"
 import type { CloneOptions, TrainOptions } from "../../training/options.ts"
 

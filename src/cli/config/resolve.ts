@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
-import { ioError } from "../../policy/io-error.ts"
+import { ioError } from "../../files/io-error.ts"
 import type { Config } from "./config.ts"
 import { applySet, type ConfigDocument, parseConfigDocument } from "./document.ts"
 import { explainIssue } from "./explain.ts"

@@ -1,6 +1,6 @@
+import { NativePolicy } from "../../engine/native/native-policy.ts"
 import { GigpoError } from "../../errors.ts"
-import type { ModelConfig } from "../../policy/model-config.ts"
-import { NativePolicy } from "../../policy/native-policy.ts"
+import type { ModelConfig } from "../../model-files/model-config.ts"
 import { Random } from "../../random.ts"
 import { startEpisode } from "../../rollout/environment-episode.ts"
 import { playExpert } from "../../rollout/expert.ts"

@@ -1,5 +1,5 @@
-import type { ModelConfig } from "../../policy/model-config.ts"
-import { countParameters } from "../../policy/model-tensors.ts"
+import type { ModelConfig } from "../../model-files/model-config.ts"
+import { countParameters } from "../../model-files/model-tensors.ts"
 
 // How much there is to compute in one iteration. A multiplication with a matrix of N weights takes 2 N operations a token, its
 // backward pass twice as many. Attention over t tokens takes 4 t × (heads × head size) a layer, half of that where it is causal.

@@ -1,5 +1,5 @@
 // What the programs of these tests share: they run as a user's would, on what `npm run build` made.
-import { NativePolicy } from "../../../dist/policy/native-policy.js"
+import { NativePolicy } from "../../../dist/engine/native/native-policy.js"
 import { Random } from "../../../dist/random.js"
 
 const config = {

@@ -1,0 +1,74 @@
+import { isInt32Array } from "node:util/types"
+import { GigpoError } from "../errors.ts"
+import type { ModelConfig } from "../model-files/model-config.ts"
+import type { AdamWStep } from "./engine.ts"
+
+// What is refused before it reaches native code, with sentences.
+
+/** Float32 must hold logits / temperature. */
+const lowestTemperature = 1e-6
+
+export function checkTokens(tokens: Int32Array, name: string, vocabularySize: number): void {
+  if (!isInt32Array(tokens)) throw bad(`${name} must be an Int32Array of token ids`)
+  if (tokens.length === 0) throw bad(`${name} is empty; give at least one token`)
+  const wrong = tokens.find((token) => token < 0 || token >= vocabularySize)
+  if (wrong !== undefined)
+    throw bad(`${name} holds token ${wrong}, outside the model's vocabulary of ${vocabularySize}`)
+}
+
+export function checkTemperature(temperature: number | undefined): void {
+  if (temperature !== undefined && !(temperature >= lowestTemperature && Number.isFinite(temperature)))
+    throw bad(`temperature is ${temperature}; it must be at least ${lowestTemperature}`)
+}
+
+/** While sampling, 0 stands for the most likely token. */
+export function checkSamplingTemperature(temperature: number): void {
+  if (temperature !== 0 && !(temperature >= lowestTemperature && Number.isFinite(temperature)))
+    throw bad(
+      `temperature is ${temperature}; it must be 0, for the most likely token, or at least ${lowestTemperature}`,
+    )
+}
+
+export function checkAdamW(step: Required<AdamWStep>): void {
+  for (const name of ["learningRate", "weightDecay"] as const) {
+    if (!(step[name] >= 0 && Number.isFinite(step[name])))
+      throw bad(`${name} is ${step[name]}; it must be a number of at least 0`)
+  }
+  for (const name of ["beta1", "beta2"] as const) {
+    if (!(step[name] >= 0 && step[name] < 1)) throw bad(`${name} is ${step[name]}; it must be at least 0 and below 1`)
+  }
+  if (!(step.epsilon > 0 && Number.isFinite(step.epsilon))) throw bad(`epsilon is ${step.epsilon}; it must be positive`)
+  if (!(step.maxGradientNorm > 0))
+    throw bad(`maxGradientNorm is ${step.maxGradientNorm}; it must be positive (Infinity turns clipping off)`)
+}
+
+/** For a configuration that was written by hand: `parseModelConfig` has checked those of files. */
+export function checkModelConfig(config: ModelConfig): void {
+  const sizes = [
+    "vocabularySize",
+    "hiddenSize",
+    "intermediateSize",
+    "layers",
+    "heads",
+    "keyValueHeads",
+    "headSize",
+    "maxPositions",
+  ] as const
+  for (const name of sizes) checkWhole(config[name], name)
+  for (const name of ["rmsNormEpsilon", "ropeTheta"] as const) {
+    if (!(config[name] > 0 && Number.isFinite(config[name])))
+      throw bad(`${name} is ${config[name]}; it must be positive`)
+  }
+  const { heads, keyValueHeads, headSize } = config
+  if (heads % keyValueHeads !== 0) throw bad(`heads (${heads}) must be a multiple of keyValueHeads (${keyValueHeads})`)
+  if (headSize % 2 !== 0) throw bad(`headSize is ${headSize}; rotary positions need it to be even`)
+}
+
+export function checkWhole(value: number, name: string): void {
+  if (!(Number.isSafeInteger(value) && value >= 1))
+    throw bad(`${name} is ${value}; it must be a whole number of at least 1`)
+}
+
+function bad(what: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${what}.`)
+}

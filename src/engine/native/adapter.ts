@@ -1,0 +1,41 @@
+import type { NativeEngine } from "../../native.ts"
+import { philox, type Random } from "../../random.ts"
+import { settle } from "./started.ts"
+
+// LoRA's pairs by PEFT's names: base_model.model.<projection>.lora_A.weight [rank][in] and …lora_B.weight [out][rank].
+
+const endA = ".lora_A.weight"
+
+/** Projections that have a pair, as PEFT calls them. */
+export const targetModules = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const
+
+/** So many elements at a time keep the event loop free. */
+const pieceElements = 2 ** 18
+
+/**
+ * Fills every A as PEFT does, uniformly within ±1/√in (Kaiming with a = √5); B stays 0, so that the policy starts as its model.
+ * Each value depends on the random's key, the tensor's name and its own place alone.
+ */
+export async function initializeAdapter(engine: NativeEngine, random: Random): Promise<void> {
+  for (const [index, { name, shape }] of engine.adapterParameters.entries()) {
+    if (!name.endsWith(endA)) continue
+    const [rank, columns] = shape as [number, number]
+    const { key } = random.fork(name)
+    for (let at = 0; at < rank * columns; at += pieceElements) {
+      const values = uniformValues(key, at, Math.min(pieceElements, rank * columns - at), 1 / Math.sqrt(columns))
+      const bytes = new Uint8Array(values.buffer)
+      await settle(() => engine.write("adapter", index, at, bytes, "F32"))
+    }
+  }
+}
+
+/** Four values a block of random bits, within ±bound; `at` is a multiple of four. */
+function uniformValues(key: readonly [number, number], at: number, count: number, bound: number): Float32Array {
+  const values = new Float32Array(count)
+  for (let i = 0; i < count; i += 4) {
+    const block = (at + i) / 4
+    const words = philox(key, [block >>> 0, Math.floor(block / 2 ** 32), 0, 0])
+    for (let j = 0; j < 4 && i + j < count; j++) values[i + j] = bound * ((words[j]! + 0.5) / 2 ** 31 - 1)
+  }
+  return values
+}

@@ -1,0 +1,382 @@
+import { createHash, type Hash } from "node:crypto"
+import { copyFile, mkdir } from "node:fs/promises"
+import { basename, join, resolve } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { io } from "../../files/io-error.ts"
+import {
+  type AdapterBase,
+  exists,
+  isAdapterFolder,
+  openAdapter,
+  readAdapterConfig,
+  type StoredAdapter,
+  writeAdapter,
+} from "../../model-files/adapter-files.ts"
+import { type ModelConfig, readConfigJson, readModelConfig, writeModelConfig } from "../../model-files/model-config.ts"
+import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
+import { openSafetensors, type TensorFiles } from "../../model-files/safetensors.ts"
+import { writeSafetensors, writeShardedSafetensors } from "../../model-files/safetensors-writer.ts"
+import { type NativeEngine, native } from "../../native.ts"
+import { Random } from "../../random.ts"
+import {
+  checkAdamW,
+  checkModelConfig,
+  checkSamplingTemperature,
+  checkTemperature,
+  checkTokens,
+  checkWhole,
+} from "../check-arguments.ts"
+import type { AdamWStep, Completion, LossReport, LossSpec, Policy, Row, SampleRequest, StepReport } from "../engine.ts"
+import { initializeAdapter } from "./adapter.ts"
+import { forwardBackward } from "./losses.ts"
+import {
+  type AdapterConfig,
+  adapterConfig,
+  checkDevice,
+  checkPolicyOptions,
+  type MemoryPlan,
+  type NativePolicyOptions,
+  resolvePolicyOptions,
+} from "./options.ts"
+import { packRows, splitByReply } from "./pack-rows.ts"
+import { settle } from "./started.ts"
+import { readTensor, type StoredBuffer, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
+
+/** What sampling has cost since the policy was opened. */
+export interface SamplingStatistics {
+  /** Tokens that went through the model: of prompts, sampled ones, and again what was given up when the cache was full. */
+  readonly computedTokens: number
+  /** Tokens that did not, because their keys and values were in the cache: shared beginnings of prompts. */
+  readonly reusedTokens: number
+  readonly sampledTokens: number
+  /** Times that a completion had to give up its part of the cache; a larger `cacheBytes` avoids it. */
+  readonly preemptions: number
+}
+
+/**
+ * The policy on this machine: a native engine with a thread of its own. Calls run in the order they are made, samples that
+ * stand together run together, and the event loop is never held up.
+ */
+export class NativePolicy implements Policy {
+  readonly config: ModelConfig
+  /** Longest sequence this policy was opened for, prompt and reply together. */
+  readonly maxPositions: number
+  readonly device: "cpu" | "cuda"
+  readonly precision: "float32" | "bfloat16"
+  /** The adapter's size where one is trained, undefined where the whole model is. */
+  readonly lora: AdapterConfig | undefined
+  readonly #options: NativePolicyOptions
+  readonly #engine: NativeEngine
+  readonly #original: Readonly<Record<string, unknown>> | undefined
+  /** The files that the model is from. */
+  #base: AdapterBase = {}
+
+  /**
+   * Opens a Hugging Face model folder (config.json and safetensors; Qwen2, Qwen3, Llama), or the folder of a LoRA adapter as PEFT
+   * writes it, and with it the model it names.
+   *
+   * @param options.base - the adapter's model, where it is no longer at the place that the adapter names.
+   * @throws GigpoError `BAD_MODEL` where files are missing, corrupt or do not fit together (nothing is allocated before all
+   * headers have been checked), `OUT_OF_MEMORY` with settings that would fit, `DEVICE_UNAVAILABLE`.
+   */
+  static async open(
+    directory: string,
+    options: NativePolicyOptions & { readonly base?: string } = {},
+  ): Promise<NativePolicy> {
+    if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options)
+    const stored = await readAdapterConfig(directory)
+    const { rank, alpha } = stored
+    const asked = options.lora && adapterConfig(options.lora)
+    if (asked && (asked.rank !== rank || asked.alpha !== alpha)) {
+      const both = `rank ${rank} and alpha ${alpha}, not rank ${asked.rank} and alpha ${asked.alpha}`
+      throw new GigpoError("BAD_ARGUMENT", `The adapter in ${directory} has ${both}: leave lora out, or give the same.`)
+    }
+    const base = await findBase(directory, stored, options.base)
+    const policy = await NativePolicy.#openModel(base, { ...options, lora: { rank, alpha } })
+    return await policy.#orDispose(() => policy.loadAdapter(directory))
+  }
+
+  static async #openModel(directory: string, options: NativePolicyOptions): Promise<NativePolicy> {
+    const config = await readModelConfig(directory)
+    const files = await openSafetensors(directory)
+    try {
+      checkTensors(config, files)
+      const policy = new NativePolicy(config, options, await readConfigJson(directory))
+      return await policy.#orDispose(async () => {
+        await policy.#takeWeights(files, directory)
+        if (policy.lora) await initializeAdapter(policy.#engine, new Random(options.lora?.seed ?? 0).fork("adapter"))
+      })
+    } finally {
+      await files.close()
+    }
+  }
+
+  /**
+   * A model with random weights: matrices from N(0, deviation²) (default 0.02), norms 1, biases 0. An adapter's first values come
+   * from `random` too.
+   */
+  static async create(
+    config: ModelConfig,
+    random: Random,
+    options: NativePolicyOptions & { readonly deviation?: number } = {},
+  ): Promise<NativePolicy> {
+    const policy = new NativePolicy(config, options)
+    return await policy.#orDispose(async () => {
+      await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02))
+      if (policy.lora) await initializeAdapter(policy.#engine, random.fork("adapter"))
+    })
+  }
+
+  private constructor(config: ModelConfig, options: NativePolicyOptions, original?: Readonly<Record<string, unknown>>) {
+    checkModelConfig(config)
+    checkPolicyOptions(options)
+    const resolved = resolvePolicyOptions(options)
+    checkDevice(resolved.device)
+    this.config = config
+    this.maxPositions = options.maxPositions ?? config.maxPositions
+    this.device = resolved.device
+    this.precision = resolved.precision
+    this.lora = options.lora && adapterConfig(options.lora)
+    this.#options = options
+    this.#original = original
+    this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
+  }
+
+  async #orDispose(work: () => Promise<void>): Promise<this> {
+    try {
+      await work()
+      return this
+    } catch (error) {
+      await this.dispose()
+      throw error
+    }
+  }
+
+  /** Copies the weights into the engine. What an adapter stands beside is hashed on the way, to be known again. */
+  async #takeWeights(files: TensorFiles, directory: string): Promise<void> {
+    const hash = this.lora && createHash("sha256")
+    for (const [index, { name }] of this.#engine.parameters.entries()) {
+      const { dtype, shape } = files.info(name)
+      hash?.update(JSON.stringify([name, dtype, shape]))
+      const chunks = hash ? hashed(files.read(name), hash) : files.read(name)
+      await writeTensor(this.#engine, "weights", index, dtype, chunks)
+    }
+    this.#base = { directory: resolve(directory), ...(hash && { sha256: hash.digest("hex") }) }
+  }
+
+  /** Number of the model's weights; tied embeddings count once. */
+  get parameters(): number {
+    return countParameters(this.config)
+  }
+
+  /** Memory that this policy takes on its device. */
+  get plan(): MemoryPlan {
+    // The engine has worked already: `open` and `create` wait for its weights.
+    return this.#engine.plan!
+  }
+
+  /** What sampling has cost so far. */
+  get statistics(): SamplingStatistics {
+    return this.#engine.statistics
+  }
+
+  async sample(request: SampleRequest): Promise<Completion> {
+    const { prompt, maxTokens, temperature = 1, stopTokens, key, signal } = request
+    checkTokens(prompt, "prompt", this.config.vocabularySize)
+    checkSamplingTemperature(temperature)
+    checkWhole(maxTokens, "maxTokens")
+    const { tokens, logProbs, stopped } = await settle(
+      () => this.#engine.sample(prompt, maxTokens, temperature, Int32Array.from(stopTokens), key),
+      signal,
+    )
+    if (!logProbs.every(Number.isFinite))
+      throw new GigpoError("NON_FINITE", "The model's logits are not finite: go back to an earlier checkpoint.")
+    return { tokens, logProbs, finishReason: stopped ? "stop" : "length" }
+  }
+
+  /** What the model says after each token of one sequence: [tokens × vocabulary]. */
+  async logits(tokens: Int32Array): Promise<Float32Array> {
+    checkTokens(tokens, "tokens", this.config.vocabularySize)
+    return await settle(() => this.#engine.logits(tokens))
+  }
+
+  async logProbs(
+    rows: readonly Row[],
+    which: "current" | "reference",
+    options: { temperature?: number; signal?: AbortSignal } = {},
+  ): Promise<Float32Array[]> {
+    const packed = packRows(rows, this.config.vocabularySize)
+    checkTemperature(options.temperature)
+    const flat = await settle(
+      () => this.#engine.logProbs(packed, which === "reference", options.temperature ?? 1),
+      options.signal,
+    )
+    return splitByReply(flat, rows)
+  }
+
+  /** Keeps a frozen copy of what is trained (of an adapter no more than that): what `logProbs(rows, "reference")` asks. */
+  async freezeReference(): Promise<void> {
+    await settle(() => this.#engine.freezeReference())
+  }
+
+  /**
+   * As in `Policy`. A call that is aborted or fails drops the gradients, those of earlier calls too. A custom loss, or a policy
+   * loss with `ratio: "sequence"`, is two pieces of native work: wait for it before the call that comes next.
+   */
+  async forwardBackward(
+    rows: readonly Row[],
+    loss: LossSpec,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<LossReport> {
+    this.#checkTraining()
+    return await forwardBackward(this, this.#engine, this.config.vocabularySize, rows, loss, options.signal)
+  }
+
+  async optimizerStep(step: AdamWStep): Promise<StepReport> {
+    this.#checkTraining()
+    const { learningRate, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, maxGradientNorm = 1 } = step
+    const complete = { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }
+    checkAdamW(complete)
+    return await settle(() => this.#engine.optimizerStep(complete))
+  }
+
+  /** Forgets gradients that no optimizer step has used. */
+  async clearGradients(): Promise<void> {
+    await settle(() => this.#engine.clearGradients())
+  }
+
+  /** One weight by its Hugging Face name, or an adapter's by PEFT's; or its gradient, where it is trained. */
+  async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
+    return await readTensor(this.#engine, buffer, name)
+  }
+
+  /**
+   * Writes the model in Hugging Face layout, an adapter merged into it. The folder is made where it is missing; a model that is
+   * already there is not replaced (see `writeDirectory`).
+   */
+  async save(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
+    await io("create", directory, mkdir(directory, { recursive: true }))
+    await writeModelConfig(directory, this.config, {
+      dtype: "F32",
+      ...(this.#original && { original: this.#original }),
+    })
+    const tensors = tensorSources(this.#engine, this.lora ? "merged" : "weights")
+    await writeShardedSafetensors(directory, tensors)
+    await copyInto(directory, options.files)
+  }
+
+  /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
+  async load(directory: string): Promise<void> {
+    const files = await openSafetensors(directory)
+    try {
+      checkTensors(this.config, files)
+      await this.#takeWeights(files, directory)
+    } finally {
+      await files.close()
+    }
+  }
+
+  /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
+  async saveAdapter(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
+    const adapter = this.#adapter()
+    await io("create", directory, mkdir(directory, { recursive: true }))
+    await writeAdapter(directory, adapter, this.#base, tensorSources(this.#engine, "adapter"))
+    await copyInto(directory, options.files)
+  }
+
+  /**
+   * Takes over an adapter of the same rank and alpha, as `saveAdapter` or PEFT wrote it; a frozen reference stays as it is.
+   *
+   * @throws GigpoError `BAD_MODEL` where it does not fit, or was trained beside a model with other weights.
+   */
+  async loadAdapter(directory: string): Promise<void> {
+    const adapter = this.#adapter()
+    const parameters = this.#engine.adapterParameters
+    const files = await openAdapter(directory, adapter, parameters, this.#base)
+    try {
+      for (const [index, { name }] of parameters.entries())
+        await writeTensor(this.#engine, "adapter", index, files.info(name).dtype, files.read(name))
+    } finally {
+      await files.close()
+    }
+  }
+
+  #adapter(): AdapterConfig {
+    if (this.lora) return this.lora
+    throw new GigpoError("BAD_ARGUMENT", "This policy has no adapter; open it with lora: { rank: 32 }.")
+  }
+
+  #checkTraining(): void {
+    if (this.#options.training === false)
+      throw new GigpoError("BAD_ARGUMENT", "This policy was opened with training: false; open it without to train it.")
+  }
+
+  /** Writes AdamW's moments and step count to one safetensors file. */
+  async saveOptimizer(path: string): Promise<void> {
+    this.#checkTraining()
+    const moments = [...tensorSources(this.#engine, "firstMoment"), ...tensorSources(this.#engine, "secondMoment")]
+    await writeSafetensors(path, moments, { format: "gigpo-adamw", steps: String(this.#engine.steps) })
+  }
+
+  /** Takes over what `saveOptimizer` wrote, from a folder that holds it as model.safetensors. */
+  async loadOptimizer(directory: string, steps: number): Promise<void> {
+    this.#checkTraining()
+    const files = await openSafetensors(directory)
+    try {
+      for (const buffer of ["firstMoment", "secondMoment"] satisfies StoredBuffer[]) {
+        for (const [index, { name, shape }] of trainedParameters(this.#engine).entries()) {
+          const stored = `${buffer}.${name}`
+          const info = files.info(stored)
+          if (info.shape.join() !== shape.join())
+            throw new GigpoError("BAD_MODEL", `${directory}: ${stored} has the shape of another model or adapter.`)
+          await writeTensor(this.#engine, buffer, index, info.dtype, files.read(stored))
+        }
+      }
+      this.#engine.steps = steps
+    } finally {
+      await files.close()
+    }
+  }
+
+  /** AdamW steps taken so far. */
+  get steps(): number {
+    return this.#engine.steps
+  }
+
+  /** Frees the engine's memory and thread. Calls that still wait fail with `DISPOSED`. */
+  async dispose(): Promise<void> {
+    await this.#engine.dispose()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose()
+  }
+}
+
+/** The shape of what `NativePolicy.open` would open, an adapter's model too. */
+export async function readPolicyConfig(directory: string): Promise<ModelConfig> {
+  if (!(await isAdapterFolder(directory))) return await readModelConfig(directory)
+  return await readModelConfig(await findBase(directory, await readAdapterConfig(directory), undefined))
+}
+
+/** The folder of the model that an adapter was trained beside. */
+async function findBase(directory: string, { base }: StoredAdapter, given: string | undefined): Promise<string> {
+  for (const folder of [base, given])
+    if (folder !== undefined && (await exists(join(folder, "config.json")))) return folder
+  const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
+  throw new GigpoError(
+    "BAD_MODEL",
+    `The adapter in ${directory} ${where}. Give the model's folder as base, or put it into adapter_config.json.`,
+  )
+}
+
+async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    yield chunk
+  }
+}
+
+async function copyInto(directory: string, files: readonly string[] = []): Promise<void> {
+  for (const file of files) await copyFile(file, join(directory, basename(file)))
+}

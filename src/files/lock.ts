@@ -1,0 +1,126 @@
+import { createHash, randomBytes } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { readFile, rm, writeFile } from "node:fs/promises"
+import { hostname } from "node:os"
+import { setTimeout as sleep } from "node:timers/promises"
+import { GigpoError } from "../errors.ts"
+import { replaceFile } from "./atomic-file.ts"
+import { ioError, isSystemError } from "./io-error.ts"
+
+/** The right to write in a folder, held by one process at a time. */
+export interface Lock {
+  readonly path: string
+  /** What the lock file holds while this lock is held. */
+  readonly text: string
+}
+
+interface Holder {
+  readonly pid: number
+  readonly host: string
+  /** When the machine booted and the process started, where the system tells: a process id alone is soon used again. */
+  readonly boot: string | undefined
+  readonly started: string | undefined
+}
+
+/**
+ * Makes the lock file at `path`, or takes it over from a process that is dead. A holder on another machine cannot be
+ * looked at and counts as alive.
+ *
+ * @throws GigpoError `RUN_LOCKED` where the holder lives, `IO`.
+ */
+export async function acquireLock(path: string): Promise<Lock> {
+  const lock = newLock(path)
+  for (;;) {
+    try {
+      await writeFile(path, lock.text, { flag: "wx", flush: true })
+      return lock
+    } catch (cause) {
+      if (!(isSystemError(cause) && cause.code === "EEXIST")) throw ioError("create", path, cause)
+    }
+    const found = await readLock(path)
+    if (found === undefined) continue
+    const holder = parseHolder(found)
+    if (holder !== undefined && isAlive(holder)) throw locked(path, holder)
+    // Many may find the same dead lock. The one that holds the lock named after it may replace it.
+    const right = await acquireLock(`${path}.${createHash("sha256").update(found).digest("hex").slice(0, 12)}`)
+    try {
+      if ((await readLock(path)) !== found) continue
+      await replaceFile(path, lock.text)
+      return lock
+    } finally {
+      await releaseLock(right)
+    }
+  }
+}
+
+/** A lock that holds once its text stands at its path. */
+export function newLock(path: string): Lock {
+  const holder = { pid: process.pid, host: hostname(), boot: bootId(), started: startOf(process.pid) }
+  return { path, text: `${JSON.stringify({ ...holder, token: randomBytes(8).toString("hex") })}\n` }
+}
+
+/** Gives the lock back; one that was taken over meanwhile stays with its new holder. */
+export async function releaseLock(lock: Lock): Promise<void> {
+  const found = await readFile(lock.path, "utf8").catch(() => undefined)
+  if (found === lock.text) await rm(lock.path, { force: true })
+}
+
+/** The lock's text, or undefined where it has just gone. One that is still being written is waited for. */
+async function readLock(path: string): Promise<string | undefined> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const text = await readFile(path, "utf8")
+      if (text.endsWith("\n") || attempt === 5) return text
+    } catch (cause) {
+      if (isSystemError(cause) && cause.code === "ENOENT") return undefined
+      throw ioError("read", path, cause)
+    }
+    await sleep(50)
+  }
+}
+
+function isAlive({ pid, host, boot, started }: Holder): boolean {
+  if (host !== hostname()) return true
+  if (boot !== undefined && boot !== bootId()) return false
+  try {
+    process.kill(pid, 0)
+  } catch (cause) {
+    if (isSystemError(cause) && cause.code === "ESRCH") return false
+  }
+  return started === undefined || started === startOf(pid)
+}
+
+/** undefined for what a crash of the machine left unfinished. */
+function parseHolder(text: string): Holder | undefined {
+  try {
+    const { pid, host, boot, started } = JSON.parse(text)
+    return Number.isSafeInteger(pid) && typeof host === "string" ? { pid, host, boot, started } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function bootId(): string | undefined {
+  return readSystem("/proc/sys/kernel/random/boot_id")?.trim()
+}
+
+/** Field 22 of proc_pid_stat(5): clock ticks from boot to the start of the process. Its name may hold spaces and brackets. */
+function startOf(pid: number): string | undefined {
+  return readSystem(`/proc/${pid}/stat`)?.split(")").at(-1)?.trim().split(" ")[19]
+}
+
+function readSystem(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+function locked(path: string, { pid, host }: Holder): GigpoError {
+  return new GigpoError(
+    "RUN_LOCKED",
+    `Process ${pid} on ${host} works in this run folder (${path}). Wait for it or stop it; if no such process runs any ` +
+      "more, remove that file.",
+  )
+}

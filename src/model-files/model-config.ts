@@ -1,0 +1,209 @@
+import { open, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { GigpoError } from "../errors.ts"
+import { io, ioError, isSystemError } from "../files/io-error.ts"
+import { type ConfigFields, type ConfigJson, configFields, describe } from "./config-fields.ts"
+import { parseRotary, type RopeScaling } from "./rotary-config.ts"
+
+/** A decoder with grouped-query attention, rotary positions, RMS norms and a SwiGLU feed-forward network. */
+export interface ModelConfig {
+  readonly architecture: "Qwen2" | "Qwen3" | "Llama"
+  readonly vocabularySize: number
+  readonly hiddenSize: number
+  readonly intermediateSize: number
+  readonly layers: number
+  readonly heads: number
+  readonly keyValueHeads: number
+  /** Columns of one head; even. */
+  readonly headSize: number
+  readonly rmsNormEpsilon: number
+  readonly ropeTheta: number
+  /** Absent where frequencies are not rescaled. */
+  readonly ropeScaling?: RopeScaling
+  /** The language-model head is the embedding. */
+  readonly tieEmbeddings: boolean
+  /** Biases on the query, key and value projections (Qwen2). */
+  readonly queryKeyValueBias: boolean
+  /** RMS norms on each head's queries and keys (Qwen3). */
+  readonly queryKeyNorm: boolean
+  readonly maxPositions: number
+}
+
+interface Family {
+  readonly modelType: string
+  // What transformers takes a missing field for, where the families differ.
+  readonly vocabularySize: number
+  readonly intermediateSize: number
+  readonly maxPositions: number
+  readonly keyValueHeads?: number
+  readonly headSize?: number
+}
+
+const qwen = { vocabularySize: 151936, intermediateSize: 22016, maxPositions: 32768, keyValueHeads: 32 }
+const families: Readonly<Record<ModelConfig["architecture"], Family>> = {
+  Qwen2: { modelType: "qwen2", ...qwen },
+  Qwen3: { modelType: "qwen3", ...qwen, headSize: 128 },
+  Llama: { modelType: "llama", vocabularySize: 32000, intermediateSize: 11008, maxPositions: 2048 },
+}
+const architectures = Object.keys(families) as ModelConfig["architecture"][]
+
+/** Reads `config.json` of a model folder; see `parseModelConfig`. `IO` when the system cannot read. */
+export async function readModelConfig(directory: string): Promise<ModelConfig> {
+  return parseModelConfig(await readConfigJson(directory), join(directory, "config.json"))
+}
+
+/** The object in `config.json`, its fields unchecked: what `writeModelConfig` takes as `original`. */
+export async function readConfigJson(directory: string): Promise<ConfigJson> {
+  const path = join(directory, "config.json")
+  try {
+    return configFields(JSON.parse(await readFile(path, "utf8")), path).json
+  } catch (cause) {
+    if (GigpoError.is(cause)) throw cause
+    const missing = isSystemError(cause) && (cause.code === "ENOENT" || cause.code === "ENOTDIR")
+    if (isSystemError(cause) && !missing) throw ioError("read", path, cause)
+    const fix = missing ? "is missing. Give the path of a" : "is not valid JSON. Download it again, or give another"
+    throw new GigpoError("BAD_MODEL", `${path} ${fix} downloaded Hugging Face model folder.`, { cause })
+  }
+}
+
+/**
+ * Understands the config.json of Qwen2ForCausalLM, Qwen3ForCausalLM and LlamaForCausalLM, as transformers 4 and 5 write
+ * it; missing fields get transformers' defaults. Whatever would change the computation and is not implemented is
+ * refused, and so are sizes beyond any real model, before anything is allocated.
+ *
+ * @param file - how messages call the file.
+ * @throws GigpoError `BAD_MODEL`
+ */
+export function parseModelConfig(json: unknown, file = "config.json"): ModelConfig {
+  const fields = configFields(json, file)
+  const architecture = findArchitecture(fields)
+  const family = families[architecture]
+  refuseUnsupported(fields, architecture)
+
+  const hiddenSize = fields.size("hidden_size", 65536, 4096)
+  const heads = fields.size("num_attention_heads", 1024, 32)
+  // Null is not the same as missing here: it means "as many as query heads" and "hidden size / heads".
+  const ifMissing = (key: string, value: number | undefined) => (fields.json[key] === undefined ? value : undefined)
+  const keyValueDefault = ifMissing("num_key_value_heads", family.keyValueHeads) ?? heads
+  const keyValueHeads = fields.size("num_key_value_heads", 1024, keyValueDefault)
+  if (heads % keyValueHeads !== 0) {
+    throw fields.fail(`num_attention_heads (${heads}) is not a multiple of num_key_value_heads (${keyValueHeads})`)
+  }
+  const headSizeDefault = ifMissing("head_dim", family.headSize) ?? hiddenSize / heads
+  if ((fields.json.head_dim ?? undefined) === undefined && !Number.isInteger(headSizeDefault)) {
+    throw fields.fail(`hidden_size (${hiddenSize}) is not a multiple of num_attention_heads (${heads})`)
+  }
+  const headSize = fields.size("head_dim", 1024, headSizeDefault)
+  if (headSize % 2 !== 0) throw fields.fail(`the head size (${headSize}) is odd, but rotary positions need pairs`)
+  const maxPositions = fields.size("max_position_embeddings", 2 ** 30, family.maxPositions)
+
+  return {
+    architecture,
+    vocabularySize: fields.size("vocab_size", 2 ** 21, family.vocabularySize),
+    hiddenSize,
+    intermediateSize: fields.size("intermediate_size", 2 ** 20, family.intermediateSize),
+    layers: fields.size("num_hidden_layers", 1000, 32),
+    heads,
+    keyValueHeads,
+    headSize,
+    rmsNormEpsilon: fields.positive("rms_norm_eps", 1e-6),
+    ...parseRotary(fields, maxPositions, file),
+    tieEmbeddings: fields.flag("tie_word_embeddings"),
+    queryKeyValueBias: architecture === "Qwen2",
+    queryKeyNorm: architecture === "Qwen3",
+    maxPositions,
+  }
+}
+
+/** By `architectures`; a configuration saved without a model has only `model_type`. */
+function findArchitecture({ json, fail }: ConfigFields): ModelConfig["architecture"] {
+  const supported = `supported are ${architectures.map((name) => `${name}ForCausalLM`).join(", ")}`
+  const named = json.architectures ?? undefined
+  const first = Array.isArray(named) ? named[0] : named
+  const found = architectures.find((name) =>
+    first === undefined ? families[name].modelType === json.model_type : first === `${name}ForCausalLM`,
+  )
+  if (!found) throw fail(`the architecture ${describe(first ?? json.model_type)} is not supported; ${supported}`)
+  const type = json.model_type ?? families[found].modelType
+  if (type !== families[found].modelType) throw fail(`model_type ${describe(type)} does not fit ${found}ForCausalLM`)
+  return found
+}
+
+function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["architecture"]): void {
+  const { json, fail } = fields
+  if ((json.quantization_config ?? undefined) !== undefined) {
+    throw fail("the model is quantized (quantization_config), and quantized weights cannot be trained")
+  }
+  const activation = json.hidden_act ?? "silu"
+  if (activation !== "silu") throw fail(`hidden_act is ${describe(activation)}; only "silu" is supported`)
+  if (fields.flag("mlp_bias")) throw fail("mlp_bias is true; biases in the feed-forward network are not supported")
+  // It would put a bias on the output projection too. Qwen2 has its three biases whatever the field says.
+  if (architecture !== "Qwen2" && fields.flag("attention_bias")) {
+    throw fail(`attention_bias is true; ${architecture} models with it are not supported`)
+  }
+  const layers = json.layer_types ?? []
+  const full = Array.isArray(layers) && layers.every((type) => type === "full_attention")
+  if (fields.flag("use_sliding_window") || !full) throw fail("sliding-window attention is in use and not supported")
+}
+
+/**
+ * Writes `config.json` for a model whose weights are of `dtype`. Rotary positions are spelled as transformers 4 does,
+ * which transformers 5 reads too.
+ *
+ * @param options.original - the config.json that the model came with; fields that `ModelConfig` does not speak of
+ * (token ids, dropout, …) are kept from it.
+ */
+export async function writeModelConfig(
+  directory: string,
+  config: ModelConfig,
+  options: { readonly dtype: "F32" | "BF16"; readonly original?: ConfigJson },
+): Promise<void> {
+  const path = join(directory, "config.json")
+  const handle = await io("create", path, open(path, "w"))
+  try {
+    const text = `${JSON.stringify(modelConfigJson(config, options), null, 2)}\n`
+    await io("write", path, handle.writeFile(text))
+    await io("flush", path, handle.sync())
+  } finally {
+    await handle.close()
+  }
+}
+
+function modelConfigJson(
+  config: ModelConfig,
+  options: { readonly dtype: "F32" | "BF16"; readonly original?: ConfigJson },
+): ConfigJson {
+  const { rope_parameters, rope_scaling, head_dim, original_max_position_embeddings, ...kept } = options.original ?? {}
+  const { architecture, headSize, heads, hiddenSize, ropeScaling: scaling } = config
+  const dtype = options.dtype === "F32" ? "float32" : "bfloat16"
+  return {
+    ...kept,
+    architectures: [`${architecture}ForCausalLM`],
+    model_type: families[architecture].modelType,
+    vocab_size: config.vocabularySize,
+    hidden_size: hiddenSize,
+    intermediate_size: config.intermediateSize,
+    num_hidden_layers: config.layers,
+    num_attention_heads: heads,
+    num_key_value_heads: config.keyValueHeads,
+    // Not a field of transformers' Qwen2Config, so there only where it says something.
+    ...((architecture !== "Qwen2" || headSize * heads !== hiddenSize) && { head_dim: headSize }),
+    hidden_act: "silu",
+    rms_norm_eps: config.rmsNormEpsilon,
+    rope_theta: config.ropeTheta,
+    ...(scaling && {
+      rope_scaling: {
+        rope_type: "llama3",
+        factor: scaling.factor,
+        low_freq_factor: scaling.lowFrequencyFactor,
+        high_freq_factor: scaling.highFrequencyFactor,
+        original_max_position_embeddings: scaling.originalMaxPositions,
+      },
+    }),
+    tie_word_embeddings: config.tieEmbeddings,
+    max_position_embeddings: config.maxPositions,
+    // The names of this field in transformers 4 and 5.
+    torch_dtype: dtype,
+    dtype,
+  }
+}

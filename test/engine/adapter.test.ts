@@ -1,0 +1,292 @@
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { Random } from "../../src/random.ts"
+import { adapterPath, adapters, modelPath, readExpected, relativeError, rolloutRows, weightNames } from "./fixtures.ts"
+
+const tokens = Int32Array.of(3, 1, 4, 1, 5, 9, 2, 6)
+const lora = { rank: 4, alpha: 6 }
+const queryA = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight"
+const queryB = queryA.replace("lora_A", "lora_B")
+
+let folder: string
+const policies: NativePolicy[] = []
+const opened = async (policy: Promise<NativePolicy>): Promise<NativePolicy> => {
+  policies.push(await policy)
+  return policies.at(-1)!
+}
+const open = (...given: Parameters<typeof NativePolicy.open>) => opened(NativePolicy.open(...given))
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-adapter-"))
+})
+afterEach(async () => {
+  for (const policy of policies.splice(0)) await policy.dispose()
+  await rm(folder, { recursive: true })
+})
+
+/** Some steps of training, from which every pair comes out changed. */
+async function train(policy: NativePolicy, steps = 4): Promise<number[]> {
+  const rows = await rolloutRows(policy, new Random(2))
+  const losses: number[] = []
+  for (let i = 0; i < steps; i++) {
+    losses.push((await policy.forwardBackward(rows, { kind: "policy", entropyWeight: 0.01 })).loss)
+    losses.push((await policy.optimizerStep({ learningRate: 1e-2 })).gradientNorm)
+  }
+  return losses
+}
+
+// What PEFT computes in float64 (scripts/fixtures) is the truth, as it is of whole models.
+describe.each(adapters)("PEFT's adapter of %s", (name) => {
+  const expected = readExpected(name, adapterPath(name))
+  const weights = weightNames(expected)
+  let policy: NativePolicy
+  beforeAll(async () => {
+    policy = await NativePolicy.open(adapterPath(name), { base: modelPath(name) })
+  })
+  afterAll(() => policy.dispose())
+
+  const logitsError = async (of: NativePolicy) => {
+    const logits: number[] = []
+    for (const row of expected.logits) logits.push(...(await of.logits(row)))
+    return relativeError(logits, expected.tensors.get("logits")!)
+  }
+
+  it("gives its logits, as adapter and merged", async () => {
+    expect(weights).toHaveLength(2 * 7 * policy.config.layers)
+    expect(await logitsError(policy)).toBeLessThan(1e-5)
+    await policy.save(join(folder, "merged"))
+    expect(await logitsError(await open(join(folder, "merged")))).toBeLessThan(1e-5)
+  })
+
+  it("gives its loss and the gradient of every pair", async () => {
+    for (const [index, { loss, rows, report }] of expected.policy.entries()) {
+      await policy.clearGradients()
+      expect((await policy.forwardBackward(rows, loss)).loss).toBeCloseTo(report.loss, 5)
+      for (const weight of weights) {
+        const wanted = expected.tensors.get(`policy.${index}.${weight}`)!
+        expect(relativeError(await policy.tensor(weight, "gradients"), wanted), weight).toBeLessThan(1e-4)
+      }
+    }
+    await policy.clearGradients()
+  })
+
+  // Last: it moves the weights.
+  it("takes ten AdamW steps, which leave the model as it is", async () => {
+    const { step, rows, losses, gradientNorms } = expected.adamw
+    const frozen = "model.layers.1.self_attn.q_proj.weight"
+    const before = await policy.tensor(frozen)
+    for (const [index, loss] of losses.entries()) {
+      expect((await policy.forwardBackward(rows, { kind: "clone" })).loss, `loss ${index}`).toBeCloseTo(loss, 4)
+      const { gradientNorm } = await policy.optimizerStep(step)
+      expect(Math.abs(gradientNorm / gradientNorms[index]! - 1), `norm ${index}`).toBeLessThan(3e-4)
+    }
+    for (const weight of weights) {
+      const [found, wanted] = [await policy.tensor(weight), expected.tensors.get(`adamw.${weight}`)!]
+      const difference = Math.hypot(...found.map((value, index) => value - wanted[index]!))
+      expect(difference / Math.hypot(...wanted), weight).toBeLessThan(2e-4)
+    }
+    expect(await policy.tensor(frozen)).toEqual(before)
+  })
+})
+
+describe("a new adapter", () => {
+  it("changes nothing yet: A is uniform within 1/√in, B is 0", async () => {
+    const [plain, policy] = [await open(modelPath("qwen3")), await open(modelPath("qwen3"), { lora })]
+    expect(policy.lora).toEqual(lora)
+    expect(await policy.logits(tokens)).toEqual(await plain.logits(tokens))
+    const [a, b] = [await policy.tensor(queryA), await policy.tensor(queryB)]
+    expect(b.every((value) => value === 0)).toBe(true)
+    const bound = 1 / Math.sqrt(policy.config.hiddenSize)
+    expect(a).toHaveLength(4 * policy.config.hiddenSize)
+    expect(a.every((value) => Math.abs(value) <= bound)).toBe(true)
+    // Of a uniform distribution.
+    const deviation = Math.sqrt(a.reduce((sum, value) => sum + value * value, 0) / a.length)
+    expect(deviation / (bound / Math.sqrt(3))).toBeGreaterThan(0.85)
+    expect(deviation / (bound / Math.sqrt(3))).toBeLessThan(1.15)
+  })
+
+  it("is the same for the same seed, another for another and in every layer", async () => {
+    const a = async (seed: number, name = queryA) =>
+      await (await open(modelPath("qwen3"), { lora: { ...lora, seed } })).tensor(name)
+    expect(await a(3)).toEqual(await a(3))
+    expect(await a(3)).not.toEqual(await a(4))
+    expect(await a(3)).not.toEqual(await a(3, queryA.replace("layers.0", "layers.1")))
+  })
+
+  it("of a new model comes from its random", async () => {
+    const { config } = await open(modelPath("qwen3"))
+    const create = (seed: number) => opened(NativePolicy.create(config, new Random(seed), { lora }))
+    expect(await (await create(1)).tensor(queryA)).toEqual(await (await create(1)).tensor(queryA))
+    expect(await (await create(1)).tensor(queryA)).not.toEqual(await (await create(2)).tensor(queryA))
+  })
+
+  it("has alpha 2 × rank where none is given", async () => {
+    expect((await open(modelPath("qwen3"), { lora: { rank: 3 } })).lora).toEqual({ rank: 3, alpha: 6 })
+  })
+
+  it("is frozen as the reference without a second model", async () => {
+    const policy = await open(modelPath("qwen3"), { lora, reference: true })
+    const rows = await rolloutRows(policy, new Random(3))
+    const before = await policy.logProbs(rows, "current")
+    await policy.freezeReference()
+    await train(policy)
+    expect(await policy.logProbs(rows, "reference")).toEqual(before)
+    expect(await policy.logProbs(rows, "current")).not.toEqual(before)
+    expect(policy.plan.reference).toBeLessThan(policy.parameters * 4 * 0.5)
+  })
+})
+
+describe("a trained adapter", () => {
+  it("opens from its folder alone, bit for bit, and goes on training as if it had never been saved", async () => {
+    const policy = await open(modelPath("qwen2-untied"), { lora })
+    await train(policy)
+    await policy.saveAdapter(folder)
+    await mkdir(join(folder, "optimizer"))
+    await policy.saveOptimizer(join(folder, "optimizer", "model.safetensors"))
+    expect((await readdir(folder)).sort()).toEqual(["adapter_config.json", "adapter_model.safetensors", "optimizer"])
+    const again = await open(folder)
+    expect(again.lora).toEqual(lora)
+    expect(await again.logits(tokens)).toEqual(await policy.logits(tokens))
+    await again.loadOptimizer(join(folder, "optimizer"), 4)
+    expect(await train(again)).toEqual(await train(policy))
+    expect(await again.tensor(queryB)).toEqual(await policy.tensor(queryB))
+  })
+
+  it("is merged into a model that says the same, to rounding", async () => {
+    const policy = await open(modelPath("qwen3"), { lora })
+    const start = await policy.logits(tokens)
+    await train(policy)
+    await policy.save(folder)
+    expect((await readdir(folder)).sort()).toEqual(["config.json", "model.safetensors"])
+    const merged = await (await open(folder)).logits(tokens)
+    expect(relativeError(merged, await policy.logits(tokens))).toBeLessThan(1e-5)
+    expect(relativeError(merged, start)).toBeGreaterThan(0.01)
+  })
+
+  it("has gradients of its pairs alone", async () => {
+    const policy = await open(modelPath("qwen3"), { lora })
+    await train(policy, 1)
+    await expect(policy.tensor("model.norm.weight", "gradients")).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: "model.norm.weight has no gradient: only the adapter is trained.",
+    })
+    expect(await policy.tensor("model.norm.weight")).toHaveLength(policy.config.hiddenSize)
+    await expect(policy.tensor("model.nothing")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+  })
+})
+
+describe("an adapter is refused", () => {
+  async function refused(action: () => Promise<unknown>, message: RegExp, code = "BAD_MODEL"): Promise<void> {
+    await expect(action()).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
+  }
+
+  it("beside a model whose weights are others", async () => {
+    const base = join(folder, "base")
+    await cp(modelPath("qwen3"), base, { recursive: true })
+    const policy = await open(base, { lora })
+    await policy.saveAdapter(join(folder, "adapter"))
+    await open(join(folder, "adapter"))
+    const bytes = await readFile(join(base, "model.safetensors"))
+    bytes[bytes.length - 1]! ^= 1
+    await writeFile(join(base, "model.safetensors"), bytes)
+    await refused(() => NativePolicy.open(join(folder, "adapter")), /was trained beside another model than .*base/)
+  })
+
+  it("whose model is gone, unless it is given", async () => {
+    const base = join(folder, "base")
+    await cp(modelPath("qwen3"), base, { recursive: true })
+    const policy = await open(base, { lora })
+    await policy.saveAdapter(join(folder, "adapter"))
+    await rm(base, { recursive: true })
+    await refused(() => NativePolicy.open(join(folder, "adapter")), /names the model .*base, which is not there/)
+    const again = await open(join(folder, "adapter"), { base: modelPath("qwen3") })
+    expect(await again.logits(tokens)).toEqual(await policy.logits(tokens))
+  })
+
+  it("of another size", async () => {
+    const policy = await open(modelPath("qwen3"), { lora })
+    await policy.saveAdapter(folder)
+    const other = await open(modelPath("qwen3"), { lora: { rank: 5, alpha: 6 } })
+    await refused(() => other.loadAdapter(folder), /has rank 4 and alpha 6, but the policy's has rank 5 and alpha 6/)
+    const asked = () => NativePolicy.open(folder, { lora: { rank: 4, alpha: 7 } })
+    await refused(asked, /has rank 4 and alpha 6, not rank 4 and alpha 7/, "BAD_ARGUMENT")
+    const moments = join(folder, "optimizer")
+    await mkdir(moments)
+    await train(policy, 1)
+    await policy.saveOptimizer(join(moments, "model.safetensors"))
+    await refused(() => other.loadOptimizer(moments, 1), /has the shape of another model or adapter/)
+  })
+
+  it("of another model", async () => {
+    await (await open(modelPath("qwen2-untied"), { lora })).saveAdapter(folder)
+    const policy = await open(modelPath("qwen3"), { lora })
+    const before = await policy.tensor(queryA)
+    await refused(() => policy.loadAdapter(folder), /lora_A.weight" of shape \[4, 48\] instead of \[4, 40\]/)
+    expect(await policy.tensor(queryA)).toEqual(before)
+  })
+
+  it.each<[Record<string, unknown>, RegExp]>([
+    [{ peft_type: "IA3" }, /peft_type is "IA3"; only "LORA"/],
+    [{ use_rslora: true }, /use_rslora is true/],
+    [{ use_dora: true }, /use_dora is true/],
+    [{ bias: "all" }, /bias is "all"/],
+    [{ rank_pattern: { q_proj: 8 } }, /rank_pattern is set/],
+    [{ modules_to_save: ["lm_head"] }, /modules_to_save is set/],
+    [{ r: 0 }, /r is 0/],
+    [{ lora_alpha: "x" }, /lora_alpha is "x"/],
+    [{ base_model_name_or_path: 3 }, /base_model_name_or_path is not a text/],
+  ])("with %j in its configuration", async (change, message) => {
+    await cp(adapterPath("qwen3"), folder, { recursive: true })
+    const path = join(folder, "adapter_config.json")
+    await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, "utf8")), ...change }))
+    await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), message)
+  })
+
+  it("that has not all of its files, or is none", async () => {
+    await cp(adapterPath("qwen3"), folder, { recursive: true })
+    await rm(join(folder, "adapter_model.safetensors"))
+    await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /adapter_model.safetensors/, "IO")
+    await writeFile(join(folder, "adapter_config.json"), "{")
+    await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /is not JSON that can be read/)
+    const policy = await open(modelPath("qwen3"))
+    await refused(() => policy.saveAdapter(folder), /has no adapter; open it with lora/, "BAD_ARGUMENT")
+  })
+})
+
+describe("other ways of training", () => {
+  it("recompute levels change nothing but memory", async () => {
+    const results = []
+    for (const recompute of ["none", "norms", "mlp", "block"] as const) {
+      const policy = await open(modelPath("qwen3"), { recompute })
+      results.push({ losses: await train(policy), memory: policy.plan.activations })
+    }
+    for (const { losses } of results) expect(losses).toEqual(results[0]!.losses)
+    for (const [index, { memory }] of results.slice(1).entries()) expect(memory).toBeLessThan(results[index]!.memory)
+  })
+
+  it("moments in bfloat16 take half the memory, learn nearly the same, and are stored exactly", async () => {
+    const full = await open(modelPath("qwen3"))
+    const half = await open(modelPath("qwen3"), { moments: "bfloat16" })
+    expect(half.plan.moments / full.plan.moments).toBeCloseTo(0.5, 2)
+    const [wanted, found] = [await train(full), await train(half)]
+    expect(found).not.toEqual(wanted)
+    expect(relativeError(found, wanted)).toBeLessThan(0.05)
+    await half.save(folder)
+    await mkdir(join(folder, "optimizer"))
+    await half.saveOptimizer(join(folder, "optimizer", "model.safetensors"))
+    const again = await open(folder, { moments: "bfloat16" })
+    await again.loadOptimizer(join(folder, "optimizer"), 4)
+    expect(await train(again)).toEqual(await train(half))
+  })
+
+  it("a policy that only samples cannot be trained", async () => {
+    const policy = await open(modelPath("qwen3"), { training: false })
+    const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(/training: false/) }
+    await expect(train(policy)).rejects.toMatchObject(refused)
+    await expect(policy.optimizerStep({ learningRate: 1 })).rejects.toMatchObject(refused)
+    expect(policy.plan).toMatchObject({ gradients: 0, moments: 0, activations: 0 })
+  })
+})

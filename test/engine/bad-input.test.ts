@@ -1,0 +1,312 @@
+import { cp, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { AdamWStep, LossSpec, Row, SampleRequest } from "../../src/engine/engine.ts"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
+import { GigpoError } from "../../src/errors.ts"
+import type { ModelConfig } from "../../src/model-files/model-config.ts"
+import { native } from "../../src/native.ts"
+import { Random } from "../../src/random.ts"
+import { modelPath } from "./fixtures.ts"
+
+// Whatever is wrong is a GigpoError with a code, and a sentence that names the fix; and the policy goes on working.
+
+async function expectRefused(call: () => Promise<unknown>, code: string, message: RegExp): Promise<void> {
+  const error = await call().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(GigpoError)
+  expect(error).toMatchObject({ code, message: expect.stringMatching(message) })
+}
+
+const config: ModelConfig = {
+  architecture: "Qwen3",
+  vocabularySize: 67,
+  hiddenSize: 16,
+  intermediateSize: 24,
+  layers: 1,
+  heads: 4,
+  keyValueHeads: 2,
+  headSize: 8,
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 1e4,
+  tieEmbeddings: true,
+  queryKeyValueBias: false,
+  queryKeyNorm: true,
+  maxPositions: 64,
+}
+
+describe("a policy in use refuses", () => {
+  let policy: NativePolicy
+  beforeAll(async () => {
+    policy = await NativePolicy.open(modelPath("qwen3"))
+  })
+  afterAll(() => policy.dispose())
+
+  const request: SampleRequest = { prompt: Int32Array.of(1, 2, 3), maxTokens: 5, stopTokens: [], key: [0, 0] }
+  const row = {
+    prompt: Int32Array.of(1, 2),
+    reply: Int32Array.of(3, 4),
+    advantage: 1,
+    logProbs: Float32Array.of(-1, -2),
+    referenceLogProbs: Float32Array.of(-1, -2),
+  } satisfies Row
+
+  afterEach(async () => {
+    const { tokens } = await policy.sample(request)
+    expect(tokens.length).toBe(5)
+  })
+
+  it.each<[string, Partial<SampleRequest>, RegExp]>([
+    ["an empty prompt", { prompt: new Int32Array(0) }, /^prompt is empty; give at least one token\.$/],
+    ["a token beyond the vocabulary", { prompt: Int32Array.of(1, 67) }, /token 67.*vocabulary of 67/],
+    ["a negative token", { prompt: Int32Array.of(-1) }, /token -1/],
+    ["a prompt that is a plain array", { prompt: [1, 2] as unknown as Int32Array }, /must be an Int32Array/],
+    ["a prompt longer than the model", { prompt: new Int32Array(65) }, /need 70 tokens.*room for 64.*maxPositions/],
+    ["a reply that cannot fit", { maxTokens: 62 }, /need 65 tokens.*room for 64.*lower maxTokens/],
+    ["a reply of no tokens", { maxTokens: 0 }, /^maxTokens is 0; it must be a whole number of at least 1\.$/],
+    ["a reply of half a token", { maxTokens: 1.5 }, /maxTokens is 1.5/],
+    ["a negative temperature", { temperature: -1 }, /temperature is -1; it must be 0, for the most likely token/],
+    ["a temperature of NaN", { temperature: NaN }, /temperature is NaN/],
+    ["an infinite temperature", { temperature: Infinity }, /temperature is Infinity/],
+    ["a temperature that float32 cannot divide by", { temperature: 1e-30 }, /temperature is 1e-30.*at least 0\.000001/],
+  ])("to sample with %s", async (_, wrong, message) => {
+    await expectRefused(() => policy.sample({ ...request, ...wrong }), "BAD_ARGUMENT", message)
+  })
+
+  it("to compute the logits of bad tokens", async () => {
+    await expectRefused(() => policy.logits(new Int32Array(0)), "BAD_ARGUMENT", /tokens is empty/)
+    await expectRefused(() => policy.logits(Int32Array.of(67)), "BAD_ARGUMENT", /token 67/)
+    await expectRefused(() => policy.logits(new Int32Array(65)), "BAD_ARGUMENT", /65 tokens.*opened for 64/)
+  })
+
+  const badTokens: [string, Partial<Row>, RegExp][] = [
+    ["an empty prompt", { prompt: new Int32Array(0) }, /rows\[1\]: the prompt is empty/],
+    ["an empty reply", { reply: new Int32Array(0), logProbs: new Float32Array(0) }, /rows\[1\]: the reply is empty/],
+    ["a token beyond the vocabulary", { reply: Int32Array.of(3, 67) }, /rows\[1\]: token 67/],
+    ["plain arrays", { prompt: [1] as unknown as Int32Array }, /rows\[1\]: prompt and reply must be Int32Arrays/],
+    ["more tokens than fit", { prompt: new Int32Array(70) }, /72 tokens.*opened for 64.*maxPositions/],
+  ]
+  it.each(badTokens)("to score a row with %s", async (_, wrong, message) => {
+    await expectRefused(() => policy.logProbs([row, { ...row, ...wrong }], "current"), "BAD_ARGUMENT", message)
+  })
+  it.each(badTokens)("to train on a row with %s", async (_, wrong, message) => {
+    const rows = [row, { ...row, ...wrong }]
+    await expectRefused(() => policy.forwardBackward(rows, { kind: "policy" }), "BAD_ARGUMENT", message)
+    await expectRefused(() => policy.forwardBackward(rows, { kind: "clone" }), "BAD_ARGUMENT", message)
+    const gradient = await policy.tensor("model.norm.weight", "gradients")
+    expect(gradient.every((value) => value === 0)).toBe(true)
+  })
+
+  const { advantage, ...noAdvantage } = row
+  const { logProbs, ...noLogProbs } = row
+  const { referenceLogProbs, ...noReference } = row
+  it.each<[string, Row, string, RegExp]>([
+    ["without an advantage", noAdvantage, "NON_FINITE", /rows\[0\]\.advantage is undefined/],
+    ["whose advantage is NaN", { ...row, advantage: NaN }, "NON_FINITE", /rows\[0\]\.advantage is NaN/],
+    ["without log-probabilities", noLogProbs, "BAD_ARGUMENT", /logProbs must hold one number for each of the 2/],
+    ["with too many of them", { ...row, logProbs: new Float32Array(3) }, "BAD_ARGUMENT", /logProbs must hold one/],
+    ["with an infinite one", { ...row, logProbs: Float32Array.of(0, -Infinity) }, "NON_FINITE", /rows\[0\]\.logProbs/],
+    ["without the reference's", noReference, "BAD_ARGUMENT", /referenceLogProbs must hold one number/],
+  ])("the policy loss for a row %s", async (_, wrong, code, message) => {
+    for (const ratio of ["token", "sequence"] as const) {
+      const loss = { kind: "policy", klWeight: 0.1, ratio } as const
+      await expectRefused(() => policy.forwardBackward([wrong], loss), code, message)
+    }
+  })
+
+  it("to train on nothing", async () => {
+    await expectRefused(() => policy.forwardBackward([], { kind: "clone" }), "BAD_ARGUMENT", /no rows/)
+    expect(await policy.logProbs([], "current")).toEqual([])
+  })
+
+  it.each<[Partial<Extract<LossSpec, { kind: "policy" }>>, RegExp]>([
+    [{ temperature: 0 }, /temperature is 0; it must be at least/],
+    [{ clipLow: -0.1 }, /clipLow is -0.1/],
+    [{ clipHigh: NaN }, /clipHigh is NaN/],
+    [{ clipDual: 1 }, /clipDual is 1; it must be above 1/],
+    [{ klWeight: Infinity }, /klWeight is Infinity/],
+    [{ entropyWeight: -1 }, /entropyWeight is -1/],
+    [{ klEstimator: "k4" as "k3" }, /klEstimator is "k4"; give one of "k1", "k2", "k3"\./],
+    [{ aggregation: "mean" as "token-mean" }, /aggregation is "mean"; give one of "token-mean"/],
+    [{ ratio: "tokens" as "token" }, /ratio is "tokens"; give one of "token", "sequence"\./],
+  ])("the loss %j", async (wrong, message) => {
+    await expectRefused(() => policy.forwardBackward([row], { kind: "policy", ...wrong }), "BAD_ARGUMENT", message)
+  })
+
+  it("a temperature of 0 to score or to train at", async () => {
+    const loss = () => ({ loss: 0, gradient: [new Float32Array(2)] })
+    const message = /temperature is 0; it must be at least/
+    await expectRefused(() => policy.logProbs([row], "current", { temperature: 0 }), "BAD_ARGUMENT", message)
+    const custom = { kind: "custom", temperature: 0, loss } as const
+    await expectRefused(() => policy.forwardBackward([row], custom), "BAD_ARGUMENT", message)
+  })
+
+  it.each<[Partial<AdamWStep>, RegExp]>([
+    [{ learningRate: -1 }, /learningRate is -1/],
+    [{ learningRate: NaN }, /learningRate is NaN/],
+    [{ beta1: 1 }, /beta1 is 1; it must be at least 0 and below 1/],
+    [{ beta2: -0.1 }, /beta2 is -0.1/],
+    [{ epsilon: 0 }, /epsilon is 0; it must be positive/],
+    [{ weightDecay: -1 }, /weightDecay is -1/],
+    [{ maxGradientNorm: 0 }, /maxGradientNorm is 0; it must be positive/],
+  ])("the optimizer step %j", async (wrong, message) => {
+    await expectRefused(() => policy.optimizerStep({ learningRate: 1e-3, ...wrong }), "BAD_ARGUMENT", message)
+  })
+
+  it("to read a weight that is not there", async () => {
+    await expectRefused(() => policy.tensor("lm_head.weight"), "BAD_ARGUMENT", /no weight named lm_head\.weight/)
+  })
+})
+
+describe("a model is refused", () => {
+  let folder: string
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-"))
+    await cp(modelPath("qwen2"), folder, { recursive: true })
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+
+  async function changeConfig(change: Record<string, unknown>): Promise<void> {
+    const path = join(folder, "config.json")
+    await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, "utf8")), ...change }))
+  }
+
+  it("where there is no folder", async () => {
+    await expectRefused(() => NativePolicy.open(join(folder, "nowhere")), "BAD_MODEL", /model folder/)
+  })
+
+  it("without its configuration", async () => {
+    await rm(join(folder, "config.json"))
+    await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /config\.json/)
+  })
+
+  it("without its weights", async () => {
+    await rm(join(folder, "model.safetensors"))
+    await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /model\.safetensors/)
+  })
+
+  it("whose weights were cut short", async () => {
+    await truncate(join(folder, "model.safetensors"), 50_000)
+    await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /model\.safetensors/)
+  })
+
+  it("whose weights are no safetensors", async () => {
+    await writeFile(join(folder, "model.safetensors"), "no header here, and nothing else either")
+    await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /model\.safetensors/)
+  })
+
+  it("whose weights do not fit its configuration", async () => {
+    await changeConfig({ intermediate_size: 81 })
+    await expectRefused(
+      () => NativePolicy.open(folder),
+      "BAD_MODEL",
+      /gate_proj\.weight" has shape \[80, 32\].*\[81, 32\]/,
+    )
+    await changeConfig({ intermediate_size: 80, num_hidden_layers: 3 })
+    await expectRefused(() => NativePolicy.open(folder), "BAD_MODEL", /lack tensors "model\.layers\.2\./)
+  })
+
+  it("by a policy of another shape, which keeps its weights", async () => {
+    const policy = await NativePolicy.open(folder)
+    const before = await policy.tensor("model.norm.weight")
+    await expectRefused(() => policy.load(modelPath("qwen3")), "BAD_MODEL", /config\.json/)
+    expect(await policy.tensor("model.norm.weight")).toEqual(before)
+    await policy.dispose()
+  })
+
+  it("when it is too large for the machine", async () => {
+    const huge = { ...config, hiddenSize: 65536, intermediateSize: 262144, layers: 200, heads: 512, headSize: 128 }
+    await expectRefused(
+      () => NativePolicy.create(huge, new Random(0)),
+      "OUT_OF_MEMORY",
+      /This needs weights .* are free\. Take a smaller model/,
+    )
+  })
+
+  it.each<[Partial<ModelConfig>, RegExp]>([
+    [{ heads: 3 }, /heads \(3\) must be a multiple of keyValueHeads \(2\)/],
+    [{ headSize: 7 }, /headSize is 7; rotary positions need it to be even/],
+    [{ layers: 0 }, /layers is 0/],
+    [{ vocabularySize: 1.5 }, /vocabularySize is 1.5/],
+    [{ rmsNormEpsilon: 0 }, /rmsNormEpsilon is 0/],
+    [{ ropeTheta: NaN }, /ropeTheta is NaN/],
+  ])("with the configuration %j", async (wrong, message) => {
+    await expectRefused(() => NativePolicy.create({ ...config, ...wrong }, new Random(0)), "BAD_ARGUMENT", message)
+  })
+
+  it.each<[NativePolicyOptions, RegExp]>([
+    [{ threads: 0 }, /threads is 0/],
+    [{ threads: 5000 }, /threads must be between 1 and 1024/],
+    [{ maxPositions: 1.5 }, /maxPositions is 1.5/],
+    [{ microBatchTokens: -1 }, /microBatchTokens is -1/],
+    [{ cacheBytes: NaN }, /cacheBytes is NaN/],
+    [{ device: "tpu" as "cpu" }, /device is "tpu"; give one of "auto", "cpu", "cuda"/],
+    [{ device: "cpu", precision: "bfloat16" }, /the CPU computes in float32 alone/],
+    [{ recompute: "all" as "none" }, /recompute is "all"/],
+    [{ moments: "int8" as "float32" }, /moments is "int8"/],
+    [{ lora: { rank: 0 } }, /lora.rank is 0/],
+    [{ lora: { rank: 4, alpha: -1 } }, /lora.alpha is -1/],
+  ])("with the options %j", async (wrong, message) => {
+    await expectRefused(() => NativePolicy.create(config, new Random(0), wrong), "BAD_ARGUMENT", message)
+  })
+
+  it.skipIf(!native().deviceReport().unavailable)("on a GPU that is not there", async () => {
+    await expectRefused(() => NativePolicy.open(folder, { device: "cuda" }), "DEVICE_UNAVAILABLE", /Use device "cpu"/)
+  })
+})
+
+describe("weights that are not finite", () => {
+  let policy: NativePolicy
+  beforeAll(async () => {
+    policy = await NativePolicy.create(config, new Random(1), { deviation: Number.MAX_VALUE })
+  })
+  afterAll(() => policy.dispose())
+
+  it("fail to sample, rather than give tokens that mean nothing", async () => {
+    const request = { prompt: Int32Array.of(1, 2), maxTokens: 3, stopTokens: [], key: [0, 0] } as const
+    await expectRefused(() => policy.sample(request), "NON_FINITE", /earlier checkpoint/)
+  })
+
+  it("are not stepped from: the step is skipped and says so", async () => {
+    const before = await policy.tensor("model.norm.weight")
+    const rows = [{ prompt: Int32Array.of(1, 2), reply: Int32Array.of(3) }]
+    expect((await policy.forwardBackward(rows, { kind: "clone" })).loss).toBeNaN()
+    const { gradientNorm, skipped } = await policy.optimizerStep({ learningRate: 0.1 })
+    expect([Number.isFinite(gradientNorm), skipped, policy.steps]).toEqual([false, true, 0])
+    expect(await policy.tensor("model.norm.weight")).toEqual(before)
+    const gradient = await policy.tensor("model.norm.weight", "gradients")
+    expect(gradient.every((value) => value === 0)).toBe(true)
+  })
+})
+
+describe("a policy that was disposed of", () => {
+  it("refuses every call", async () => {
+    const policy = await NativePolicy.create(config, new Random(0))
+    await policy.dispose()
+    const tokens = Int32Array.of(1)
+    const rows = [{ prompt: tokens, reply: tokens }]
+    const calls: (() => Promise<unknown>)[] = [
+      () => policy.sample({ prompt: tokens, maxTokens: 1, stopTokens: [], key: [0, 0] }),
+      () => policy.logits(tokens),
+      () => policy.logProbs(rows, "current"),
+      () => policy.forwardBackward(rows, { kind: "clone" }),
+      () => policy.optimizerStep({ learningRate: 1 }),
+      () => policy.freezeReference(),
+      () => policy.clearGradients(),
+      () => policy.tensor("model.norm.weight"),
+    ]
+    for (const call of calls) await expectRefused(call, "DISPOSED", /open it again/)
+  })
+
+  it("may be disposed of again, at once or later", async () => {
+    const policy = await NativePolicy.create(config, new Random(0))
+    await Promise.all([policy.dispose(), policy.dispose()])
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    await policy.dispose()
+    await policy[Symbol.asyncDispose]()
+  })
+})

@@ -1,0 +1,204 @@
+import { afterEach, beforeAll, describe, expect, it } from "vitest"
+import type { Completion, SampleRequest } from "../../src/engine/engine.ts"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
+import { Random } from "../../src/random.ts"
+import { architectures, modelPath, randomTokens } from "./fixtures.ts"
+
+// A completion depends on its own request alone: not on what else runs, on the order, on the size of the cache, on what the
+// cache holds, or on the number of threads. "Same" means the same bits.
+
+const open: NativePolicy[] = []
+async function openPolicy(name: string, options: NativePolicyOptions = {}): Promise<NativePolicy> {
+  const policy = await NativePolicy.open(modelPath(name), { maxPositions: 2048, cacheBytes: 2 ** 20, ...options })
+  open.push(policy)
+  return policy
+}
+afterEach(async () => {
+  for (const policy of open.splice(0)) await policy.dispose()
+})
+
+/** 64 completions: eight groups of eight with one prompt each, of lengths that fill pages of the cache or do not. */
+function makeRequests(): SampleRequest[] {
+  const random = new Random(11)
+  return [1, 7, 16, 17, 33, 48, 70, 120].flatMap((length, group) => {
+    const prompt = randomTokens(length, random)
+    return Array.from({ length: 8 }, (_, member) => ({
+      prompt,
+      maxTokens: 4 + 5 * member,
+      temperature: [1, 0.7, 0][member % 3]!,
+      stopTokens: [member, 60],
+      key: random.fork(group, member).key,
+    }))
+  })
+}
+
+async function sampleAll(policy: NativePolicy, requests: readonly SampleRequest[]): Promise<Completion[]> {
+  return await Promise.all(requests.map((request) => policy.sample(request)))
+}
+
+describe.each(architectures)("completions of %s", (name) => {
+  const requests = makeRequests()
+  const alone: Completion[] = []
+
+  beforeAll(async () => {
+    const policy = await openPolicy(name)
+    for (const request of requests) {
+      await policy.load(modelPath(name)) // forgets what the cache holds
+      alone.push(await policy.sample(request))
+    }
+    expect(policy.statistics).toMatchObject({ reusedTokens: 0, preemptions: 0 })
+  })
+
+  it("are worth comparing", () => {
+    const reasons = alone.map(({ finishReason }) => finishReason)
+    expect(reasons.filter((reason) => reason === "stop").length).toBeGreaterThan(8)
+    expect(reasons.filter((reason) => reason === "length").length).toBeGreaterThan(8)
+    expect(new Set(alone.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(56)
+  })
+
+  it("are the same one after the other, with beginnings that are in the cache already", async () => {
+    const policy = await openPolicy(name)
+    for (const [index, request] of requests.entries()) expect(await policy.sample(request)).toEqual(alone[index])
+    expect(policy.statistics.reusedTokens).toBeGreaterThan(7 * (16 + 32 + 32 + 64 + 112) - 1)
+  })
+
+  it("are the same all at once", async () => {
+    const policy = await openPolicy(name)
+    expect(await sampleAll(policy, requests)).toEqual(alone)
+    expect(policy.statistics.reusedTokens).toBeGreaterThan(0)
+  })
+
+  it("are the same in any order", async () => {
+    const policy = await openPolicy(name)
+    const order = new Random(3).shuffled([...requests.keys()])
+    const completions = await sampleAll(
+      policy,
+      order.map((index) => requests[index]!),
+    )
+    expect(completions).toEqual(order.map((index) => alone[index]))
+  })
+
+  it("are the same when the cache is so small that they take turns", async () => {
+    const policy = await openPolicy(name, { cacheBytes: 100_000 })
+    expect(await sampleAll(policy, requests)).toEqual(alone)
+    expect(policy.statistics.preemptions).toBeGreaterThan(0)
+  })
+
+  it("are the same behind a prompt that takes several steps to read", async () => {
+    const policy = await openPolicy(name, { cacheBytes: 2 ** 23 })
+    const prompt = randomTokens(1900, new Random(5))
+    const long: SampleRequest = { prompt, maxTokens: 20, stopTokens: [], key: [4, 5] }
+    const all = await sampleAll(policy, [long, ...requests, long])
+    expect(all.slice(1, -1)).toEqual(alone)
+    expect(all.at(-1)).toEqual(all[0])
+    const other = await openPolicy(name, { cacheBytes: 2 ** 23 })
+    expect(await other.sample(long)).toEqual(all[0])
+  })
+
+  it("are the same with any number of threads", async () => {
+    const policy = await openPolicy(name, { threads: 5 })
+    expect(await sampleAll(policy, requests)).toEqual(alone)
+  })
+
+  it("are the same while others are cancelled", async () => {
+    const policy = await openPolicy(name)
+    const controller = new AbortController()
+    const { signal } = controller
+    const doomed = requests.map((request, index) =>
+      policy.sample({ ...request, maxTokens: 500, key: [index, 9], stopTokens: [], signal }),
+    )
+    const wanted = sampleAll(policy, requests)
+    setImmediate(() => controller.abort(new Error("enough")))
+    const results = await Promise.allSettled(doomed)
+    expect(results.filter(({ status }) => status === "rejected").length).toBeGreaterThan(0)
+    expect(await wanted).toEqual(alone)
+  })
+})
+
+describe("the cache", () => {
+  const random = new Random(21)
+  const request = (prompt: Int32Array, member: number, maxTokens = 9): SampleRequest => ({
+    prompt,
+    maxTokens,
+    stopTokens: [],
+    key: [member, 1],
+  })
+
+  it("computes the prompt of a group once", async () => {
+    const policy = await openPolicy("qwen3")
+    const prompt = randomTokens(100, random)
+    await sampleAll(
+      policy,
+      Array.from({ length: 8 }, (_, member) => request(prompt, member)),
+    )
+    // Six whole pages of 16 tokens are shared; each member computes the other 4 and all it sampled but the last.
+    expect(policy.statistics).toEqual({
+      computedTokens: 100 + 7 * 4 + 8 * 8,
+      reusedTokens: 7 * 96,
+      sampledTokens: 8 * 9,
+      preemptions: 0,
+    })
+  })
+
+  it("keeps an episode's earlier steps, replies included", async () => {
+    const policy = await openPolicy("qwen3")
+    const first = randomTokens(50, random)
+    const { tokens } = await policy.sample(request(first, 0, 30))
+    const before = policy.statistics.reusedTokens
+    await policy.sample(request(Int32Array.from([...first, ...tokens, ...randomTokens(20, random)]), 1))
+    expect(policy.statistics.reusedTokens - before).toBe(64) // of 79 computed tokens, in whole pages
+  })
+
+  it("always computes the last token of a prompt, whose logits are wanted", async () => {
+    const policy = await openPolicy("qwen3")
+    const prompt = randomTokens(64, random)
+    const first = await policy.sample(request(prompt, 0))
+    expect(await policy.sample(request(prompt, 0))).toEqual(first)
+    expect(policy.statistics.reusedTokens).toBe(48)
+  })
+
+  it("forgets everything when the weights change", async () => {
+    const policy = await openPolicy("qwen3")
+    const prompt = randomTokens(64, random)
+    await policy.sample(request(prompt, 0))
+    await policy.forwardBackward([{ prompt, reply: randomTokens(9, random) }], { kind: "clone" })
+    await policy.optimizerStep({ learningRate: 0.01 })
+    const { tokens, logProbs } = await policy.sample(request(prompt, 0))
+    expect(policy.statistics.reusedTokens).toBe(0)
+    const [wanted] = await policy.logProbs([{ prompt, reply: tokens }], "current")
+    for (const [index, value] of logProbs.entries()) expect(value).toBeCloseTo(wanted![index]!, 4)
+  })
+
+  it("may have any history: small, full, and of prompts whose pages are equal but not their beginnings", async () => {
+    const page = () => randomTokens(16, random)
+    const [a, b, c, tail] = [page(), page(), page(), page().slice(0, 5)]
+    const beginnings = [[a], [b], [c]].flatMap((one) => [one, ...[a, b, c].map((two) => [...one, two])])
+    const all = beginnings.flatMap((two) => [two, ...[a, b, c].map((three) => [...two, three])])
+    const prompts = all.map((pages) => Int32Array.from([...pages, tail].flatMap((part) => [...part])))
+    const fresh = await openPolicy("qwen3")
+    const wanted: Completion[] = []
+    for (const [index, prompt] of prompts.entries()) {
+      await fresh.load(modelPath("qwen3"))
+      wanted.push(await fresh.sample(request(prompt, index, 3)))
+    }
+    const pageBytes = 8192
+    for (const pages of [6, 9, 14]) {
+      const policy = await openPolicy("qwen3", { cacheBytes: pages * pageBytes })
+      for (let i = 0; i < 400; i++) {
+        const index = random.below(prompts.length)
+        expect(await policy.sample(request(prompts[index]!, index, 3))).toEqual(wanted[index])
+      }
+      expect(policy.statistics.reusedTokens).toBeGreaterThan(1000)
+    }
+  })
+
+  it("tells two prompts apart that differ in one token of an early page", async () => {
+    const policy = await openPolicy("qwen3")
+    const prompt = randomTokens(60, random)
+    const other = prompt.with(3, (prompt[3]! + 1) % 67)
+    await policy.sample(request(prompt, 0))
+    await policy.sample(request(other, 0))
+    expect(policy.statistics.reusedTokens).toBe(0)
+  })
+})

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Row } from "../../src/engine/engine.ts"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { Random } from "../../src/random.ts"
+import {
+  architectures,
+  gradients,
+  modelPath,
+  randomTokens,
+  readExpected,
+  relativeError,
+  weightNames,
+} from "./fixtures.ts"
+
+// The same numbers by different ways: with and without a cache, packed and apart, in small batches and large.
+
+describe.each(architectures)("the model %s", (name) => {
+  const random = new Random(7)
+  let policy: NativePolicy
+
+  beforeAll(async () => {
+    policy = await NativePolicy.open(modelPath(name), { maxPositions: 4096 })
+  })
+  afterAll(() => policy.dispose())
+
+  /** Samples a completion to each prompt and compares its log-probabilities with the trainer's. */
+  async function worstDifference(lengths: readonly number[], maxTokens: number, temperature: number): Promise<number> {
+    const prompts = lengths.map((length) => randomTokens(length, random))
+    const completions = await Promise.all(
+      prompts.map((prompt, index) =>
+        policy.sample({ prompt, maxTokens, temperature, stopTokens: [], key: random.fork(temperature, index).key }),
+      ),
+    )
+    const rows = completions.map(({ tokens }, index): Row => ({ prompt: prompts[index]!, reply: tokens }))
+    // Greedy completions come with log-probabilities at temperature 1.
+    const found = await policy.logProbs(rows, "current", { temperature: temperature || 1 })
+    let worst = 0
+    for (const [index, { logProbs }] of completions.entries()) {
+      expect(logProbs.length).toBe(maxTokens)
+      for (const [token, value] of logProbs.entries()) worst = Math.max(worst, Math.abs(value - found[index]![token]!))
+    }
+    return worst
+  }
+
+  it.each([1, 0.5, 2, 0])(
+    "gives a sampled token the log-probability that training sees, at temperature %d",
+    async (t) => {
+      // A temperature below 1 magnifies the logits, and their rounding with them.
+      const bound = 1e-5 / Math.min(1, t || 1)
+      expect(await worstDifference([1, 2, 15, 16, 17, 31, 40, 90], 50, t)).toBeLessThan(bound)
+    },
+  )
+
+  it("decodes after prompts longer than what one step computes", async () => {
+    expect(await worstDifference([1023, 1024, 1025, 3000], 40, 1)).toBeLessThan(2e-5)
+  })
+
+  const lengths = [1, 3, 16, 40, 64, 65, 130, 300]
+
+  function randomRows(): Row[] {
+    return lengths.map((length, index) => {
+      const reply = randomTokens(1 + (length % 23), random)
+      const logProbs = Float32Array.from(reply, () => -4.2 + random.uniform())
+      return { prompt: randomTokens(length, random), reply, advantage: index - 3.5, logProbs }
+    })
+  }
+
+  it("scores packed rows as it scores each alone", async () => {
+    const rows = randomRows()
+    const packed = await policy.logProbs(rows, "current")
+    for (const [index, row] of rows.entries()) {
+      const [alone] = await policy.logProbs([row], "current")
+      expect(relativeError(packed[index]!, alone!)).toBeLessThan(1e-6)
+    }
+  })
+
+  it("computes the same gradient in micro-batches of any size", async () => {
+    const rows = randomRows()
+    const loss = { kind: "policy", entropyWeight: 0.01 } as const
+    const names = weightNames(readExpected(name))
+    await policy.clearGradients()
+    const whole = await policy.forwardBackward(rows, loss)
+    const wanted = await gradients(policy, names)
+    for (const microBatchTokens of [1, 100]) {
+      const other = await NativePolicy.open(modelPath(name), { maxPositions: 4096, microBatchTokens })
+      const report = await other.forwardBackward(rows, loss)
+      for (const [part, value] of Object.entries(whole))
+        expect(report[part as keyof typeof report], part).toBeCloseTo(value, 6)
+      for (const [weight, gradient] of await gradients(other, names))
+        expect(relativeError(gradient, wanted.get(weight)!), weight).toBeLessThan(3e-6)
+      await other.dispose()
+    }
+  })
+})

@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import type { AdamWStep, LossReport, LossSpec, Row } from "../../src/engine/engine.ts"
+import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import type { Random } from "../../src/random.ts"
+
+// The tiny models of test/fixtures and what transformers computes with them; see the README there.
+
+export interface Expected {
+  readonly logits: readonly Int32Array[]
+  readonly policy: readonly PolicyCase[]
+  readonly greedy: readonly { prompt: Int32Array; reply: number[]; logProbs: number[] }[]
+  readonly adamw: {
+    readonly step: AdamWStep
+    readonly rows: readonly Row[]
+    readonly losses: readonly number[]
+    readonly gradientNorms: readonly number[]
+  }
+  /** Of expected.safetensors, by name. */
+  readonly tensors: ReadonlyMap<string, Float32Array>
+}
+
+export interface PolicyCase {
+  readonly loss: Extract<LossSpec, { kind: "policy" }>
+  readonly rows: readonly Row[]
+  readonly logProbs: readonly number[][]
+  readonly entropy: readonly number[][]
+  readonly report: LossReport
+}
+
+/** Every model with a full set of expected values. */
+export const architectures = ["qwen2", "qwen2-untied", "qwen3", "llama"] as const
+
+export function modelPath(name: string): string {
+  return fileURLToPath(new URL(`../fixtures/models/${name}`, import.meta.url))
+}
+
+/** Adapters that PEFT made beside the models of the same names. */
+export const adapters = ["qwen2-untied", "qwen3"] as const
+
+export function adapterPath(name: string): string {
+  return fileURLToPath(new URL(`../fixtures/adapters/${name}`, import.meta.url))
+}
+
+export function readExpected(name: string, folder: string = modelPath(name)): Expected {
+  const json = JSON.parse(readFileSync(`${folder}/expected.json`, "utf8"))
+  return {
+    logits: json.logits.rows.map((row: number[]) => Int32Array.from(row)),
+    policy: (json.policy ?? []).map((one: { rows: JsonRow[] }) => ({ ...one, rows: one.rows.map(toRow) })),
+    greedy: (json.greedy ?? []).map((one: { prompt: number[] }) => ({ ...one, prompt: Int32Array.from(one.prompt) })),
+    adamw: json.adamw && { ...json.adamw, rows: json.adamw.rows.map(toRow) },
+    tensors: readTensors(`${folder}/expected.safetensors`),
+  }
+}
+
+interface JsonRow {
+  prompt: number[]
+  reply: number[]
+  advantage?: number
+  logProbs?: number[]
+  referenceLogProbs?: number[]
+}
+
+function toRow({ prompt, reply, advantage, logProbs, referenceLogProbs }: JsonRow): Row {
+  return {
+    prompt: Int32Array.from(prompt),
+    reply: Int32Array.from(reply),
+    ...(advantage !== undefined && { advantage }),
+    ...(logProbs && { logProbs: Float32Array.from(logProbs) }),
+    ...(referenceLogProbs && { referenceLogProbs: Float32Array.from(referenceLogProbs) }),
+  }
+}
+
+/** Header length, header, float32 data; written on its own here, so that a fault of the package's reader shows. */
+export function readTensors(path: string): Map<string, Float32Array> {
+  const bytes = readFileSync(path)
+  const start = 8 + Number(bytes.readBigUInt64LE(0))
+  const header = JSON.parse(bytes.toString("utf8", 8, start)) as Record<string, { data_offsets?: [number, number] }>
+  const tensors = new Map<string, Float32Array>()
+  for (const [name, { data_offsets: offsets }] of Object.entries(header)) {
+    if (!offsets) continue
+    const data = bytes.buffer.slice(bytes.byteOffset + start + offsets[0], bytes.byteOffset + start + offsets[1])
+    tensors.set(name, new Float32Array(data as ArrayBuffer))
+  }
+  return tensors
+}
+
+/** Largest difference, as a share of the largest expected number. NaN, and never less than it, where a number is NaN. */
+export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
+  if (actual.length !== expected.length) return Number.NaN
+  let [difference, scale] = [0, 0]
+  for (let i = 0; i < expected.length; i++) {
+    difference = Math.max(difference, Math.abs(actual[i]! - expected[i]!))
+    scale = Math.max(scale, Math.abs(expected[i]!))
+  }
+  return difference / scale
+}
+
+/** Names of the weights, as the policy's files have them. */
+export function weightNames(expected: Expected): string[] {
+  return [...expected.tensors.keys()].filter((name) => name.startsWith("adamw.")).map((name) => name.slice(6))
+}
+
+/** All gradients by name. */
+export async function gradients(policy: NativePolicy, names: readonly string[]): Promise<Map<string, Float32Array>> {
+  const found = new Map<string, Float32Array>()
+  for (const name of names) found.set(name, await policy.tensor(name, "gradients"))
+  return found
+}
+
+/** Tokens of the fixtures' vocabulary of 67. */
+export function randomTokens(count: number, random: Random): Int32Array {
+  return Int32Array.from({ length: count }, () => random.below(67))
+}
+
+/**
+ * Rows as a rollout leaves them: random tokens of six lengths, advantages of both signs, and log-probabilities of policies that
+ * were a little, or a lot, different. No ratio lies so near a bound that rounding could move it across.
+ */
+export async function rolloutRows(policy: NativePolicy, random: Random, temperature = 1): Promise<Required<Row>[]> {
+  const rows = [1, 2, 5, 9, 14, 30].map((length) => ({
+    prompt: randomTokens(length + 3, random),
+    reply: randomTokens(length, random),
+  }))
+  const current = await policy.logProbs(rows, "current", { temperature })
+  const ratios = [0.4, 0.7, 0.9, 1, 1.1, 1.5, 2.5, 4]
+  return rows.map((row, index) => ({
+    ...row,
+    advantage: [1.5, -0.75, 0.5, -1.25, 0, 2][index]!,
+    logProbs: current[index]!.map((value) => value - Math.log(ratios[random.below(ratios.length)]!)),
+    referenceLogProbs: current[index]!.map((value) => value + random.uniform() - 0.5),
+  }))
+}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { memoryPlan } from "../../src/engine/native/options.ts"
+import { Random } from "../../src/random.ts"
+
+/** Qwen2.5 7B. */
+const large = {
+  architecture: "Qwen2",
+  vocabularySize: 152064,
+  hiddenSize: 3584,
+  intermediateSize: 18944,
+  layers: 28,
+  heads: 28,
+  keyValueHeads: 4,
+  headSize: 128,
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 1e6,
+  tieEmbeddings: false,
+  queryKeyValueBias: true,
+  queryKeyNorm: false,
+  maxPositions: 32768,
+} as const
+const weights = 7_615_616_512 // as its model card says: 7.61 B
+
+const cuda = { device: "cuda" } as const
+
+describe("the memory plan", () => {
+  it("of a 7B model on a GPU, with no GPU there", () => {
+    const plan = memoryPlan(large, cuda)
+    // bf16 and float32 of every weight, float32 gradients and two moments; beside them only the rotary table.
+    expect(plan.weights).toBe(weights * 6 + 32768 * 128 * 4)
+    expect(plan.gradients).toBe(weights * 4)
+    expect(plan.moments).toBe(weights * 8)
+    expect(plan.reference).toBe(0)
+    expect(plan.shared).toBe(true)
+    expect(plan.total).toBeGreaterThan(plan.weights + plan.gradients + plan.moments)
+    expect(plan.text).toMatch(/^weights 45\.7 GB, gradients 30\.5 GB, moments 60\.9 GB, .*together/)
+  })
+
+  it("shrinks with moments in bfloat16, recomputing, an adapter, and without training", () => {
+    const full = memoryPlan(large, cuda)
+    expect(memoryPlan(large, { ...cuda, moments: "bfloat16" }).moments).toBe(weights * 4)
+    expect(memoryPlan(large, { ...cuda, recompute: "block" }).activations).toBeLessThan(full.activations / 2)
+    const lora = memoryPlan(large, { ...cuda, lora: { rank: 32 }, reference: true })
+    // Of rank 32: per layer q, k, v, o, gate, up, down.
+    const pairs = [3584 + 3584, 3584 + 512, 3584 + 512, 3584 + 3584, 3584 + 18944, 3584 + 18944, 18944 + 3584]
+    const trained = 28 * 32 * pairs.reduce((a, b) => a + b)
+    expect(lora.weights).toBe(weights * 2 + trained * 6 + 32768 * 128 * 4)
+    expect(lora.gradients).toBe(trained * 4)
+    expect(lora.reference).toBe(trained * 2)
+    const sampling = memoryPlan(large, { ...cuda, training: false })
+    expect(sampling).toMatchObject({ gradients: 0, moments: 0, activations: 0 })
+    expect(memoryPlan(large, { ...cuda, reference: true }).reference).toBe(weights * 2)
+  })
+
+  it("that is too large is refused with settings that fit", () => {
+    const plan = () => memoryPlan(large, cuda, 80e9)
+    expect(plan).toThrow(
+      /This needs weights 45\.7 GB.*but 80\.0 GB are free\. It would fit with .*lora: \{ rank: 32 \}/,
+    )
+    const lora = memoryPlan(large, { ...cuda, lora: { rank: 32 }, recompute: "mlp" }, 80e9)
+    expect(lora.total).toBeLessThanOrEqual(80e9)
+  })
+
+  it("computes again as little as fits", () => {
+    const adapted = { ...cuda, lora: { rank: 32 } }
+    const levels = [141e9, 80e9, 40e9].map((bytes) => memoryPlan(large, adapted, bytes).recompute)
+    expect(levels[0]).toBe("none")
+    expect(levels[1]).toBe("norms")
+    expect(["mlp", "block"]).toContain(levels[2])
+    expect(memoryPlan(large, adapted, 80e9).total).toBeLessThanOrEqual(80e9)
+    expect(() => memoryPlan(large, { ...adapted, recompute: "none" }, 80e9)).toThrow(/It would fit with .*norms/)
+  })
+
+  it("refuses bad options as a policy does", () => {
+    expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(/microBatchTokens is 0/)
+    expect(() => memoryPlan({ ...large, heads: 3 })).toThrow(/multiple of keyValueHeads/)
+  })
+
+  it("is asked before anything is allocated", async () => {
+    const huge = {
+      ...large,
+      hiddenSize: 65536,
+      intermediateSize: 262144,
+      layers: 200,
+      heads: 512,
+      maxPositions: 2 ** 30,
+    }
+    const before = process.memoryUsage().rss
+    await expect(NativePolicy.create(huge, new Random(0))).rejects.toMatchObject({ code: "OUT_OF_MEMORY" })
+    expect(process.memoryUsage().rss - before).toBeLessThan(200e6)
+  })
+})

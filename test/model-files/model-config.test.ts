@@ -1,0 +1,451 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { GigpoError } from "../../src/errors.ts"
+import {
+  type ModelConfig,
+  parseModelConfig,
+  readConfigJson,
+  readModelConfig,
+  writeModelConfig,
+} from "../../src/model-files/model-config.ts"
+import { checkTensors, countParameters, tensorShapes } from "../../src/model-files/model-tensors.ts"
+import type { TensorFiles, TensorInfo } from "../../src/model-files/safetensors.ts"
+
+const badModel = (pattern: RegExp) =>
+  expect.objectContaining({ code: "BAD_MODEL", message: expect.stringMatching(pattern) })
+
+// The published sizes of real models, as their config.json has them.
+const qwen25 = {
+  architectures: ["Qwen2ForCausalLM"],
+  model_type: "qwen2",
+  hidden_act: "silu",
+  hidden_size: 896,
+  intermediate_size: 4864,
+  max_position_embeddings: 32768,
+  max_window_layers: 21,
+  num_attention_heads: 14,
+  num_hidden_layers: 24,
+  num_key_value_heads: 2,
+  rms_norm_eps: 1e-6,
+  rope_theta: 1000000.0,
+  sliding_window: 32768,
+  tie_word_embeddings: true,
+  use_sliding_window: false,
+  vocab_size: 151936,
+}
+const qwen3 = {
+  architectures: ["Qwen3ForCausalLM"],
+  model_type: "qwen3",
+  attention_bias: false,
+  head_dim: 128,
+  hidden_act: "silu",
+  hidden_size: 1024,
+  intermediate_size: 3072,
+  max_position_embeddings: 40960,
+  num_attention_heads: 16,
+  num_hidden_layers: 28,
+  num_key_value_heads: 8,
+  rms_norm_eps: 1e-6,
+  rope_scaling: null,
+  rope_theta: 1000000,
+  sliding_window: null,
+  tie_word_embeddings: true,
+  use_sliding_window: false,
+  vocab_size: 151936,
+}
+const llama32 = {
+  architectures: ["LlamaForCausalLM"],
+  model_type: "llama",
+  attention_bias: false,
+  head_dim: 64,
+  hidden_act: "silu",
+  hidden_size: 2048,
+  intermediate_size: 8192,
+  max_position_embeddings: 131072,
+  mlp_bias: false,
+  num_attention_heads: 32,
+  num_hidden_layers: 16,
+  num_key_value_heads: 8,
+  rms_norm_eps: 1e-5,
+  rope_scaling: {
+    factor: 32.0,
+    high_freq_factor: 4.0,
+    low_freq_factor: 1.0,
+    original_max_position_embeddings: 8192,
+    rope_type: "llama3",
+  },
+  rope_theta: 500000.0,
+  tie_word_embeddings: true,
+  vocab_size: 128256,
+}
+const models = [qwen25, qwen3, llama32]
+
+const tiny: ModelConfig = {
+  architecture: "Qwen2",
+  vocabularySize: 11,
+  hiddenSize: 8,
+  intermediateSize: 12,
+  layers: 1,
+  heads: 2,
+  keyValueHeads: 1,
+  headSize: 4,
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 10_000,
+  tieEmbeddings: false,
+  queryKeyValueBias: true,
+  queryKeyNorm: false,
+  maxPositions: 32,
+}
+
+describe("parseModelConfig", () => {
+  it("reads Qwen2", () => {
+    expect(parseModelConfig(qwen25)).toEqual({
+      architecture: "Qwen2",
+      vocabularySize: 151936,
+      hiddenSize: 896,
+      intermediateSize: 4864,
+      layers: 24,
+      heads: 14,
+      keyValueHeads: 2,
+      headSize: 64,
+      rmsNormEpsilon: 1e-6,
+      ropeTheta: 1e6,
+      tieEmbeddings: true,
+      queryKeyValueBias: true,
+      queryKeyNorm: false,
+      maxPositions: 32768,
+    })
+  })
+
+  it("reads Qwen3, whose heads are wider than hidden size / heads", () => {
+    const config = parseModelConfig(qwen3)
+    expect(config).toMatchObject({ architecture: "Qwen3", headSize: 128, queryKeyNorm: true, queryKeyValueBias: false })
+    expect(config).not.toHaveProperty("ropeScaling")
+  })
+
+  it("reads Llama 3 with its rescaled rotary frequencies", () => {
+    expect(parseModelConfig(llama32)).toMatchObject({
+      architecture: "Llama",
+      ropeTheta: 500_000,
+      ropeScaling: { factor: 32, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 8192 },
+      queryKeyNorm: false,
+      queryKeyValueBias: false,
+    })
+  })
+
+  it.each(models)("reads the spelling of transformers 5 like that of 4: $model_type", (json) => {
+    const { rope_theta, ...rest } = json
+    const scaling = "rope_scaling" in rest ? rest.rope_scaling : null
+    const parameters = { rope_theta, rope_type: "default", ...scaling }
+    const { rope_scaling, ...five } = { rope_scaling: undefined, ...rest }
+    const layer_types = Array.from({ length: json.num_hidden_layers }, () => "full_attention")
+    expect(parseModelConfig({ ...five, rope_parameters: parameters, layer_types })).toEqual(parseModelConfig(json))
+  })
+
+  it("fills missing fields as transformers does", () => {
+    expect(parseModelConfig({ model_type: "qwen2" })).toMatchObject({
+      vocabularySize: 151936,
+      hiddenSize: 4096,
+      intermediateSize: 22016,
+      layers: 32,
+      heads: 32,
+      keyValueHeads: 32,
+      headSize: 128,
+      rmsNormEpsilon: 1e-6,
+      ropeTheta: 10_000,
+      tieEmbeddings: false,
+      maxPositions: 32768,
+    })
+    expect(parseModelConfig({ model_type: "qwen3", hidden_size: 2048 })).toMatchObject({ headSize: 128 })
+    expect(parseModelConfig({ model_type: "llama", num_attention_heads: 16 })).toMatchObject({
+      vocabularySize: 32000,
+      intermediateSize: 11008,
+      keyValueHeads: 16,
+      headSize: 256,
+      maxPositions: 2048,
+    })
+  })
+
+  it("takes null key-value heads for as many as query heads, unlike missing ones", () => {
+    expect(
+      parseModelConfig({ model_type: "qwen2", num_attention_heads: 64, num_key_value_heads: null }).keyValueHeads,
+    ).toBe(64)
+    expect(parseModelConfig({ model_type: "qwen2", num_attention_heads: 64 }).keyValueHeads).toBe(32)
+  })
+
+  it("takes the original length of rescaled positions from the places transformers takes it from", () => {
+    const { original_max_position_embeddings: _, ...scaling } = llama32.rope_scaling
+    const lengthOf = (json: object) => parseModelConfig({ ...llama32, ...json }).ropeScaling?.originalMaxPositions
+    expect(lengthOf({ rope_scaling: scaling })).toBe(131072)
+    expect(lengthOf({ original_max_position_embeddings: 4096 })).toBe(4096)
+  })
+
+  it("accepts the old name of the rope type", () => {
+    const { rope_type: type, ...scaling } = llama32.rope_scaling
+    expect(parseModelConfig({ ...llama32, rope_scaling: { type, ...scaling } })).toEqual(parseModelConfig(llama32))
+  })
+
+  const scaled = (change: object) => ({ ...llama32, rope_scaling: { ...llama32.rope_scaling, ...change } })
+  it.each<[string, unknown, RegExp]>([
+    ["a list", [], /not a JSON object/],
+    ["null", null, /not a JSON object/],
+    [
+      "another architecture",
+      { ...qwen25, architectures: ["MistralForCausalLM"] },
+      /"MistralForCausalLM" is not supported; supported are Qwen2ForCausalLM, Qwen3ForCausalLM, LlamaForCausalLM/,
+    ],
+    ["a model without its head", { ...qwen25, architectures: ["Qwen2Model"] }, /"Qwen2Model" is not supported/],
+    ["no architecture", { hidden_size: 8 }, /the architecture undefined is not supported/],
+    ["an architecture that objects inherit", { model_type: "constructor" }, /"constructor" is not supported/],
+    [
+      "contradicting architectures",
+      { ...qwen25, model_type: "llama" },
+      /model_type "llama" does not fit Qwen2ForCausalLM/,
+    ],
+    ["sliding windows", { ...qwen25, use_sliding_window: true }, /sliding-window/],
+    [
+      "sliding windows in some layers",
+      { ...qwen3, layer_types: ["full_attention", "sliding_attention"] },
+      /sliding-window/,
+    ],
+    ["yarn", scaled({ rope_type: "yarn" }), /rope type "yarn" is not supported/],
+    ["linear scaling", scaled({ rope_type: "linear" }), /rope type "linear" is not supported/],
+    [
+      "dynamic scaling by its old name",
+      scaled({ rope_type: undefined, type: "dynamic" }),
+      /rope type "dynamic" is not supported/,
+    ],
+    [
+      "yarn in the new spelling",
+      { ...qwen25, rope_parameters: { rope_type: "yarn" } },
+      /rope type "yarn" is not supported/,
+    ],
+    [
+      "positions by layer type",
+      { ...qwen25, rope_parameters: { full_attention: { rope_theta: 1 } } },
+      /differ between layers/,
+    ],
+    ["rope_scaling that is a string", { ...qwen25, rope_scaling: "llama3" }, /rope_scaling: it is not a JSON object/],
+    ["partial rotation", { ...qwen25, partial_rotary_factor: 0.5 }, /partial_rotary_factor is 0.5/],
+    [
+      "partial rotation in the new spelling",
+      { ...qwen25, rope_parameters: { partial_rotary_factor: 0.5 } },
+      /partial_rotary_factor/,
+    ],
+    ["no scaling factor", scaled({ factor: undefined }), /rope_scaling: factor is missing/],
+    ["a negative scaling factor", scaled({ factor: -8 }), /factor is -8; it must be a number above 0/],
+    ["frequency factors in the wrong order", scaled({ high_freq_factor: 1 }), /high_freq_factor must be above/],
+    ["an infinite rotary base", JSON.parse('{"model_type":"llama","rope_theta":1e999}'), /rope_theta is Infinity/],
+    ["another activation", { ...llama32, hidden_act: "gelu" }, /hidden_act is "gelu"; only "silu"/],
+    ["biases in the feed-forward network", { ...llama32, mlp_bias: true }, /mlp_bias is true/],
+    ["biases in Llama's attention", { ...llama32, attention_bias: true }, /attention_bias is true/],
+    ["biases in Qwen3's attention", { ...qwen3, attention_bias: true }, /attention_bias is true/],
+    ["quantization", { ...qwen25, quantization_config: { quant_method: "gptq" } }, /quantized/],
+    [
+      "key-value heads that do not divide",
+      { ...qwen25, num_key_value_heads: 3 },
+      /14\) is not a multiple of num_key_value_heads \(3/,
+    ],
+    ["more key-value heads than heads", { ...qwen25, num_key_value_heads: 28 }, /not a multiple/],
+    [
+      "heads that do not divide",
+      { ...qwen25, hidden_size: 900 },
+      /hidden_size \(900\) is not a multiple of num_attention_heads \(14/,
+    ],
+    ["an odd head size", { ...qwen3, head_dim: 63 }, /head size \(63\) is odd/],
+    [
+      "no layers",
+      { ...qwen25, num_hidden_layers: 0 },
+      /num_hidden_layers is 0; it must be a whole number from 1 to 1000/,
+    ],
+    ["a fraction of a layer", { ...qwen25, num_hidden_layers: 1.5 }, /num_hidden_layers is 1.5/],
+    ["a number in quotes", { ...qwen25, hidden_size: "896" }, /hidden_size is "896"/],
+    ["too many layers", { ...qwen25, num_hidden_layers: 1001 }, /num_hidden_layers is 1001/],
+    ["too wide a model", { ...qwen25, hidden_size: 65537 }, /hidden_size is 65537/],
+    ["too large a vocabulary", { ...qwen25, vocab_size: 2 ** 21 + 1 }, /vocab_size is 2097153/],
+    [
+      "too wide a feed-forward network",
+      { ...qwen25, intermediate_size: 2 ** 53 },
+      /intermediate_size is 9007199254740992/,
+    ],
+    ["too large a head", { ...qwen3, head_dim: 2048 }, /head_dim is 2048/],
+    ["too many positions", { ...qwen25, max_position_embeddings: 1e12 }, /max_position_embeddings is 1000000000000/],
+    ["an epsilon of 0", { ...qwen25, rms_norm_eps: 0 }, /rms_norm_eps is 0/],
+    [
+      "a flag that is a number",
+      { ...qwen25, tie_word_embeddings: 1 },
+      /tie_word_embeddings is 1; it must be true or false/,
+    ],
+  ])("refuses %s", (_, json, message) => {
+    expect(() => parseModelConfig(json)).toThrow(badModel(message))
+    expect(() => parseModelConfig(json, "/models/x/config.json")).toThrow(/^\/models\/x\/config\.json/)
+  })
+
+  it("throws nothing but GigpoError for any value in any field", () => {
+    const values = [null, true, -1, 0, 0.5, 1e308, "", "x", [], [[]], {}, { rope_type: 3 }, { a: {} }, [null]]
+    for (const json of models) {
+      for (const key of [...Object.keys(json), "rope_parameters", "layer_types", "quantization_config", "__proto__"]) {
+        for (const value of values) {
+          try {
+            parseModelConfig(JSON.parse(JSON.stringify({ ...json, [key]: value })))
+          } catch (error) {
+            if (!GigpoError.is(error)) throw error
+            expect(error.code).toBe("BAD_MODEL")
+          }
+        }
+      }
+    }
+  })
+})
+
+describe("config.json", () => {
+  let folder: string
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-config-"))
+  })
+  afterEach(async () => {
+    await rm(folder, { recursive: true })
+  })
+  const written = async (): Promise<Record<string, unknown>> =>
+    JSON.parse(await readFile(join(folder, "config.json"), "utf8"))
+
+  it.each(models)("is read back as it was written: $model_type", async (json) => {
+    const config = parseModelConfig(json)
+    for (const original of [undefined, json]) {
+      await writeModelConfig(folder, config, { dtype: "BF16", ...(original && { original }) })
+      expect(await readModelConfig(folder)).toEqual(config)
+      expect(await written()).toMatchObject({
+        architectures: json.architectures,
+        torch_dtype: "bfloat16",
+        dtype: "bfloat16",
+      })
+    }
+  })
+
+  it("keeps what it does not know and says which dtype was written", async () => {
+    const original = {
+      ...qwen25,
+      torch_dtype: "bfloat16",
+      eos_token_id: [1, 2],
+      attention_dropout: 0,
+      custom: { deep: [null] },
+    }
+    await writeModelConfig(folder, parseModelConfig(original), { dtype: "F32", original })
+    expect(await written()).toEqual({ ...original, torch_dtype: "float32", dtype: "float32" })
+  })
+
+  it("never leaves an original's positions beside those it writes", async () => {
+    const original = {
+      ...llama32,
+      rope_scaling: null,
+      original_max_position_embeddings: 4096,
+      rope_parameters: { ...llama32.rope_scaling, rope_theta: 7, original_max_position_embeddings: 5 },
+    }
+    const config = parseModelConfig(original)
+    expect(config).toMatchObject({ ropeTheta: 7, ropeScaling: { originalMaxPositions: 4096 } })
+    await writeModelConfig(folder, config, { dtype: "F32", original })
+    expect(await readModelConfig(folder)).toEqual(config)
+    expect(await written()).not.toHaveProperty("rope_parameters")
+    expect(await written()).not.toHaveProperty("original_max_position_embeddings")
+  })
+
+  it("is refused when it is missing or not JSON", async () => {
+    await expect(readModelConfig(folder)).rejects.toEqual(badModel(/config\.json is missing/))
+    await writeFile(join(folder, "config.json"), '{"a":')
+    await expect(readModelConfig(folder)).rejects.toEqual(badModel(/config\.json is not valid JSON/))
+    await writeFile(join(folder, "config.json"), "3")
+    await expect(readConfigJson(folder)).rejects.toEqual(badModel(/not a JSON object/))
+  })
+
+  it("gives IO when the system cannot read or write it", async () => {
+    await mkdir(join(folder, "config.json"))
+    await expect(readModelConfig(folder)).rejects.toMatchObject({
+      code: "IO",
+      message: expect.stringMatching(/folder, not a file/),
+    })
+    await expect(writeModelConfig(folder, tiny, { dtype: "F32" })).rejects.toMatchObject({ code: "IO" })
+  })
+})
+
+describe("tensorShapes", () => {
+  it("names every weight of a Qwen2 model", () => {
+    expect([...tensorShapes(tiny)]).toEqual([
+      ["model.embed_tokens.weight", [11, 8]],
+      ["model.layers.0.input_layernorm.weight", [8]],
+      ["model.layers.0.self_attn.q_proj.weight", [8, 8]],
+      ["model.layers.0.self_attn.q_proj.bias", [8]],
+      ["model.layers.0.self_attn.k_proj.weight", [4, 8]],
+      ["model.layers.0.self_attn.k_proj.bias", [4]],
+      ["model.layers.0.self_attn.v_proj.weight", [4, 8]],
+      ["model.layers.0.self_attn.v_proj.bias", [4]],
+      ["model.layers.0.self_attn.o_proj.weight", [8, 8]],
+      ["model.layers.0.post_attention_layernorm.weight", [8]],
+      ["model.layers.0.mlp.gate_proj.weight", [12, 8]],
+      ["model.layers.0.mlp.up_proj.weight", [12, 8]],
+      ["model.layers.0.mlp.down_proj.weight", [8, 12]],
+      ["model.norm.weight", [8]],
+      ["lm_head.weight", [11, 8]],
+    ])
+  })
+
+  it("has norms on queries and keys for Qwen3, and no head where it is tied", () => {
+    const names = tensorShapes(parseModelConfig(qwen3))
+    expect(names.get("model.layers.27.self_attn.q_norm.weight")).toEqual([128])
+    expect(names.get("model.layers.27.self_attn.k_norm.weight")).toEqual([128])
+    expect(names.get("model.layers.0.self_attn.q_proj.weight")).toEqual([2048, 1024])
+    expect(names.get("model.layers.0.self_attn.o_proj.weight")).toEqual([1024, 2048])
+    expect(names.has("model.layers.0.self_attn.q_proj.bias")).toBe(false)
+    expect(names.has("lm_head.weight")).toBe(false)
+  })
+
+  it("counts the published numbers of parameters", () => {
+    expect(countParameters(parseModelConfig(qwen25))).toBe(494_032_768)
+    expect(countParameters(parseModelConfig(qwen3))).toBe(596_049_920)
+    expect(countParameters(parseModelConfig(llama32))).toBe(1_235_814_400)
+  })
+})
+
+describe("checkTensors", () => {
+  type Headers = Pick<TensorFiles, "names" | "info">
+  const headers = (change: (shapes: Map<string, readonly number[]>) => void = () => {}, config = tiny): Headers => {
+    const shapes = tensorShapes(config)
+    change(shapes)
+    const info = (name: string): TensorInfo => ({ dtype: "BF16", shape: shapes.get(name)!, bytes: 0 })
+    return { names: [...shapes.keys()], info }
+  }
+
+  it("accepts exactly the weights of the configuration", () => {
+    expect(() => checkTensors(tiny, headers())).not.toThrow()
+  })
+
+  it("ignores stored rotary frequencies and a copy of the tied head", () => {
+    const tied = { ...tiny, tieEmbeddings: true }
+    const extra = (shapes: Map<string, readonly number[]>) => {
+      shapes.set("model.layers.0.self_attn.rotary_emb.inv_freq", [2]).set("lm_head.weight", [11, 8])
+    }
+    expect(() => checkTensors(tied, headers(extra, tied))).not.toThrow()
+  })
+
+  it.each<[string, (shapes: Map<string, readonly number[]>) => void, RegExp]>([
+    ["a missing tensor", (s) => s.delete("model.norm.weight"), /lack tensor "model\.norm\.weight"\. Use/],
+    ["many missing tensors", (s) => s.clear(), /lack tensors "model\.embed_tokens\.weight", .* and 10 more/],
+    ["a missing head", (s) => s.delete("lm_head.weight"), /lack tensor "lm_head\.weight"/],
+    [
+      "an unknown tensor",
+      (s) => s.set("model.layers.1.mlp.up_proj.weight", [1]),
+      /hold tensor "model\.layers\.1\.mlp\.up_proj\.weight", which/,
+    ],
+    [
+      "a transposed matrix",
+      (s) => s.set("model.layers.0.mlp.up_proj.weight", [8, 12]),
+      /up_proj\.weight" has shape \[8, 12\], but config\.json asks for \[12, 8\]/,
+    ],
+    ["a vector in place of a matrix", (s) => s.set("lm_head.weight", [88]), /has shape \[88\]/],
+    ["an extra dimension", (s) => s.set("model.norm.weight", [8, 1]), /has shape \[8, 1\]/],
+    ["very many dimensions", (s) => s.set("model.norm.weight", Array(5000).fill(1)), /has shape 5000 dimensions/],
+  ])("refuses %s by name", (_, change, message) => {
+    expect(() => checkTensors(tiny, headers(change))).toThrow(badModel(message))
+  })
+})

@@ -53,7 +53,7 @@ async function measure(options) {
     policy,
     tokenizer,
     environment: timed(environment, clock),
-    options: iteration,
+    ...iteration,
   }))
     seconds = metrics["time/iteration"]
   await policy.dispose()

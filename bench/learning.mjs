@@ -52,7 +52,8 @@ async function warmStart(directory, environment, config, seed) {
     policy,
     tokenizer,
     environment,
-    options: { ...config.clone, seed },
+    ...config.clone,
+    seed,
   }))
     say(`cloning, pass ${epoch} of ${epochs} over ${rows} steps: loss ${loss.toFixed(3)}`)
   await rm(directory, { recursive: true, force: true })
@@ -67,13 +68,13 @@ async function learn(directory, environment, options, title) {
   const { every, ...evaluation } = options.evaluation
   const curve = []
   const measure = async (iteration) => {
-    const { success, episodes } = await evaluate({ policy, tokenizer, environment, rollout, options: evaluation, seed })
+    const { success, episodes } = await evaluate({ policy, tokenizer, environment, rollout, ...evaluation, seed })
     heldOut = episodes
     curve.push([iteration, success])
     say(`${title}, iteration ${iteration}: ${percent(success)} %`)
   }
   await measure(0)
-  for await (const { iteration } of train({ policy, tokenizer, environment, options: { ...options, evaluation: {} } }))
+  for await (const { iteration } of train({ policy, tokenizer, environment, ...options, evaluation: {} }))
     if (iteration % every === 0 || iteration === iterations) await measure(iteration)
   await close()
   return curve

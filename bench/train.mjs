@@ -1,23 +1,34 @@
 // One training step (forward, clipped surrogate on the reply's tokens, backward, AdamW) beside PyTorch, by turns in one run.
-import { Random } from "gigpo"
+import { Random, stepRow } from "gigpo"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
 const [length, reply, turns, steps] = [128, 32, 2, 9]
 
+const loss = {
+  kind: "clipped-surrogate",
+  clipLow: 0.2,
+  clipHigh: 0.2,
+  clipDual: 3,
+  ratio: "token",
+  klWeight: 0,
+  klEstimator: "k3",
+  entropyWeight: 0,
+  aggregation: "token-mean",
+}
+
 const table = [["model", "who", "tokens/s", "ours is", "GFLOP/s"]]
 for (const [name, { config, rows }] of Object.entries(models)) {
   const policy = await openModel(name)
   const random = new Random(1)
-  const batch = Array.from({ length: rows }, () => ({
-    prompt: randomTokens(random, length - reply, config.vocabularySize),
-    reply: randomTokens(random, reply, config.vocabularySize),
-    advantage: random.uniform() - 0.5,
-    logProbs: new Float32Array(reply).fill(-Math.log(config.vocabularySize)),
-  }))
+  const batch = Array.from({ length: rows }, () => {
+    const [prompt, sampled] = [length - reply, reply].map((count) => randomTokens(random, count, config.vocabularySize))
+    const logProbs = new Float32Array(reply).fill(-Math.log(config.vocabularySize))
+    return stepRow(prompt, sampled, { advantage: random.uniform() - 0.5, logProbs })
+  })
   const step = async () => {
-    await policy.forwardBackward(batch, { kind: "policy" })
+    await policy.forwardBackward(batch, loss)
     await policy.optimizerStep({ learningRate: 1e-4 })
   }
   for (let i = 0; i < 3; i++) await step()

@@ -13,41 +13,78 @@ static Key key_of(const Napi::Value& value) {
   return {words.Get(0u).As<Napi::Number>().Uint32Value(), words.Get(1u).As<Napi::Number>().Uint32Value()};
 }
 
-static std::vector<TrainingRow> training_rows(const Napi::Object& object) {
-  const auto tokens = typed_array<int32_t>(object.Get("tokens"));
-  const auto lengths = copy_of<int32_t>(object.Get("lengths")), replies = copy_of<int32_t>(object.Get("replyLengths"));
-  const auto advantages = copy_of_optional<float>(object, "advantages");
-  const auto log_probs = copy_of_optional<float>(object, "logProbs");
-  const auto reference = copy_of_optional<float>(object, "referenceLogProbs");
-  const auto gradients = copy_of_optional<float>(object, "gradients");
-  std::vector<TrainingRow> rows(lengths.size());
-  int64_t token = 0, reply = 0;
-  for (size_t r = 0; r < rows.size(); r++) {
-    TrainingRow& row = rows[r];
-    const auto part = [&](const std::vector<float>& values) {
-      return values.empty() ? std::vector<float>{}
-                            : std::vector<float>(values.begin() + reply, values.begin() + reply + replies[r]);
-    };
-    row.tokens.assign(tokens.Data() + token, tokens.Data() + token + lengths[r]);
-    row.reply = replies[r];
-    row.advantage = advantages.empty() ? 0 : advantages[r];
-    row.old_log_probs = part(log_probs);
-    row.reference_log_probs = part(reference);
-    row.gradients = part(gradients);
-    token += lengths[r];
-    reply += replies[r];
-  }
-  return rows;
+// NativeBatch of src/native.ts, read where it lies.
+static TrainingBatch training_batch(const Napi::Object& object) {
+  const auto length = [&](const char* name) { return int64_t(typed_array<int32_t>(object.Get(name)).ElementLength()); };
+  const auto integers = [&](const char* name, int64_t count) { return elements<int32_t>(object, name, count); };
+  TrainingBatch batch;
+  batch.rows = length("rowOffsets") - 1;
+  batch.spans = length("spanRows");
+  if (batch.rows < 0) throw make_error(object.Env(), "BAD_ARGUMENT", "rowOffsets is empty.");
+  batch.row_offsets = integers("rowOffsets", batch.rows + 1);
+  batch.tokens = integers("tokens", batch.row_offsets[batch.rows]);
+  batch.span_rows = integers("spanRows", batch.spans);
+  batch.span_begins = integers("spanBegins", batch.spans);
+  batch.span_counts = integers("spanCounts", batch.spans);
+  const int64_t sampled = batch.sampled();
+  const auto floats = [&](const char* name) { return optional_elements<float>(object, name, sampled); };
+  batch.advantages = floats("advantages");
+  batch.old_log_probs = floats("oldLogProbs");
+  batch.reference_log_probs = floats("referenceLogProbs");
+  batch.gradients = floats("coefficients");
+  batch.entropy_gradients = floats("entropyCoefficients");
+  return batch;
 }
 
-// What a name of NativeBuffer stands for. `use` gets Parameters or a FlatBuffer.
+// NativeTrainingLoss of src/native.ts.
+static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatch& batch) {
+  TrainingLoss loss;
+  loss.head.mode = choice<HeadMode>(object, "mode", {{"policy", HeadMode::policy}, {"clone", HeadMode::clone}, {"linear", HeadMode::linear}});
+  loss.head.temperature = number(object, "temperature");
+  const auto require = [&](const float* column, const char* name) {
+    if (!column) throw make_error(object.Env(), "BAD_ARGUMENT", std::string("This loss needs ") + name + ".");
+  };
+  if (loss.head.mode == HeadMode::linear) {
+    require(batch.gradients, "coefficients");
+    loss.head.has_entropy_gradient = batch.entropy_gradients != nullptr;
+  }
+  if (loss.head.mode != HeadMode::policy) return loss;
+  require(batch.advantages, "advantages");
+  require(batch.old_log_probs, "oldLogProbs");
+  loss.head.loss = policy_loss_options(object);
+  if (loss.head.loss.kl_weight != 0) require(batch.reference_log_probs, "referenceLogProbs");
+  loss.head.has_reference = batch.reference_log_probs != nullptr;
+  loss.head.entropy_weight = number(object, "entropyWeight");
+  loss.aggregation = aggregation_of(object);
+  loss.ratio = ratio_of(object);
+  loss.unit = choice<Unit>(object, "unit", {{"span", Unit::span}, {"row", Unit::row}});
+  loss.skip_zero_advantage = boolean(object, "skipZeroAdvantage");
+  return loss;
+}
+
+enum class Buffer { weights, merged, adapter, gradients, first_moment, second_moment };
+
+static Buffer buffer_of(const Napi::Value& name) {
+  return choice<Buffer>(name, "buffer",
+                        {{"weights", Buffer::weights},
+                         {"merged", Buffer::merged},
+                         {"adapter", Buffer::adapter},
+                         {"gradients", Buffer::gradients},
+                         {"firstMoment", Buffer::first_moment},
+                         {"secondMoment", Buffer::second_moment}});
+}
+
+// `use` gets Parameters or a FlatBuffer; never of what is merged.
 template <class Use>
-static void with_buffer(Engine& engine, const std::string& name, Use use) {
-  if (name == "gradients") return use(engine.trainer().gradients());
-  if (name == "firstMoment") return use(engine.trainer().first_moment());
-  if (name == "secondMoment") return use(engine.trainer().second_moment());
-  if (name == "adapter") return use(engine.adapter());
-  use(engine.model());
+static void with_buffer(Engine& engine, Buffer buffer, Use use) {
+  switch (buffer) {
+    case Buffer::gradients: return use(engine.trainer().gradients());
+    case Buffer::first_moment: return use(engine.trainer().first_moment());
+    case Buffer::second_moment: return use(engine.trainer().second_moment());
+    case Buffer::adapter: return use(engine.adapter());
+    case Buffer::weights: return use(engine.model());
+    case Buffer::merged: throw Error("BAD_ARGUMENT", "What is merged can only be read.");
+  }
 }
 
 static MakeResult nothing() {
@@ -59,6 +96,7 @@ Napi::Function EngineObject::define(Napi::Env env) {
                      {InstanceAccessor<&EngineObject::parameters>("parameters"),
                       InstanceAccessor<&EngineObject::adapter_parameters>("adapterParameters"),
                       InstanceAccessor<&EngineObject::plan>("plan"),
+                      InstanceAccessor<&EngineObject::deterministic>("deterministic"),
                       InstanceAccessor<&EngineObject::statistics>("statistics"),
                       InstanceAccessor<&EngineObject::steps, &EngineObject::set_steps>("steps"),
                       InstanceMethod<&EngineObject::initialize>("initialize"),
@@ -93,9 +131,9 @@ void EngineObject::refuse_disposed(Napi::Env env) const {
   if (disposed_) throw make_error(env, "DISPOSED", "This policy was disposed of: open it again.");
 }
 
-Napi::Value EngineObject::start(const Napi::CallbackInfo& info, Work work) {
+Napi::Value EngineObject::start(const Napi::CallbackInfo& info, Work work, const Napi::Object& read) {
   refuse_disposed(info.Env());
-  return thread_->start(info.Env(), std::move(work));
+  return thread_->start(info.Env(), std::move(work), read);
 }
 
 static Napi::Array to_array(Napi::Env env, const std::vector<Parameter>& parameters) {
@@ -117,12 +155,19 @@ Napi::Value EngineObject::adapter_parameters(const Napi::CallbackInfo& info) {
   return to_array(info.Env(), adapter_parameters_);
 }
 
-// Where element info[2] of parameter info[1] lies in the buffer named info[0].
-int64_t EngineObject::offset_of(const Napi::CallbackInfo& info) const {
-  const std::string name = info[0].As<Napi::String>();
-  const bool of_adapter = !adapter_parameters_.empty() && name != "weights" && name != "merged";
-  return (of_adapter ? adapter_parameters_ : parameters_).at(info[1].As<Napi::Number>().Uint32Value()).offset +
-         info[2].As<Napi::Number>().Int64Value();
+// `count` elements of parameter info[1], from its element info[2] on, in the buffer that info[0] names.
+EngineObject::Place EngineObject::place_of(const Napi::CallbackInfo& info, int64_t count) const {
+  const Buffer buffer = buffer_of(info[0]);
+  const bool of_adapter = !adapter_parameters_.empty() && buffer != Buffer::weights && buffer != Buffer::merged;
+  const std::vector<Parameter>& parameters = of_adapter ? adapter_parameters_ : parameters_;
+  const int64_t index = info[1].As<Napi::Number>().Int64Value(), at = info[2].As<Napi::Number>().Int64Value();
+  if (index < 0 || index >= int64_t(parameters.size()))
+    throw make_error(info.Env(), "BAD_ARGUMENT", "There is no parameter " + std::to_string(index) + ".");
+  const Parameter& parameter = parameters[index];
+  if (at < 0 || count < 0 || count > parameter.size() - at)
+    throw make_error(info.Env(), "BAD_ARGUMENT", parameter.name + " has " + std::to_string(parameter.size()) + " elements; " +
+                                                     std::to_string(count) + " from " + std::to_string(at) + " on are too many.");
+  return {index, at, parameter.offset + at};
 }
 
 Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
@@ -139,26 +184,26 @@ Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value EngineObject::write(const Napi::CallbackInfo& info) {
-  const std::string name = info[0].As<Napi::String>(), type = info[4].As<Napi::String>();
-  const int64_t offset = offset_of(info);
+  const Buffer buffer = buffer_of(info[0]);
+  const auto type = choice<FileType>(info[4], "type", {{"F32", FileType::f32}, {"F16", FileType::f16}, {"BF16", FileType::bf16}});
   std::vector<uint8_t> bytes = copy_of<uint8_t>(info[3]);
+  const Place place = place_of(info, int64_t(bytes.size()) / (type == FileType::f32 ? 4 : 2));
   return start(info, [=, bytes = std::move(bytes)](Engine& engine, const std::atomic<bool>&) {
     const std::vector<float> values = to_floats(bytes, type);
-    with_buffer(engine, name, [&](auto& buffer) { buffer.write(offset, values.data(), int64_t(values.size())); });
+    with_buffer(engine, buffer, [&](auto& to) { to.write(place.offset, values.data(), int64_t(values.size())); });
     engine.weights_changed();
     return nothing();
   });
 }
 
 Napi::Value EngineObject::read(const Napi::CallbackInfo& info) {
-  const std::string name = info[0].As<Napi::String>();
-  const int64_t offset = offset_of(info);
+  const Buffer buffer = buffer_of(info[0]);
   const int64_t count = info[3].As<Napi::Number>().Int64Value();
-  const int64_t index = info[1].As<Napi::Number>().Int64Value(), at = info[2].As<Napi::Number>().Int64Value();
+  const Place place = place_of(info, count);
   return start(info, [=](Engine& engine, const std::atomic<bool>&) -> MakeResult {
     std::vector<float> values(count);
-    if (name == "merged") engine.read_merged(index, at, values.data(), count);
-    else with_buffer(engine, name, [&](auto& buffer) { buffer.read(offset, values.data(), count); });
+    if (buffer == Buffer::merged) engine.read_merged(place.index, place.at, values.data(), count);
+    else with_buffer(engine, buffer, [&](auto& from) { from.read(place.offset, values.data(), count); });
     return [values = std::move(values)](Napi::Env env) { return to_array(env, values); };
   });
 }
@@ -189,47 +234,42 @@ Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
-  auto rows = training_rows(info[0].As<Napi::Object>());
-  const bool reference = info[1].As<Napi::Boolean>();
+  const auto object = info[0].As<Napi::Object>();
+  const TrainingBatch batch = training_batch(object);
+  const bool reference = choice<bool>(info[1], "of", {{"current", false}, {"reference", true}});
   const float temperature = info[2].As<Napi::Number>().FloatValue();
-  return start(info, [=, rows = std::move(rows)](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
+  const auto score = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     const PolicyTensors weights = reference ? engine.reference() : engine.policy();
-    std::vector<float> flat;
-    for (const auto& row : engine.trainer().log_probs(weights, rows, temperature, cancelled)) {
-      flat.insert(flat.end(), row.begin(), row.end());
-    }
-    return [flat = std::move(flat)](Napi::Env env) { return to_array(env, flat); };
-  });
+    Scores scores = engine.trainer().scores(weights, batch, temperature, cancelled);
+    return [scores = std::move(scores)](Napi::Env env) {
+      const Napi::Object result = Napi::Object::New(env);
+      result.Set("logProbs", to_array(env, scores.log_probs));
+      result.Set("entropies", to_array(env, scores.entropies));
+      return result;
+    };
+  };
+  return start(info, score, object);
 }
 
 Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
-  auto rows = training_rows(info[0].As<Napi::Object>());
-  const auto loss = info[1].As<Napi::Object>();
-  PolicyHeadOptions options;
-  const std::string mode = text(loss, "mode");
-  options.mode = mode == "clone" ? HeadMode::clone : mode == "linear" ? HeadMode::linear : HeadMode::policy;
-  options.temperature = number(loss, "temperature");
-  options.entropy_weight = number(loss, "entropyWeight");
-  options.has_reference = !info[0].As<Napi::Object>().Get("referenceLogProbs").IsUndefined();
-  options.loss = policy_loss_options(loss);
-  const Aggregation aggregation = aggregation_of(text(loss, "aggregation"));
-  const bool skip = boolean(loss, "skipZeroAdvantage");
-  return start(info, [=, rows = std::move(rows)](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
-    const PolicyHeadSums sums =
-        engine.trainer().forward_backward(engine.policy(), rows, options, aggregation, skip, cancelled);
-    return [sums](Napi::Env env) {
-      const double tokens = double(std::max<int64_t>(sums.tokens, 1));
+  const auto object = info[0].As<Napi::Object>();
+  const TrainingBatch batch = training_batch(object);
+  const TrainingLoss loss = training_loss(info[1].As<Napi::Object>(), batch);
+  const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
+    const LossReport found = engine.trainer().forward_backward(engine.policy(), batch, loss, cancelled);
+    return [found](Napi::Env env) {
       const Napi::Object report = Napi::Object::New(env);
-      report.Set("loss", sums.loss);
-      report.Set("tokens", double(sums.tokens));
-      report.Set("entropy", sums.entropy / tokens);
-      report.Set("clipFraction", double(sums.clipped + sums.dual_clipped) / tokens);
-      report.Set("kl", sums.kl / tokens);
-      report.Set("policyKl", sums.policy_kl / tokens);
-      report.Set("ratio", sums.ratio / tokens);
+      report.Set("loss", found.loss);
+      report.Set("tokens", double(found.tokens));
+      report.Set("entropy", found.entropy);
+      report.Set("clipFraction", found.clip_fraction);
+      report.Set("kl", found.kl);
+      report.Set("policyKl", found.policy_kl);
+      report.Set("ratio", found.ratio);
       return report;
     };
-  });
+  };
+  return start(info, train, object);
 }
 
 Napi::Value EngineObject::optimizer_step(const Napi::CallbackInfo& info) {
@@ -260,6 +300,10 @@ Napi::Value EngineObject::clear_gradients(const Napi::CallbackInfo& info) {
 Napi::Value EngineObject::plan(const Napi::CallbackInfo& info) {
   const auto plan = thread_->plan();
   return plan ? to_object(info.Env(), *plan) : info.Env().Undefined();
+}
+
+Napi::Value EngineObject::deterministic(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), thread_->deterministic());
 }
 
 Napi::Value EngineObject::statistics(const Napi::CallbackInfo& info) {

@@ -25,14 +25,19 @@ class EngineObject : public Napi::ObjectWrap<EngineObject> {
   Napi::Value optimizer_step(const Napi::CallbackInfo& info);
   Napi::Value clear_gradients(const Napi::CallbackInfo& info);
   Napi::Value plan(const Napi::CallbackInfo& info);
+  Napi::Value deterministic(const Napi::CallbackInfo& info);
   Napi::Value statistics(const Napi::CallbackInfo& info);
   Napi::Value steps(const Napi::CallbackInfo& info);
   void set_steps(const Napi::CallbackInfo& info, const Napi::Value& value);
   Napi::Value dispose(const Napi::CallbackInfo& info);
 
-  Napi::Value start(const Napi::CallbackInfo& info, Work work);
+  Napi::Value start(const Napi::CallbackInfo& info, Work work, const Napi::Object& read = {});
   void refuse_disposed(Napi::Env env) const;
-  int64_t offset_of(const Napi::CallbackInfo& info) const;
+  struct Place {
+    int64_t index, at;  // element `at` of parameter `index`,
+    int64_t offset;     // which stands here in its buffer
+  };
+  Place place_of(const Napi::CallbackInfo& info, int64_t count) const;
 
   std::shared_ptr<EngineThread> thread_;
   std::vector<Parameter> parameters_, adapter_parameters_;

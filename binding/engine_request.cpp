@@ -30,26 +30,33 @@ static ModelConfig model_config(const Napi::Object& model) {
   return c;
 }
 
+static Type number_type(const Napi::Object& object, const char* name) {
+  return choice<Type>(object, name, {{"float32", Type::f32}, {"bfloat16", Type::bf16}});
+}
+
 static EngineOptions given_options(const Napi::Object& object) {
   EngineOptions options;
   options.micro_batch_tokens = integer(object, "microBatchTokens");
+  options.longest_row = integer(object, "longestRow");
   options.cache_bytes = integer(object, "cacheBytes");
   options.step_tokens = 0;
-  const std::string recompute = text(object, "recompute");
-  options.choose_recompute = recompute == "auto";
-  options.recompute = recompute == "norms"   ? Recompute::norms
-                      : recompute == "mlp"   ? Recompute::mlp
-                      : recompute == "block" ? Recompute::block
-                                             : Recompute::none;
-  options.moments = text(object, "moments") == "bfloat16" ? Type::bf16 : Type::f32;
+  const auto recompute = choice<std::optional<Recompute>>(object, "recompute",
+                                                          {{"auto", std::nullopt},
+                                                           {"none", Recompute::none},
+                                                           {"norms", Recompute::norms},
+                                                           {"mlp", Recompute::mlp},
+                                                           {"block", Recompute::block}});
+  options.choose_recompute = !recompute;
+  options.recompute = recompute.value_or(Recompute::none);
+  options.moments = number_type(object, "moments");
   options.adapter = {integer(object, "loraRank"), number(object, "loraAlpha")};
   return options;
 }
 
 EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& object)
     : config(model_config(model)),
-      cuda(text(object, "device") == "cuda"),
-      precision(text(object, "precision") == "float32" ? Type::f32 : Type::bf16),
+      cuda(choice<bool>(object, "device", {{"cpu", false}, {"cuda", true}})),
+      precision(number_type(object, "precision")),
       threads(int(integer(object, "threads"))),
       options(given_options(object)),
       trained(boolean(object, "trained")),
@@ -74,6 +81,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   constexpr const char* levels[] = {"none", "norms", "mlp", "block"};
   result.Set("recompute", levels[int(plan.recompute)]);
   result.Set("total", double(plan.total()));
+  result.Set("longestRow", double(plan.longest_row));
   result.Set("text", describe(plan));
   return result;
 }

@@ -19,9 +19,10 @@ std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, EngineRequest 
   return self;
 }
 
-Napi::Value EngineThread::start(Napi::Env env, Work work) {
+Napi::Value EngineThread::start(Napi::Env env, Work work, const Napi::Object& read) {
   auto task = std::make_shared<Task>();
   task->work = std::move(work);
+  if (!read.IsEmpty()) task->read = Napi::Persistent(read);
   return enqueue(env, std::move(task));
 }
 
@@ -89,11 +90,17 @@ void EngineThread::join(Napi::Env env) {
   wake_.Release();
 }
 
+// Every task that was not settled before stands in `settled_` once the thread is gone.
 void EngineThread::clean_up(void* pointer) {
   auto* self = static_cast<EngineThread*>(pointer);
   self->request_stop();
   self->thread_.join();
+  let_go(self->settled_);
   self->wake_.Release();
+}
+
+void EngineThread::let_go(const std::vector<TaskPointer>& settled) {
+  for (const TaskPointer& task : settled) task->read.Reset();
 }
 
 void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* owner, void*) {
@@ -105,6 +112,7 @@ void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<Eng
     settled.swap(self->settled_);
   }
   const Napi::HandleScope scope(env);
+  let_go(settled);
   for (const TaskPointer& task : settled) {
     if (task->last) {
       self->join(env);
@@ -127,6 +135,11 @@ void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<Eng
 std::optional<MemoryPlan> EngineThread::plan() {
   const std::lock_guard lock(mutex_);
   return plan_;
+}
+
+bool EngineThread::deterministic() {
+  const std::lock_guard lock(mutex_);
+  return deterministic_;
 }
 
 std::shared_ptr<const GeneratorCounts> EngineThread::counts() {
@@ -158,6 +171,7 @@ void EngineThread::open() {
     engine_ = std::move(opened.engine);
     const std::lock_guard lock(mutex_);
     plan_ = opened.plan;
+    deterministic_ = engine_->device().deterministic();
     counts_ = engine_->generator().counts();
   } catch (...) {
     const auto [code, message] = current_error();

@@ -9,6 +9,8 @@
 //  4. The ThreadSafeFunction owns the EngineThread (a shared_ptr freed by its finalizer): a late call finds it alive. The Engine is
 //     opened and freed by its own thread.
 //  5. Nothing throws out of a task: what was thrown becomes the promise's rejection.
+//  6. What a task reads in place is kept by a reference of the task's. It is let go on the JavaScript thread: when the promise is
+//     settled, or in the cleanup hook once the thread has been joined; never by the task's destructor, which may run on either.
 //
 // Order: tasks run as they came. Samples that stand together run together, and a later task waits until they are done, so
 // the weights never change under a completion.
@@ -37,8 +39,8 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   // The thread opens the engine; where that fails, all that it is asked for fails with that error.
   static std::shared_ptr<EngineThread> create(Napi::Env env, EngineRequest request);
 
-  // Both return { promise, cancel() }.
-  Napi::Value start(Napi::Env env, Work work);
+  // Both return { promise, cancel() }. `read` is an object whose arrays the work reads in place.
+  Napi::Value start(Napi::Env env, Work work, const Napi::Object& read = {});
   Napi::Value start_sampling(Napi::Env env, SampleRequest request);
   // Rejects what is queued, lets what runs end at its next look at the flag, and frees the engine. The promise resolves when
   // the thread is gone; a finalizer, which may not touch JavaScript, calls `request_stop` alone.
@@ -47,12 +49,14 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
 
   // Undefined until the engine is open.
   std::optional<MemoryPlan> plan();
+  bool deterministic();
   std::shared_ptr<const GeneratorCounts> counts();
 
  private:
   struct Task {
     std::optional<Napi::Promise::Deferred> deferred;
     Work work;              // empty for sampling
+    Napi::ObjectReference read;
     SampleRequest request;  // for sampling
     std::atomic<bool> cancelled = false;
     std::string error_code, error_message;
@@ -67,6 +71,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   Napi::Value enqueue(Napi::Env env, TaskPointer task);
   void cancel(const TaskPointer& task);
   void join(Napi::Env env);
+  static void let_go(const std::vector<TaskPointer>& settled);
   static void settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* self, void*);
   static void clean_up(void* self);
 
@@ -98,6 +103,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   TaskPointer running_;
   bool stopping_ = false;
   std::optional<MemoryPlan> plan_;
+  bool deterministic_ = false;
   std::shared_ptr<const GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
 
   std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as is the next

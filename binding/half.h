@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "core/bf16.h"
@@ -21,9 +20,11 @@ inline float from_f16(uint16_t bits) {
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-// `type` is F32, F16 or BF16; little-endian.
-inline std::vector<float> to_floats(const std::vector<uint8_t>& bytes, const std::string& type) {
-  const size_t width = type == "F32" ? 4 : 2;
+enum class FileType { f32, f16, bf16 };
+
+// Little-endian.
+inline std::vector<float> to_floats(const std::vector<uint8_t>& bytes, FileType type) {
+  const size_t width = type == FileType::f32 ? 4 : 2;
   std::vector<float> result(bytes.size() / width);
   if (width == 4) {
     std::memcpy(result.data(), bytes.data(), result.size() * 4);
@@ -32,7 +33,7 @@ inline std::vector<float> to_floats(const std::vector<uint8_t>& bytes, const std
   for (size_t i = 0; i < result.size(); i++) {
     uint16_t bits;
     std::memcpy(&bits, bytes.data() + 2 * i, 2);
-    result[i] = type == "BF16" ? from_bf16(bits) : from_f16(bits);
+    result[i] = type == FileType::bf16 ? from_bf16(bits) : from_f16(bits);
   }
   return result;
 }

@@ -14,17 +14,11 @@
 
 namespace gigpo {
 
-// Rows of a packed batch: row r holds tokens [offsets[r], offsets[r + 1]), and attention never leaves it. A row starts with a
-// prompt of prefixes[r] tokens; after it stand replies to that prompt, each of which sees the prompt and itself but not the
-// others. Token i of a row attends to token j <= i where j < prefixes[r] or j >= branches[i]. The same is said twice: by rows in
-// host memory, and by tokens in device memory, where query q sees key k if starts[q] <= k <= q < ends[k].
+// Who sees whom in a packed batch of T tokens: trees of token sequences, one after the other, each written depth first. A token
+// sees its ancestors and itself: query q sees key k if starts[q] <= k <= q < ends[k]. Device memory.
 struct PackedRows {
-  const int32_t* offsets;   // [count + 1]
-  const int32_t* prefixes;  // [count]
-  const int32_t* branches;  // [T]: where in its row the token's reply begins; 0 for the prompt
-  int64_t count;
-  const int32_t* starts;    // device, [T]: the first token of its row
-  const int32_t* ends;      // device, [T]: behind the last token that sees it: its row's end, or its reply's
+  const int32_t* starts;  // [T]: the first token of its tree
+  const int32_t* ends;    // [T]: behind the last token that sees it, which is the last of its subtree
 };
 
 // Rows that are added up: to[targets[i]] += Σ from[sources[j]] for j in [offsets[i], offsets[i + 1]), in this order, so that the
@@ -105,6 +99,8 @@ class Device {
   virtual void zero(void* data, size_t bytes) = 0;
   // Converts where the types differ.
   virtual void copy(Tensor from, Tensor to) = 0;
+  // Whether a row of a product has the same bits in every batch.
+  virtual bool deterministic() const { return true; }
   // Bytes that `allocate` could still give.
   virtual size_t available() const = 0;
 
@@ -140,7 +136,7 @@ class Device {
   // Rotates each head of x in place, halves paired as Llama does: (x_j, x_{j + D/2}). `inverse` is the backward pass.
   virtual void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse) = 0;
 
-  // Causal softmax attention within each row; heads / kv_heads query heads share a key head. `log_sums` [T][heads] keeps
+  // Softmax attention of each token to those that it sees; heads / kv_heads query heads share a key head. `log_sums` [T][heads] keeps
   // log Σ exp(scores) for the backward pass, which writes d_q, d_k, d_v.
   virtual void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
                          float* log_sums) = 0;

@@ -16,7 +16,7 @@ Engine::Engine(std::unique_ptr<Device> device, const ModelConfig& config, const 
       transformer_(*device_, config, options.adapter, options.recompute),
       model_(*device_, transformer_.layout().size, !options.adapter),
       adapter_(options.adapter ? std::make_unique<Parameters>(*device_, transformer_.trained_size(), true) : nullptr),
-      trainer_(*device_, transformer_, {options.micro_batch_tokens, options.moments, region_.get()}),
+      trainer_(*device_, transformer_, {options.micro_batch_tokens, options.longest_row, options.moments, region_.get()}),
       generator_(*device_, transformer_, {options.cache_bytes, options.step_tokens, region_.get()}) {
   if (adapter_) adapter_->zero();  // the policy starts as its model
 }
@@ -49,7 +49,7 @@ void Engine::read_merged(int64_t index, int64_t offset, float* to, int64_t count
 }
 
 PolicyTensors Engine::reference() const {
-  if (!reference_) throw Error("BAD_ARGUMENT", "There is no reference policy: call freezeReference() before training.");
+  if (!reference_) throw Error("BAD_ARGUMENT", "There is no reference policy: call reference.freeze() before training.");
   if (adapter_) return {model_.values(), reference_->values()};
   return {reference_->values(), {}};
 }

@@ -8,7 +8,8 @@
 namespace gigpo {
 
 struct EngineOptions {
-  int64_t micro_batch_tokens = 2048;  // tokens trained at once: bounds the memory of activations; the longest row at least
+  int64_t micro_batch_tokens = 2048;  // tokens trained at once: bounds the memory of activations; a longer row is trained alone
+  int64_t longest_row = 0;            // tokens of the longest that may come; 0: as many as there is room for, by fit_options
   int64_t cache_bytes = int64_t{256} << 20;
   int64_t step_tokens = 1024;  // new tokens in one step of sampling
   // Sampling's cache and training's activations take turns in one region of this size; 0: each has memory of its own.

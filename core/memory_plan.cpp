@@ -52,19 +52,20 @@ class DryDevice final : public Device {
   DeviceTraits traits_;
 };
 
-// Rows whose every token is a reply's: the most that the head can be asked for.
-std::vector<TrainingRow> full_micro_batch(const EngineOptions& options, int64_t longest) {
-  std::vector<TrainingRow> rows;
-  for (int64_t left = options.micro_batch_tokens; left > 0;) {
-    const int64_t length = std::min(left, longest);
-    TrainingRow row;
-    row.tokens.assign(length + 1, 0);
-    row.tokens.front() = int32_t(rows.size());  // no prompt is shared
-    row.reply = length;
-    rows.push_back(std::move(row));
-    left -= length;
+// Trains rows whose every token is sampled: the most that the head can be asked for.
+void train_largest_micro_batch(Engine& engine, int64_t tokens, int64_t longest) {
+  std::vector<int32_t> offsets{0}, rows, begins, counts, all;
+  for (int64_t left = tokens; left > 0; left -= counts.back()) {
+    rows.push_back(int32_t(rows.size()));
+    begins.push_back(1);
+    counts.push_back(int32_t(std::min(left, longest)));
+    all.push_back(rows.back() % int32_t(engine.transformer().config().vocabulary_size));
+    all.insert(all.end(), counts.back(), 0);
+    offsets.push_back(int32_t(all.size()));
   }
-  return rows;
+  const TrainingBatch batch{int64_t(rows.size()), int64_t(rows.size()), all.data(), offsets.data(), rows.data(), begins.data(), counts.data()};
+  const std::atomic<bool> cancelled = false;
+  engine.trainer().forward_backward(engine.policy(), batch, {}, cancelled);
 }
 
 // A step of as many tokens as may be, from as many sequences as are usual at once. An arena grows by halves until it has seen the
@@ -104,8 +105,10 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
   auto owned = std::make_unique<DryDevice>(traits);
   DryDevice& device = *owned;
   ModelConfig quick = config;  // only as many positions as are used here: their table takes time
-  quick.max_positions = std::min(config.max_positions, options.micro_batch_tokens + 1);
+  const int64_t tokens = std::max(options.micro_batch_tokens, std::min(options.longest_row, config.max_positions - 1));
+  quick.max_positions = std::min(config.max_positions, tokens + 1);
   EngineOptions apart = options;
+  apart.micro_batch_tokens = tokens;
   apart.region_bytes = 0;
   apart.cache_bytes = 0;
   Engine engine(std::move(owned), quick, apart);
@@ -127,9 +130,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
     };
     plan.gradients = measured([&] { engine.trainer().gradients(); });
     plan.moments = measured([&] { engine.trainer().first_moment(), engine.trainer().second_moment(); });
-    const std::atomic<bool> cancelled = false;
-    engine.trainer().forward_backward(engine.policy(), full_micro_batch(options, quick.max_positions - 1), {}, Aggregation::token_mean,
-                                      false, cancelled);
+    train_largest_micro_batch(engine, tokens, quick.max_positions - 1);
     plan.activations = int64_t(engine.trainer().peak_bytes());
   }
   plan.shared = traits.one_region;
@@ -216,13 +217,20 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
     }
   }
   if (plan.total() > available) refuse(config, options, device, trained, reference, available);
-  if (!device.one_region) return {options, plan};
-  const int64_t room = available - plan.total() + std::max(plan.activations, plan.cache);
-  if (choose_cache) {  // for many sequences at once, as far as there is room
-    const int64_t wanted = sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);
-    options.cache_bytes = plan.cache = std::min(room, std::max(wanted, plan.activations));
+  int64_t room = available - plan.total() + plan.activations;  // for activations
+  if (device.one_region) {
+    const int64_t shared = available - plan.total() + std::max(plan.activations, plan.cache);
+    if (choose_cache) {  // for many sequences at once, as far as there is room
+      const int64_t wanted = sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);
+      options.cache_bytes = plan.cache = std::min(shared, std::max(wanted, plan.activations));
+    }
+    room = options.region_bytes = std::max(options.cache_bytes, plan.activations);
   }
-  options.region_bytes = std::max(options.cache_bytes, plan.activations);
+  if (!trained) return {options, plan};
+  if (options.longest_row == 0) {  // activations grow no faster than tokens
+    options.longest_row = int64_t(double(options.micro_batch_tokens) * std::min(double(room) / double(plan.activations), 1e6));
+  }
+  plan.longest_row = std::min(std::max(options.longest_row, options.micro_batch_tokens), config.max_positions);
   return {options, plan};
 }
 

@@ -12,11 +12,12 @@ struct MemoryPlan {
   int64_t gradients = 0;
   int64_t moments = 0;
   int64_t reference = 0;
-  int64_t activations = 0;  // of one micro-batch
+  int64_t activations = 0;  // of one micro-batch, or of the longest row where that was given and is longer
   int64_t cache = 0;        // keys and values
   int64_t sampling = 0;     // what a step of sampling computes in, at most
   bool shared = false;      // cache and activations take turns in one place
   Recompute recompute = Recompute::none;
+  int64_t longest_row = 0;  // tokens of the longest row that can be trained; set by fit_options
 
   int64_t total() const {
     return weights + gradients + moments + reference + sampling + (shared ? std::max(activations, cache) : activations + cache);
@@ -33,8 +34,8 @@ struct FittedEngine {
   MemoryPlan plan;
 };
 
-// Fills in what is 0 (cache_bytes, step_tokens, region_bytes) as suits the device, and recompute where that is left open. Throws
-// Error OUT_OF_MEMORY, with the plan and with settings that would fit, where more than `available` bytes are needed.
+// Fills in what is 0 (cache_bytes, step_tokens, region_bytes, longest_row) as suits the device and its memory, and recompute where
+// that is left open. Throws Error OUT_OF_MEMORY, with the plan and with settings that would fit, where more than `available` bytes are needed.
 FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
                           bool reference, int64_t available);
 

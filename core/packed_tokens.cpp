@@ -5,34 +5,24 @@
 
 namespace gigpo {
 
-void PackedTokens::add(const int32_t* from, int64_t length, int32_t position, int32_t branch) {
-  tokens.insert(tokens.end(), from, from + length);
-  for (int64_t i = 0; i < length; i++) positions.push_back(position++);
-  branches.insert(branches.end(), length, branch);
-  offsets.back() = int32_t(tokens.size());
-}
-
-void PackedTokens::add_row(const int32_t* prompt, int64_t length) {
-  prefixes.push_back(int32_t(length));
-  offsets.push_back(offsets.back());
-  add(prompt, length, 0, 0);
-}
-
-void PackedTokens::add_branch(const int32_t* reply, int64_t length) {
-  add(reply, length, prefixes.back(), int32_t(tokens.size()) - offsets[offsets.size() - 2]);
+void PackedTokens::add(const int32_t* from, int64_t count, int64_t depth) {
+  tokens.insert(tokens.end(), from, from + count);
+  for (int64_t i = 0; i < count; i++) positions.push_back(int32_t(depth + i));
 }
 
 PackedRows PackedTokens::upload_rows(Arena& arena) const {
   std::vector<int32_t> starts(tokens.size()), ends(tokens.size());
-  for (size_t row = 0; row < prefixes.size(); row++) {
-    const int32_t start = offsets[row], end = offsets[row + 1];
-    for (int32_t token = end - 1, reply_end = end; token >= start; token--) {
-      starts[token] = start;
-      if (token + 1 < end && branches[token + 1] != branches[token]) reply_end = token + 1;
-      ends[token] = branches[token] == 0 ? end : reply_end;
-    }
+  std::vector<int32_t> path;  // to the token at hand, from its tree's first
+  const auto leave = [&](size_t depth, size_t token) {
+    for (; path.size() > depth; path.pop_back()) ends[path.back()] = int32_t(token);
+  };
+  for (size_t token = 0; token < tokens.size(); token++) {
+    leave(size_t(positions[token]), token);
+    path.push_back(int32_t(token));
+    starts[token] = path.front();
   }
-  return {offsets.data(), prefixes.data(), branches.data(), int64_t(prefixes.size()), arena.upload(starts), arena.upload(ends)};
+  leave(0, tokens.size());
+  return {arena.upload(starts), arena.upload(ends)};
 }
 
 RowScatter upload_scatter(const std::vector<int32_t>& indices, Arena& arena) {

@@ -7,20 +7,16 @@
 
 namespace gigpo {
 
+// Trees of token sequences, written depth first: sequences that begin alike share their beginning. A token's position is its
+// depth in its tree, and that alone tells who sees whom.
 struct PackedTokens {
-  std::vector<int32_t> tokens, positions, branches, prefixes;
-  std::vector<int32_t> offsets{0};
+  std::vector<int32_t> tokens, positions;
   std::vector<int32_t> wanted;  // which tokens' hidden states are asked for; they may repeat
 
-  void add_row(const int32_t* prompt, int64_t length);
-  // A reply to the last row's prompt.
-  void add_branch(const int32_t* reply, int64_t length);
+  // Tokens that follow the first `depth` tokens of the sequence that was added last; 0 begins a tree.
+  void add(const int32_t* from, int64_t count, int64_t depth);
   int64_t size() const { return int64_t(tokens.size()); }
-  // See PackedRows; it points into this object and the arena.
   PackedRows upload_rows(Arena& arena) const;
-
- private:
-  void add(const int32_t* from, int64_t length, int32_t position, int32_t branch);
 };
 
 // Sums rows by where `indices` sends them: the backward pass of a gather.

@@ -25,68 +25,125 @@ PolicyTensors Trainer::gradient_tensors() {
   return {gradients().values(), {}};
 }
 
-// One entry a reply token, row after row.
-struct Trainer::HeadRows {
-  std::vector<const TrainingRow*> rows;
+// One entry a sampled token, row after row; `columns` tells where it stands in the batch.
+struct Trainer::Micro {
   std::vector<PolicyHeadRow> inputs;
   std::vector<PolicyHeadResult> results;
+  std::vector<int64_t> columns;
 
-  void add(const TrainingRow& row) {
-    const int64_t first = row.prompt();
-    const auto at = [](const std::vector<float>& values, int64_t i) { return values.empty() ? 0 : values[i]; };
-    for (int64_t i = 0; i < row.reply; i++) {
-      inputs.push_back({row.tokens[first + i], row.weight, row.advantage, at(row.old_log_probs, i),
-                        at(row.reference_log_probs, i), at(row.gradients, i)});
+  void add(const TrainingBatch& batch, const BatchRows::Row& row, const BatchRows::Span& span) {
+    const auto at = [](const float* values, int64_t column) { return values ? values[column] : 0; };
+    for (int64_t i = 0; i < span.count; i++) {
+      const int64_t column = span.column + i;
+      inputs.push_back({row.tokens[span.begin + i], span.weight, at(batch.advantages, column), at(batch.old_log_probs, column),
+                        at(batch.reference_log_probs, column), at(batch.gradients, column), at(batch.entropy_gradients, column)});
+      columns.push_back(column);
     }
-    rows.push_back(&row);
-    results.resize(inputs.size());
   }
 };
 
-// Steps of a group that stood in the same state often have the same prompt. Replies do not see each other, but their scores
-// are computed all the same, so a bundle is closed before its replies outgrow its prompt.
-std::vector<Trainer::Bundle> Trainer::share_prompts(const std::vector<TrainingRow>& rows) const {
+int64_t Trainer::most_tokens() const {
+  return options_.longest_row > 0 ? std::max(options_.longest_row, options_.micro_batch_tokens) : INT64_MAX;
+}
+
+void Trainer::check_length(int64_t tokens) const {
+  transformer_.check_length(tokens);
+  if (tokens - 1 <= most_tokens()) return;  // nothing follows the last token: it is not computed
+  throw Error("BAD_ARGUMENT", "A row has " + std::to_string(tokens) + " tokens, but this policy has memory to train " +
+                                  std::to_string(most_tokens()) + " at once: open it with longestRow: " + std::to_string(tokens) +
+                                  ", or shorten the row.");
+}
+
+std::vector<Trainer::Bundle> Trainer::bundles_of(const BatchRows& batch) const {
+  for (const BatchRows::Row& row : batch.rows) check_length(batch.length(row));
   std::vector<Bundle> bundles;
-  std::unordered_map<std::string_view, size_t> open;
-  for (const TrainingRow& row : rows) {
-    transformer_.check_length(int64_t(row.tokens.size()));
-    const int64_t prompt = row.prompt(), added = row.reply - 1;
-    const std::string_view key(reinterpret_cast<const char*>(row.tokens.data()), prompt * sizeof(int32_t));
-    const auto [found, fresh] = open.try_emplace(key, bundles.size());
-    if (fresh || bundles[found->second].tokens + added > 2 * prompt) {
-      found->second = bundles.size();
-      bundles.push_back({{}, prompt});
-    }
-    Bundle& bundle = bundles[found->second];
-    bundle.rows.push_back(&row);
-    bundle.tokens += added;
-  }
+  share_prompts(batch, bundles);
+  share_beginnings(batch, bundles);
   return bundles;
 }
 
-void Trainer::run(const PolicyTensors& weights, const Bundle* bundles, size_t bundle_count,
-                  const PolicyHeadOptions& options, HeadRows& head) {
-  PackedTokens batch;
-  head = {};
+// Rows of one span. Steps of a group that stood in the same state often have the same prompt. Replies do not see each other, but
+// their scores are computed all the same, so a bundle is closed before its replies outgrow its prompt.
+void Trainer::share_prompts(const BatchRows& batch, std::vector<Bundle>& bundles) const {
+  std::unordered_map<std::string_view, size_t> open;
+  for (const BatchRows::Row& row : batch.rows) {
+    if (row.spans != 1) continue;
+    const int64_t prompt = batch.begin(row)->begin, reply = batch.begin(row)->count, added = reply - 1;
+    const std::string_view key(reinterpret_cast<const char*>(row.tokens), prompt * sizeof(int32_t));
+    const auto [found, fresh] = open.try_emplace(key, bundles.size());
+    const auto full = [&](const Bundle& bundle) {
+      return bundle.tokens + added > std::min(2 * prompt, most_tokens()) || bundle.wanted + reply > most_tokens();
+    };
+    if (fresh || full(bundles[found->second])) {
+      found->second = bundles.size();
+      bundles.push_back({{}, prompt, 0});
+    }
+    Bundle& bundle = bundles[found->second];
+    bundle.branches.push_back({&row, bundle.branches.empty() ? 0 : prompt});
+    bundle.tokens += added;
+    bundle.wanted += reply;
+  }
+}
+
+// Rows of many spans, in the order of their tokens: each then has its longest beginning in common with the one before it. A tree
+// ends where a micro-batch does, and where too little is shared: a token's scores with keys that it does not see, but that
+// stand in one block with some that it does, are computed all the same.
+void Trainer::share_beginnings(const BatchRows& batch, std::vector<Bundle>& bundles) const {
+  struct Path {
+    const BatchRows::Row* row;
+    const int32_t *begin, *end;
+  };
+  std::vector<Path> paths;
+  for (const BatchRows::Row& row : batch.rows) {
+    if (row.spans > 1) paths.push_back({&row, row.tokens, row.tokens + batch.length(row) - 1});
+  }
+  std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) {
+    return std::lexicographical_compare(a.begin, a.end, b.begin, b.end);
+  });
+  for (size_t i = 0; i < paths.size(); i++) {
+    const Path& path = paths[i];
+    const int64_t length = path.end - path.begin, wanted = batch.sampled(*path.row);
+    int64_t shared = i == 0 ? 0 : std::mismatch(path.begin, path.end, paths[i - 1].begin, paths[i - 1].end).first - path.begin;
+    const auto fits = [&](const Bundle& tree) {
+      return 4 * shared >= length - shared && tree.tokens + length - shared <= options_.micro_batch_tokens &&
+             tree.wanted + wanted <= options_.micro_batch_tokens;
+    };
+    if (i == 0 || !fits(bundles.back())) {
+      shared = 0;
+      bundles.push_back({});
+    }
+    Bundle& tree = bundles.back();
+    tree.branches.push_back({path.row, shared});
+    tree.tokens += length - shared;
+    tree.wanted += wanted;
+  }
+}
+
+void Trainer::run(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows, const Bundle* bundles,
+                  size_t bundle_count, const PolicyHeadOptions& options, Micro& micro) {
+  PackedTokens packed;
+  std::vector<int32_t> path;  // where the row's tokens stand
+  micro = {};
   for (const Bundle* bundle = bundles; bundle < bundles + bundle_count; bundle++) {
-    const TrainingRow& any = *bundle->rows.front();
-    batch.add_row(any.tokens.data(), any.prompt());
-    const int64_t prompt_end = batch.size();
-    for (const TrainingRow* row : bundle->rows) {
-      head.add(*row);
-      // The first token of a reply is predicted by the prompt's last, the others by the one before them.
-      for (int64_t i = 0; i < row->reply; i++) {
-        batch.wanted.push_back(int32_t((i == 0 ? prompt_end : batch.size() + i) - 1));
+    for (const auto& [row, shared] : bundle->branches) {
+      const int64_t length = rows.length(*row) - 1;  // nothing follows the last token
+      path.resize(shared);
+      for (int64_t i = shared; i < length; i++) path.push_back(int32_t(packed.size() + i - shared));
+      packed.add(row->tokens + shared, length - shared, shared);
+      for (const BatchRows::Span* span = rows.begin(*row); span != rows.end(*row); span++) {
+        micro.add(batch, *row, *span);
+        // Each token is predicted by the one before it.
+        packed.wanted.insert(packed.wanted.end(), path.begin() + span->begin - 1, path.begin() + span->begin + span->count - 1);
       }
-      batch.add_branch(row->tokens.data() + row->prompt(), row->reply - 1);  // nothing follows the last token
     }
   }
   arena_.reset();
-  const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
+  const Tensor hidden = transformer_.forward(weights, packed, arena_, kept_);
   auto* results = arena_.array<PolicyHeadResult>(hidden.rows);
-  const Tensor d_hidden = run_head(weights, hidden, arena_.upload(head.inputs), options, results);
-  if (d_hidden) transformer_.backward(weights, gradient_tensors(), batch, arena_, kept_, d_hidden);
-  device_.download(head.results.data(), results, head.results.size() * sizeof(PolicyHeadResult));
+  const Tensor d_hidden = run_head(weights, hidden, arena_.upload(micro.inputs), options, results);
+  if (d_hidden) transformer_.backward(weights, gradient_tensors(), packed, arena_, kept_, d_hidden);
+  micro.results.resize(micro.inputs.size());
+  device_.download(micro.results.data(), results, micro.results.size() * sizeof(PolicyHeadResult));
 }
 
 // The logits of all rows never exist at once: each chunk of them is overwritten by its own gradient, and passed on.
@@ -110,67 +167,125 @@ Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Poli
 }
 
 template <class Visit>
-void Trainer::each_micro_batch(const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
+void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
                                const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
-  const std::vector<Bundle> bundles = share_prompts(rows);
-  HeadRows head;
+  const std::vector<Bundle> bundles = bundles_of(rows);
+  Micro micro;
   for (size_t first = 0, last; first < bundles.size(); first = last) {
     if (cancelled) throw Error("ABORTED", "Stopped.");
-    int64_t tokens = bundles[first].tokens;
-    for (last = first + 1; last < bundles.size() && tokens + bundles[last].tokens <= options_.micro_batch_tokens; last++) {
+    int64_t tokens = 0, wanted = 0;
+    const auto fits = [&](const Bundle& next) {
+      return tokens + next.tokens <= options_.micro_batch_tokens && wanted + next.wanted <= most_tokens();
+    };
+    for (last = first; last < bundles.size() && (last == first || fits(bundles[last])); last++) {
       tokens += bundles[last].tokens;
+      wanted += bundles[last].wanted;
     }
-    run(weights, &bundles[first], last - first, options, head);
-    visit(head);
+    run(weights, batch, rows, &bundles[first], last - first, options, micro);
+    visit(micro);
   }
 }
 
-PolicyHeadSums Trainer::forward_backward(const PolicyTensors& weights, std::vector<TrainingRow> rows,
-                                         const PolicyHeadOptions& options, Aggregation aggregation,
-                                         bool skip_zero_advantage, const std::atomic<bool>& cancelled) {
-  Normalizer normalizer;
-  for (const TrainingRow& row : rows) {
-    normalizer.tokens += row.reply;
-    normalizer.rows += row.reply > 0;
-    normalizer.longest = std::max(normalizer.longest, row.reply);
-  }
-  for (TrainingRow& row : rows) row.weight = float(normalizer.weight(aggregation, row.reply));
-  if (skip_zero_advantage && options.mode == HeadMode::policy && options.loss.kl_weight == 0 &&
-      options.entropy_weight == 0) {
-    std::erase_if(rows, [](const TrainingRow& row) { return row.advantage == 0; });
-  }
-  PolicyHeadSums sums;
+LossReport Trainer::forward_backward(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
+                                     const std::atomic<bool>& cancelled) {
+  batch.check(transformer_.config().vocabulary_size);
   try {
-    each_micro_batch(weights, rows, options, cancelled, [&](const HeadRows& head) {
-      for (size_t i = 0; i < head.inputs.size(); i++) sums.add(head.inputs[i], head.results[i], options);
-    });
+    const bool sequences = loss.head.mode == HeadMode::policy && loss.ratio == RatioLevel::sequence;
+    return sequences ? train_on_sequences(weights, batch, loss, cancelled) : train(weights, batch, loss, cancelled);
   } catch (...) {  // the gradient of half a batch is worth nothing, and must not reach the optimizer
     clear_gradients();
     throw;
   }
-  return sums;
 }
 
-std::vector<std::vector<float>> Trainer::log_probs(const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
-                                                   float temperature, const std::atomic<bool>& cancelled) {
+LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
+                          const std::atomic<bool>& cancelled) {
+  const PolicyHeadOptions& options = loss.head;
+  BatchRows rows(batch);
+  Normalizer normalizer;
+  const auto count = [&](int64_t tokens) {
+    normalizer.tokens += tokens;
+    normalizer.rows++;
+    normalizer.longest = std::max(normalizer.longest, tokens);
+  };
+  for (const BatchRows::Row& row : rows.rows) {
+    if (loss.unit == Unit::row) count(rows.sampled(row));
+    else std::for_each(rows.begin(row), rows.end(row), [&](const BatchRows::Span& span) { count(span.count); });
+  }
+  for (const BatchRows::Row& row : rows.rows) {
+    for (int64_t i = row.span; i < row.span + row.spans; i++) {
+      BatchRows::Span& span = rows.spans[i];
+      span.weight = float(normalizer.weight(loss.aggregation, loss.unit == Unit::row ? rows.sampled(row) : span.count));
+    }
+  }
+  if (loss.skip_zero_advantage && options.mode == HeadMode::policy && options.loss.kl_weight == 0 && options.entropy_weight == 0) {
+    rows.keep([&](const BatchRows::Span& span) {
+      const float* first = batch.advantages + span.column;
+      return std::any_of(first, first + span.count, [](float advantage) { return advantage != 0; });
+    });
+  }
+  PolicyHeadSums sums;
+  each_micro_batch(weights, batch, rows, options, cancelled, [&](const Micro& micro) {
+    for (size_t i = 0; i < micro.inputs.size(); i++) sums.add(micro.inputs[i], micro.results[i], options);
+  });
+  const double tokens = double(std::max<int64_t>(sums.tokens, 1));
+  return {sums.loss,          sums.tokens,           sums.entropy / tokens, double(sums.clipped + sums.dual_clipped) / tokens,
+          sums.kl / tokens, sums.policy_kl / tokens, sums.ratio / tokens};
+}
+
+// GSPO (arXiv 2507.18071): one ratio for a whole sequence, so all of its log-probabilities are needed before any gradient. Its
+// gradient by them is then a linear loss, beside which the entropy bonus is what it always is.
+LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
+                                       const std::atomic<bool>& cancelled) {
+  const std::vector<float> log_probs = scores(weights, batch, float(loss.head.temperature), cancelled).log_probs;
+  const BatchRows rows(batch);
+  std::vector<int32_t> lengths;
+  for (const BatchRows::Row& row : rows.rows) {
+    if (loss.unit == Unit::row) lengths.push_back(int32_t(rows.sampled(row)));
+    else lengths.insert(lengths.end(), batch.span_counts + row.span, batch.span_counts + row.span + row.spans);
+  }
+  const std::vector<float> mask(log_probs.size(), 1);
+  const ClippedSurrogateInput input{int64_t(lengths.size()), int64_t(log_probs.size()), lengths.data(), log_probs.data(),
+                                    batch.old_log_probs, batch.advantages, mask.data(), batch.reference_log_probs};
+  ClippedSurrogateOptions options{loss.head.loss};
+  options.aggregation = loss.aggregation, options.ratio = loss.ratio;
+  std::vector<float> gradients(log_probs.size());
+  const ClippedSurrogateReport found = clipped_surrogate(input, options, gradients.data());
+  // The surrogate's KL is aggregated as its loss is; the report wants the mean over tokens.
+  options.aggregation = Aggregation::token_mean;
+  const double kl = clipped_surrogate(input, options, nullptr).kl;
+
+  TrainingBatch linear = batch;
+  linear.gradients = gradients.data(), linear.entropy_gradients = nullptr;
+  TrainingLoss bonus = loss;
+  bonus.head.mode = HeadMode::linear;
+  const LossReport report = train(weights, linear, bonus, cancelled);
+  return {found.loss + report.loss, report.tokens, report.entropy, found.clip_fraction + found.dual_clip_fraction,
+          kl,                       found.policy_kl, found.ratio};
+}
+
+Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch, float temperature,
+                       const std::atomic<bool>& cancelled) {
+  batch.check(transformer_.config().vocabulary_size);
   PolicyHeadOptions options;
   options.mode = HeadMode::score;
   options.temperature = temperature;
-  std::vector<std::vector<float>> result(rows.size());
-  each_micro_batch(weights, rows, options, cancelled, [&](const HeadRows& head) {
-    auto next = head.results.begin();
-    for (const TrainingRow* row : head.rows) {
-      for (int64_t i = 0; i < row->reply; i++) result[row - rows.data()].push_back((next++)->log_prob);
+  const int64_t sampled = batch.sampled();
+  Scores found{std::vector<float>(sampled), std::vector<float>(sampled)};
+  each_micro_batch(weights, batch, BatchRows(batch), options, cancelled, [&](const Micro& micro) {
+    for (size_t i = 0; i < micro.results.size(); i++) {
+      found.log_probs[micro.columns[i]] = micro.results[i].log_prob;
+      found.entropies[micro.columns[i]] = micro.results[i].entropy;
     }
   });
-  return result;
+  return found;
 }
 
 std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens) {
   const ModelConfig& c = transformer_.config();
   transformer_.check_length(int64_t(tokens.size()));
   PackedTokens batch;
-  batch.add_row(tokens.data(), int64_t(tokens.size()));
+  batch.add(tokens.data(), int64_t(tokens.size()), 0);
   for (int32_t token = 0; token < batch.size(); token++) batch.wanted.push_back(token);
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);

@@ -1,4 +1,4 @@
-// Losses and updates over rows (prompt, reply): forward, the head's losses on the reply tokens, backward, AdamW. Gradients
+// Losses and updates over rows of sampled spans: forward, the head's losses on the sampled tokens, backward, AdamW. Gradients
 // accumulate over calls until `optimizer_step`. Rows are packed into micro-batches of bounded size; sums run over the whole
 // batch, so the size of a micro-batch changes memory and not the result.
 #pragma once
@@ -6,20 +6,31 @@
 
 #include "core/flat_buffer.h"
 #include "core/kernels/token_log_probs.h"
+#include "core/training_batch.h"
 #include "core/transformer.h"
 
 namespace gigpo {
 
-// `reply` tokens at the end of `tokens` are what the loss sees. Arrays are [reply] or empty.
-struct TrainingRow {
-  std::vector<int32_t> tokens;
-  int64_t reply = 0;
-  float advantage = 0;
-  float weight = 1;  // of each reply token in the loss; set by `forward_backward`
-  std::vector<float> old_log_probs, reference_log_probs;
-  std::vector<float> gradients;  // d loss / d log p, for HeadMode::linear
+struct TrainingLoss {
+  PolicyHeadOptions head;
+  Aggregation aggregation = Aggregation::token_mean;
+  RatioLevel ratio = RatioLevel::token;
+  Unit unit = Unit::span;
+  // Spans whose gradient is exactly zero (no advantage, and no other term in the loss) count in the loss's normalisation but
+  // are not computed: the report is over the others. Not with one ratio a sequence.
+  bool skip_zero_advantage = false;
+};
 
-  int64_t prompt() const { return int64_t(tokens.size()) - reply; }
+// Means are over the sampled tokens that were computed.
+struct LossReport {
+  double loss = 0;
+  int64_t tokens = 0;
+  double entropy = 0, clip_fraction = 0, kl = 0, policy_kl = 0, ratio = 0;
+};
+
+// Of all sampled tokens of a batch, as its columns are.
+struct Scores {
+  std::vector<float> log_probs, entropies;
 };
 
 struct StepReport {
@@ -33,6 +44,7 @@ struct OptimizerOptions {
 
 struct TrainerOptions {
   int64_t micro_batch_tokens = 2048;
+  int64_t longest_row = 0;   // more tokens than these at once are refused; 0: as many as come
   Type moments = Type::f32;  // of AdamW; bf16 is rounded at random, so that small steps survive on average
   Region* region = nullptr;  // for activations, shared with others; null: memory of its own
 };
@@ -43,15 +55,12 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // Both throw Error ABORTED between micro-batches once `cancelled` is set. A forward_backward that throws clears the
-  // gradients, those of earlier calls too.
-  // With `skip_zero_advantage`, rows whose gradient is exactly zero (no advantage, and no other term in the loss) count in
-  // the loss's normalisation but are not computed: the sums are over the others.
-  PolicyHeadSums forward_backward(const PolicyTensors& weights, std::vector<TrainingRow> rows,
-                                  const PolicyHeadOptions& options, Aggregation aggregation,
-                                  bool skip_zero_advantage, const std::atomic<bool>& cancelled);
-  std::vector<std::vector<float>> log_probs(const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
-                                            float temperature, const std::atomic<bool>& cancelled);
+  // Both throw Error BAD_ARGUMENT where a row is too long, and ABORTED between micro-batches once `cancelled` is set. A
+  // forward_backward that throws clears the gradients, those of earlier calls too.
+  LossReport forward_backward(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
+                              const std::atomic<bool>& cancelled);
+  Scores scores(const PolicyTensors& weights, const TrainingBatch& batch, float temperature,
+                const std::atomic<bool>& cancelled);
   // Logits [tokens][vocabulary] after each token of one sequence.
   std::vector<float> logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens);
   // `trained`: the adapter's weights where there is one, else the model's. Leaves them as they are when the gradient's norm is
@@ -69,19 +78,32 @@ class Trainer {
   size_t peak_bytes() const { return arena_.peak(); }
 
  private:
-  // Rows with the same prompt, which is computed once for all of them.
-  struct Bundle {
-    std::vector<const TrainingRow*> rows;
-    int64_t tokens;
+  // A row, of which `shared` tokens are those of the row before it in the same bundle.
+  struct Branch {
+    const BatchRows::Row* row;
+    int64_t shared;
   };
-  struct HeadRows;  // what the head needs of one micro-batch, and what it found
-  std::vector<Bundle> share_prompts(const std::vector<TrainingRow>& rows) const;
+  // Rows that begin alike, as a tree: what they share is computed once.
+  struct Bundle {
+    std::vector<Branch> branches;
+    int64_t tokens = 0, wanted = 0;  // that are computed, and asked for
+  };
+  struct Micro;  // what the head needs of one micro-batch, and what it found
+  int64_t most_tokens() const;
+  void check_length(int64_t tokens) const;
+  std::vector<Bundle> bundles_of(const BatchRows& batch) const;
+  void share_prompts(const BatchRows& batch, std::vector<Bundle>& bundles) const;
+  void share_beginnings(const BatchRows& batch, std::vector<Bundle>& bundles) const;
   // Runs all rows and hands over each micro-batch's results.
   template <class Visit>
-  void each_micro_batch(const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
+  void each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
                         const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit);
-  void run(const PolicyTensors& weights, const Bundle* bundles, size_t count, const PolicyHeadOptions& options,
-           HeadRows& head);
+  void run(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows, const Bundle* bundles,
+           size_t count, const PolicyHeadOptions& options, Micro& micro);
+  LossReport train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
+                   const std::atomic<bool>& cancelled);
+  LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
+                                const std::atomic<bool>& cancelled);
   // Fills `results` (device memory) and, when training, returns d loss / d hidden.
   Tensor run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadRow* inputs,
                   const PolicyHeadOptions& options, PolicyHeadResult* results);

@@ -78,6 +78,7 @@ class GpuDevice final : public Device {
   void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
 
+  bool deterministic() const override { return !library_; }  // it chooses an algorithm by the size of the batch
   size_t available() const override {
     use(index_);
     size_t free = 0, total = 0;

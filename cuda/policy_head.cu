@@ -1,6 +1,6 @@
 // The fused head of core/kernels/token_log_probs.h: logits become the gradient of the loss, in place.
 //   d loss / d z_j = 2^(y_j) (constant + slope y_j), and at the chosen token g / T more   (y, S, W: softmax_sums.cuh)
-//   constant = (c (H - log S) - g / T) / S,  slope = c ln 2 / S,  c = weight · entropy weight / T
+//   constant = (c (H - log S) - g / T) / S,  slope = c ln 2 / S,  c = -d loss / d H / T
 //
 // Every logit is needed twice: for the sums, and for its own gradient. Three kernels, by what they move for each bf16 logit
 // (twice as much for fp32):

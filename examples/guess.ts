@@ -42,16 +42,16 @@ const guess: Environment<{ secret: number }> = {
 }
 
 await checkEnvironment(guess) // throws at the first promise that is broken
-const [directory, environment] = ["runs/guess/model", guess as Environment]
+const [directory, environment] = ["runs/guess/model", guess]
 await initialize({ directory, environment, overwrite: true })
 const policy = await NativePolicy.open(directory)
 const tokenizer = await Tokenizer.open(directory)
-const imitation = { tasks: 30, epochs: 5, batchRows: 16, optimizer: { learningRate: 1e-3 } }
-for await (const _ of clone({ policy, tokenizer, environment, options: imitation }));
+const optimizer = { learningRate: 1e-3 }
+await clone({ policy, tokenizer, environment, tasks: 30, epochs: 5, batchRows: 16, optimizer })
 
 const rollout = { maxReplyTokens: 4 }
 const options = { iterations: 30, groups: 48, batchRows: 1024, rollout, optimizer: { learningRate: 2e-4 } }
-for await (const { iteration, metrics } of train({ policy, tokenizer, environment, options })) {
+for await (const { iteration, metrics } of train({ policy, tokenizer, environment, ...options })) {
   console.log(iteration, metrics["episode/success"])
 }
 console.log(await evaluate({ policy, tokenizer, environment, rollout }))

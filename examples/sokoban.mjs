@@ -22,9 +22,9 @@ const imitation = {
   tasks: 240,
   epochs: 5,
   batchRows: 16,
-  optimizer: { learningRate: 3e-3, warmup: 10, schedule: "cosine" },
+  optimizer: { learningRate: 3e-3, warmup: 0.16, schedule: "cosine" },
 }
-for await (const { epoch, epochs, rows, loss } of clone({ policy, tokenizer, environment, options: imitation })) {
+for await (const { epoch, epochs, rows, loss } of clone({ policy, tokenizer, environment, ...imitation })) {
   say(`cloning the solver, pass ${epoch} of ${epochs} over ${rows} moves: loss ${loss.toFixed(3)}`)
 }
 
@@ -49,7 +49,7 @@ const options = {
   optimizer: { learningRate: 4e-4, warmup: 3, schedule: "cosine" },
 }
 const run = await Run.open("runs/sokoban-start/run", options)
-for await (const { iteration, metrics } of train({ policy, tokenizer, environment, options, run })) {
+for await (const { iteration, metrics } of train({ policy, tokenizer, environment, ...options, run })) {
   const { "episode/success": success, "episode/return": reward, "policy/entropy": entropy } = metrics
   say(`iteration ${iteration}: ${percent(success)} solved, return ${reward.toFixed(2)}, entropy ${entropy.toFixed(3)}`)
 }
@@ -57,5 +57,5 @@ for await (const { iteration, metrics } of train({ policy, tokenizer, environmen
 const after = await solved()
 say(`before reinforcement learning it ${before.text}`)
 say(`after it ${after.text}: ${(100 * (after.success - before.success)).toFixed(1)} points more`)
-say(`the trained model: ${await run.saveModel(policy, tokenizer.files)}`)
+say(`the trained model: ${await run.saveModel({ store: policy.store, files: tokenizer.files })}`)
 await run.close()

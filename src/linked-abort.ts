@@ -9,3 +9,18 @@ export function linkAbort(signal: AbortSignal | undefined, controller: AbortCont
   else signal.addEventListener("abort", abort, { once: true })
   return () => signal.removeEventListener("abort", abort)
 }
+
+/** What `call` gives, or the signal's reason once it is aborted. A result that comes later is dropped. */
+export async function unlessAborted<T>(signal: AbortSignal | undefined, call: () => T | Promise<T>): Promise<T> {
+  signal?.throwIfAborted()
+  let abort = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal?.reason)
+  })
+  signal?.addEventListener("abort", abort, { once: true })
+  try {
+    return await Promise.race([call(), aborted])
+  } finally {
+    signal?.removeEventListener("abort", abort)
+  }
+}

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url"
 import { GigpoError } from "./errors.ts"
 
 // The one file where TypeScript and the addon meet: every native class and function, typed, and how they are loaded.
-// Nothing here checks its arguments; the callers in engine/native/ and kernels.ts do, with sentences.
+// The callers in engine/native/ and kernels/ check their arguments, with sentences; native code refuses what it would misread.
 
 /** A native call under way. `cancel` makes the promise reject with code ABORTED as soon as the native code looks up. */
 export interface Started<T> {
@@ -40,6 +40,8 @@ export interface NativeEngineOptions {
   /** Threads of the CPU device; 0 takes every core. */
   readonly threads: number
   readonly microBatchTokens: number
+  /** 0: as long as there is room for. */
+  readonly longestRow: number
   /** 0: as suits the device. */
   readonly cacheBytes: number
   /** "auto": the least that fits. */
@@ -66,35 +68,48 @@ export interface NativeMemoryPlan {
   /** Cache and activations take turns in one place. */
   readonly shared: boolean
   readonly recompute: "none" | "norms" | "mlp" | "block"
+  /** Tokens of the longest row that can be trained; 0 where nothing is. */
+  readonly longestRow: number
   readonly total: number
   readonly text: string
 }
 
-/** Rows one after the other; `replyLengths` tokens at the end of each row are what the loss sees. */
-export interface NativeRows {
+/**
+ * Rows one after the other, and what is known of their sampled tokens: columns of [sampled tokens], span after span. The engine reads
+ * these arrays where they lie until the call is settled: nobody may change them.
+ */
+export interface NativeBatch {
   readonly tokens: Int32Array
-  readonly lengths: Int32Array
-  readonly replyLengths: Int32Array
-  /** One a row. */
+  /** [rows + 1]: where each row's tokens begin. */
+  readonly rowOffsets: Int32Array
+  /** [spans]: whose each is, where in its row it begins, and how many tokens it has. */
+  readonly spanRows: Int32Array
+  readonly spanBegins: Int32Array
+  readonly spanCounts: Int32Array
   readonly advantages?: Float32Array
-  /** One a reply token, as are the next two. */
-  readonly logProbs?: Float32Array
+  readonly oldLogProbs?: Float32Array
   readonly referenceLogProbs?: Float32Array
-  readonly gradients?: Float32Array
+  /** d loss / d log p and d loss / d entropy, for mode "linear". */
+  readonly coefficients?: Float32Array
+  readonly entropyCoefficients?: Float32Array
 }
 
-export interface NativePolicyLoss {
-  readonly mode: "policy" | "clone" | "linear"
-  readonly temperature: number
-  readonly clipLow: number
-  readonly clipHigh: number
-  readonly clipDual: number
-  readonly klWeight: number
-  readonly klEstimator: "k1" | "k2" | "k3"
-  readonly entropyWeight: number
-  readonly aggregation: string
-  readonly skipZeroAdvantage: boolean
-}
+export type NativeTrainingLoss =
+  | { readonly mode: "clone" | "linear"; readonly temperature: number }
+  | {
+      readonly mode: "policy"
+      readonly temperature: number
+      readonly clipLow: number
+      readonly clipHigh: number
+      readonly clipDual: number
+      readonly ratio: "token" | "sequence"
+      readonly klWeight: number
+      readonly klEstimator: "k1" | "k2" | "k3"
+      readonly entropyWeight: number
+      readonly aggregation: string
+      readonly unit: "span" | "row"
+      readonly skipZeroAdvantage: boolean
+    }
 
 export interface NativeLossReport {
   readonly loss: number
@@ -138,9 +153,13 @@ export interface NativeEngine {
   ): Started<{ tokens: Int32Array; logProbs: Float32Array; stopped: boolean }>
   /** [tokens × vocabulary] */
   logits(tokens: Int32Array): Started<Float32Array>
-  /** Reply tokens of all rows, one after the other. */
-  logProbs(rows: NativeRows, reference: boolean, temperature: number): Started<Float32Array>
-  forwardBackward(rows: NativeRows, loss: NativePolicyLoss): Started<NativeLossReport>
+  /** [sampled tokens] */
+  logProbs(
+    batch: NativeBatch,
+    of: "current" | "reference",
+    temperature: number,
+  ): Started<{ logProbs: Float32Array; entropies: Float32Array }>
+  forwardBackward(batch: NativeBatch, loss: NativeTrainingLoss): Started<NativeLossReport>
   optimizerStep(step: {
     learningRate: number
     beta1: number
@@ -152,6 +171,8 @@ export interface NativeEngine {
   clearGradients(): Started<void>
   /** Optimizer steps taken so far. */
   steps: number
+  /** Whether a completion depends on its request alone, not on what else is sampled at the time; once it is open. */
+  readonly deterministic: boolean
   /** What its memory is taken by; undefined until it is open. Where opening fails, every call fails with that error. */
   readonly plan: NativeMemoryPlan | undefined
   /** Of sampling, since the start. */
@@ -216,6 +237,7 @@ export interface Native {
     vocabulary: number,
     tokens: Int32Array,
     temperature: number,
+    device: "cpu" | "cuda",
   ): { logProbs: Float32Array; entropies: Float32Array }
   clippedSurrogate(
     input: {
@@ -235,6 +257,7 @@ export interface Native {
       aggregation: string
       ratio: string
     },
+    device: "cpu" | "cuda",
   ): NativeSurrogateReport
   /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
   groupAnchors(

@@ -1,3 +1,5 @@
+import { GigpoError } from "./errors.ts"
+
 /**
  * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
  * A number is a pure function of (key, counter), so results depend neither on scheduling nor on concurrency nor on
@@ -68,13 +70,27 @@ export class Random {
     return ((this.uint32() >>> 5) * 0x4000000 + (this.uint32() >>> 6)) / 0x20000000000000
   }
 
-  /** Uniform among 0 … limit - 1, without bias. */
+  /** Uniform among 0 … limit - 1, without bias. Throws `BAD_ARGUMENT` unless `limit` is a whole number from 1 to 2^32. */
   below(limit: number): number {
+    if (!(Number.isInteger(limit) && limit >= 1 && limit <= 0x100000000))
+      throw new GigpoError("BAD_ARGUMENT", `random.below(${limit}): give a whole number from 1 to 2^32.`)
     const usable = 0x100000000 - (0x100000000 % limit)
     for (;;) {
       const word = this.uint32()
       if (word < usable) return word % limit
     }
+  }
+
+  /** An index, drawn by its share of the whole. */
+  weighted(shares: ArrayLike<number>): number {
+    let total = 0
+    for (let i = 0; i < shares.length; i++) total += shares[i]!
+    let left = this.uniform() * total
+    for (let i = 0; i < shares.length; i++) {
+      left -= shares[i]!
+      if (left < 0) return i
+    }
+    throw new GigpoError("BAD_ARGUMENT", "random.weighted(): give shares that are not negative, one of them above 0.")
   }
 
   /** The same items in a random order. */

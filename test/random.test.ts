@@ -153,4 +153,21 @@ describe("a fork", () => {
     // The mean of products of neighbours: 0 ± (1/12) / √4000, so four deviations.
     expect(Math.abs(sum / first.length)).toBeLessThan(4 / 12 / Math.sqrt(4000))
   })
+
+  it("refuses limits that nothing lies below", () => {
+    for (const limit of [0, -1, 1.5, Number.NaN, 2 ** 32 + 1])
+      expect(() => new Random(1).below(limit)).toThrow(/random.below\(.*\): give a whole number from 1/)
+    expect(new Random(1).below(2 ** 32)).toBeLessThan(2 ** 32)
+  })
+
+  it("draws an index by its share", () => {
+    const random = new Random(3)
+    const counts = [0, 0, 0, 0]
+    for (let i = 0; i < 4000; i++) counts[random.weighted([1, 0, 2, 1])]!++
+    expect(counts[1]).toBe(0)
+    for (const [index, share] of [1000, 0, 2000, 1000].entries())
+      expect(Math.abs(counts[index]! - share)).toBeLessThan(150)
+    for (const shares of [[], [0, 0], [Number.NaN]])
+      expect(() => random.weighted(shares)).toThrow(/one of them above 0/)
+  })
 })

@@ -14,9 +14,11 @@
 #include "core/memory_plan.h"
 #include "cuda/check.h"
 #include "cuda/kernels.h"
+#include "test/core/training_rows.h"
 
 using namespace gigpo;
 using namespace gigpo::bench;
+using test::TrainingRow;
 
 namespace {
 
@@ -95,8 +97,8 @@ std::vector<TrainingRow> rows_of(int64_t count, int64_t length, int64_t reply, c
   std::vector<TrainingRow> rows(count);
   for (int64_t r = 0; r < count; r++) {
     rows[r].tokens = tokens_of(length, uint32_t(r), c);
-    rows[r].reply = reply;
-    rows[r].advantage = r % 2 ? 1.f : -1.f;
+    rows[r].spans = {{length - reply, reply}};
+    rows[r].advantages.assign(reply, r % 2 ? 1.f : -1.f);
     rows[r].old_log_probs.assign(reply, -10.f);
   }
   return rows;
@@ -141,7 +143,7 @@ void bench_train(const Bench& bench) {
     const std::vector<TrainingRow> rows = rows_of(count, length, reply, bench.config);
     const double operations = training_operations(bench.config, double(tokens), double(count * reply), double(length));
     const double pass = median_seconds([&] {
-      engine->trainer().forward_backward(engine->policy(), rows, {}, Aggregation::token_mean, false, never);
+      engine->trainer().forward_backward(engine->policy(), test::FlatBatch(rows), {}, never);
     });
     report_training(bench, "forward and backward", pass, double(tokens), operations);
     const double step = median_seconds([&] {
@@ -166,7 +168,7 @@ void bench_head(const Bench& bench) {
   const Tensor logits = matrix(rows, v, Type::bf16), d_hidden = matrix(rows, h, Type::bf16);
   fill_with_noise(*device, hidden.data, rows * h);
   fill_with_noise(*device, table.data, v * h);
-  std::vector<PolicyHeadRow> host(rows, {1, 1e-4f, 1.f, -10.f, 0.f, 0.f});
+  std::vector<PolicyHeadRow> host(rows, {1, 1e-4f, 1.f, -10.f, 0.f, 0.f, 0.f});
   auto* inputs = static_cast<PolicyHeadRow*>(device->allocate(rows * sizeof(PolicyHeadRow)));
   auto* results = static_cast<PolicyHeadResult*>(device->allocate(rows * sizeof(PolicyHeadResult)));
   device->upload(inputs, host.data(), rows * sizeof(PolicyHeadRow));
@@ -270,11 +272,7 @@ void bench_iteration(const Bench& bench) {
       std::vector<Completion> done;
       while (!engine->generator().idle()) engine->generator().step(engine->policy(), done);
       for (Completion& completion : done) {
-        TrainingRow row;
-        row.tokens = std::move(prompts[completion.id]);
-        row.tokens.insert(row.tokens.end(), completion.tokens.begin(), completion.tokens.end());
-        row.reply = int64_t(completion.tokens.size());
-        row.advantage = completion.id % 2 ? 0.7f : -0.4f;
+        TrainingRow row = test::step_row(std::move(prompts[completion.id]), completion.tokens, completion.id % 2 ? 0.7f : -0.4f);
         row.old_log_probs = std::move(completion.log_probs);
         tokens += double(row.tokens.size());
         rows.push_back(std::move(row));
@@ -282,7 +280,7 @@ void bench_iteration(const Bench& bench) {
     }
   });
   const double update = seconds_of([&] {
-    engine->trainer().forward_backward(engine->policy(), rows, {}, Aggregation::token_mean, false, never);
+    engine->trainer().forward_backward(engine->policy(), test::FlatBatch(rows), {}, never);
     engine->trainer().optimizer_step(engine->trained(), {1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
     wait(engine->device(), engine->policy().model.data);
   });
@@ -305,7 +303,7 @@ void bench_7b(const Bench& bench, bool lora) {
   const int64_t length = bench.tiny() ? 32 : 1024, count = bench.tiny() ? 2 : 8;
   const std::vector<TrainingRow> rows = rows_of(count, length, length * 3 / 20, large.config);
   const double seconds = median_seconds([&] {
-    engine->trainer().forward_backward(engine->policy(), rows, {}, Aggregation::token_mean, false, never);
+    engine->trainer().forward_backward(engine->policy(), test::FlatBatch(rows), {}, never);
     engine->trainer().optimizer_step(engine->trained(), {1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
     wait(engine->device(), engine->policy().model.data);
   });

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "core/bf16.h"
 #include "core/cpu/kernels.h"
@@ -27,6 +28,7 @@ using cpu::ThreadPool;
 constexpr int64_t rows_in_part = 128;      // of a sum over rows
 constexpr int64_t floats_in_part = 65536;  // of a sum over a flat buffer
 constexpr int64_t query_block = 64;        // queries whose scores are held at a time
+constexpr int64_t key_block = cpu::k_block;  // keys that are looked at, or left out, together
 constexpr int64_t few_rows = 256;          // up to so many, a weight is worth keeping packed
 
 class CpuDevice final : public Device {
@@ -141,18 +143,23 @@ class CpuDevice final : public Device {
   void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
                  float* log_sums) override {
     const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size;
-    each_head(rows, heads, [&](const Head& at) {
-      const Scratch scratch = scratch_of(query_block, at.length, 1);
-      for (int64_t first = 0; first < at.length; first += query_block) {
-        const int64_t count = std::min(query_block, at.length - first), end = first + count, t = at.start + first;
-        const Tensor queries = head(q, t, count, at.head, head_size);
-        const Tensor keys = head(k, at.start, end, at.head * kv_heads / heads, head_size);
-        const Tensor values = head(v, at.start, end, at.head * kv_heads / heads, head_size);
-        const Tensor scores = scratch.matrix(0, count, end);
-        single(queries, false, keys, true, scores, false);
-        attention_.softmax(count, first, end, at.prefix, rows.branches + t, scores.floats(), scores.stride, scale_of(head_size),
-                           log_sums + t * heads + at.head, heads);
-        single(scores, false, values, false, head(out, t, count, at.head, head_size), false);
+    each_head(rows, q.rows, heads, [&](const Head& at) {
+      const Scratch scratch = scratch_of(query_block, at.end - at.start, 1);
+      const int64_t kv = at.head * kv_heads / heads;
+      KeyBlocks keys;
+      for (int64_t first = at.start; first < at.end; first += query_block) {
+        const int64_t count = std::min(query_block, at.end - first);
+        keys.find(rows.ends, at.start, first, count);
+        const Tensor queries = head(q, first, count, at.head, head_size), result = head(out, first, count, at.head, head_size);
+        const Tensor scores = scratch.matrix(0, count, keys.seen.columns);
+        for (const KeyBlock& block : keys.blocks) {
+          single(queries, false, head(k, block.first, block.count, kv, head_size), true, block.of(scores), false);
+        }
+        attention_.softmax(count, keys.seen, scores.floats(), scores.stride, scale_of(head_size),
+                           log_sums + first * heads + at.head, heads);
+        for (const KeyBlock& block : keys.blocks) {
+          single(block.of(scores), false, head(v, block.first, block.count, kv, head_size), false, result, block.column > 0);
+        }
       }
     });
   }
@@ -161,26 +168,32 @@ class CpuDevice final : public Device {
                           int64_t head_size, const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) override {
     const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size, group = heads / kv_heads;
     // One task for all query heads of a key head: they add to the same keys.
-    each_head(rows, kv_heads, [&](const Head& at) {
-      const Scratch scratch = scratch_of(query_block, at.length, 2);
+    each_head(rows, q.rows, kv_heads, [&](const Head& at) {
+      const Scratch scratch = scratch_of(query_block, at.end - at.start, 2);
+      KeyBlocks keys;
+      std::vector<uint8_t> written((at.end - at.start + key_block - 1) / key_block);  // blocks of the keys' gradients
       for (int64_t h = at.head * group; h < (at.head + 1) * group; h++) {
-        // From the last block down, so that the first block to touch the keys' gradients touches all of them.
-        for (int64_t first = (at.length - 1) / query_block * query_block; first >= 0; first -= query_block) {
-          const int64_t count = std::min(query_block, at.length - first), end = first + count, t = at.start + first;
-          const bool add = h != at.head * group || end != at.length;
-          const Tensor queries = head(q, t, count, h, head_size), keys = head(k, at.start, end, at.head, head_size);
-          const Tensor values = head(v, at.start, end, at.head, head_size), d = head(d_out, t, count, h, head_size);
-          const Tensor result = head(out, t, count, h, head_size);
-          const Tensor p = scratch.matrix(0, count, end), d_scores = scratch.matrix(1, count, end);
-          single(queries, false, keys, true, p, false);
-          attention_.probabilities(count, first, end, at.prefix, rows.branches + t, p.floats(), p.stride, scale_of(head_size),
-                                   log_sums + t * heads + h, heads);
-          single(p, true, d, false, head(d_v, at.start, end, at.head, head_size), add);
-          single(d, false, values, true, d_scores, false);
-          attention_.scores_backward(count, end, head_size, p.floats(), d_scores.floats(), p.stride, d.floats(),
+        // From the last block down: the other order would give other bits.
+        for (int64_t first = at.start + (at.end - at.start - 1) / query_block * query_block; first >= at.start; first -= query_block) {
+          const int64_t count = std::min(query_block, at.end - first);
+          keys.find(rows.ends, at.start, first, count);
+          const Tensor queries = head(q, first, count, h, head_size), d = head(d_out, first, count, h, head_size);
+          const Tensor result = head(out, first, count, h, head_size), d_queries = head(d_q, first, count, h, head_size);
+          const Tensor p = scratch.matrix(0, count, keys.seen.columns), d_scores = scratch.matrix(1, count, keys.seen.columns);
+          const auto of = [&](Tensor x, const KeyBlock& block) { return head(x, block.first, block.count, at.head, head_size); };
+          for (const KeyBlock& block : keys.blocks) {
+            single(queries, false, of(k, block), true, block.of(p), false);
+            single(d, false, of(v, block), true, block.of(d_scores), false);
+          }
+          attention_.probabilities(count, keys.seen, p.floats(), p.stride, scale_of(head_size), log_sums + first * heads + h, heads);
+          attention_.scores_backward(count, keys.seen.columns, head_size, p.floats(), d_scores.floats(), p.stride, d.floats(),
                                      d.stride, result.floats(), result.stride, scale_of(head_size));
-          single(d_scores, false, keys, false, head(d_q, t, count, h, head_size), false);
-          single(d_scores, true, queries, false, head(d_k, at.start, end, at.head, head_size), add);
+          for (const KeyBlock& block : keys.blocks) {
+            const bool add = std::exchange(written[(block.first - at.start) / key_block], 1);
+            single(block.of(p), true, d, false, of(d_v, block), add);
+            single(block.of(d_scores), true, queries, false, of(d_k, block), add);
+            single(block.of(d_scores), false, of(k, block), false, d_queries, block.column > 0);
+          }
         }
       }
     });
@@ -280,9 +293,37 @@ class CpuDevice final : public Device {
     PackedWeight weight;
     uint64_t version = 0;
   };
+  // One head of one tree, whose tokens are [start, end).
   struct Head {
-    int64_t start, length, head;
-    int32_t prefix;
+    int64_t start, end, head;
+  };
+  struct KeyBlock {
+    int64_t first, count;  // keys of the batch
+    int64_t column;        // where their scores stand
+    Tensor of(Tensor scores) const { return scores.column_range(column, count); }
+  };
+  // What some queries of a tree have to look at: its keys before them, less the blocks that none of them sees. Blocks are those
+  // of a matrix product, so that the bits do not tell whether any was left out.
+  struct KeyBlocks {
+    std::vector<KeyBlock> blocks;
+    std::vector<int32_t> ends;
+    cpu::SeenKeys seen;
+
+    void find(const int32_t* all_ends, int64_t start, int64_t first_query, int64_t count) {
+      const int64_t end = first_query + count;
+      int64_t column = 0;
+      blocks.clear();
+      ends.resize((end - start + 15) / 16 * 16);
+      for (int64_t first = start; first < end; first += key_block) {
+        const int64_t keys = std::min(key_block, end - first);
+        if (*std::max_element(all_ends + first, all_ends + first + keys) <= first_query) continue;
+        std::copy_n(all_ends + first, keys, ends.begin() + column);
+        blocks.push_back({first, keys, column});
+        column += keys;
+      }
+      const int64_t open = std::find_if(ends.begin(), ends.begin() + column, [&](int32_t e) { return e < end; }) - ends.begin();
+      seen = {column, open, int32_t(first_query), ends.data()};
+    }
   };
   // Matrices of one thread, their rows padded to whole vectors.
   struct Scratch {
@@ -344,12 +385,14 @@ class CpuDevice final : public Device {
     });
   }
 
-  // Long rows first would balance better, but rows of one batch are much alike.
+  // Long trees first would balance better, but those of one batch are much alike.
   template <class Body>
-  void each_head(const PackedRows& rows, int64_t heads, Body body) {
-    pool_.parallel_for(rows.count * heads, [&](int64_t task) {
-      const int64_t row = task / heads, start = rows.offsets[row];
-      body(Head{start, rows.offsets[row + 1] - start, task % heads, rows.prefixes[row]});
+  void each_head(const PackedRows& rows, int64_t tokens, int64_t heads, Body body) {
+    std::vector<int64_t> trees;
+    for (int64_t token = 0; token < tokens; token = rows.ends[token]) trees.push_back(token);
+    pool_.parallel_for(int64_t(trees.size()) * heads, [&](int64_t task) {
+      const int64_t start = trees[task / heads];
+      body(Head{start, rows.ends[start], task % heads});
     });
   }
 

@@ -38,15 +38,22 @@ struct PagedQuery {
   int64_t context;
 };
 
+// The keys that consecutive queries are scored against, in order; the last of them are the queries' own.
+struct SeenKeys {
+  int64_t columns;      // keys
+  int64_t open;         // so many, the first, are seen by every query that does not stand before them
+  int32_t first_query;  // its place in the batch
+  const int32_t* ends;  // PackedRows::ends of the keys, [columns rounded up to 16]
+};
+
 struct AttentionKernels {
-  // scores [rows][stride] of tokens first, first + 1, … of a row with their row's tokens; which are seen stands at
-  // PackedRows. In place: softmax(scale · scores) over those, 0 elsewhere; log_sums[i · log_stride] keeps
-  // log Σ exp(scale · score).
-  void (*softmax)(int64_t rows, int64_t first, int64_t columns, int32_t prefix, const int32_t* branches, float* scores,
-                  int64_t stride, float scale, float* log_sums, int64_t log_stride);
+  // scores [rows][stride] of consecutive queries with `keys`. In place: softmax(scale · scores) over what each query sees, 0
+  // elsewhere; log_sums[i · log_stride] keeps log Σ exp(scale · score).
+  void (*softmax)(int64_t rows, const SeenKeys& keys, float* scores, int64_t stride, float scale, float* log_sums,
+                  int64_t log_stride);
   // The same probabilities again, from scores and log_sums.
-  void (*probabilities)(int64_t rows, int64_t first, int64_t columns, int32_t prefix, const int32_t* branches,
-                        float* scores, int64_t stride, float scale, const float* log_sums, int64_t log_stride);
+  void (*probabilities)(int64_t rows, const SeenKeys& keys, float* scores, int64_t stride, float scale,
+                        const float* log_sums, int64_t log_stride);
   // d_p [rows][stride] becomes d_scores = scale · p ⊙ (d_p - Σ d_out ⊙ out).
   void (*scores_backward)(int64_t rows, int64_t columns, int64_t head_size, const float* probabilities, float* d_p,
                           int64_t stride, const float* d_out, int64_t d_out_stride, const float* out,

@@ -11,29 +11,36 @@ GIGPO_INLINE Vec masked(Vec v, int64_t valid, float otherwise) {
   return lane_index() < broadcast(int32_t(valid < lanes ? valid : lanes)) ? v : broadcast(otherwise);
 }
 
-// The tokens that one token sees: the prompt, and its own reply up to itself.
+// The keys that query `row` of a block of `rows` sees: those at or before its own column that have not ended.
 struct Visible {
-  int32_t prefix, branch, end;
+  int64_t open, end;  // columns; all before `open` are seen, none from `end` on
+  int32_t query;
+  const int32_t* ends;
+
+  [[gnu::always_inline]] Visible(const SeenKeys& keys, int64_t rows, int64_t row)
+      : end(keys.columns - rows + row + 1), query(keys.first_query + int32_t(row)), ends(keys.ends) {
+    open = end < keys.open ? end : keys.open;
+  }
 
   [[gnu::always_inline]] Vec keep(Vec v, int64_t column, float otherwise) const {
-    if (column + lanes <= (end < prefix ? end : prefix)) return v;  // most of a prompt
+    if (column + lanes <= open) return v;  // most of them
     const IntVec at = lane_index() + broadcast(int32_t(column));
-    return (at < broadcast(end)) & ((at < broadcast(prefix)) | (at >= broadcast(branch))) ? v : broadcast(otherwise);
+    return (at < broadcast(int32_t(end))) & (load(ends + column) > broadcast(query)) ? v : broadcast(otherwise);
   }
 };
 
 // Scores beyond a row's last column are loaded but never counted: `stride` leaves room for a whole vector.
-static void softmax(int64_t rows, int64_t first, int64_t columns, int32_t prefix, const int32_t* branches,
-                    float* scores, int64_t stride, float scale, float* log_sums, int64_t log_stride) {
+static void softmax(int64_t rows, const SeenKeys& keys, float* scores, int64_t stride, float scale, float* log_sums,
+                    int64_t log_stride) {
   constexpr float nothing = -__builtin_inff();
   for (int64_t r = 0; r < rows; r++) {
     float* row = scores + r * stride;
-    const Visible seen{prefix, branches[r], int32_t(first + r + 1)};
+    const Visible seen(keys, rows, r);
     Vec highest = broadcast(nothing);
     for (int64_t i = 0; i < seen.end; i += lanes) highest = max(highest, seen.keep(load(row + i), i, nothing));
     const float top = max(highest) * scale;
     Vec total{};
-    for (int64_t i = 0; i < columns; i += lanes) {
+    for (int64_t i = 0; i < keys.columns; i += lanes) {
       const Vec p = seen.keep(exp(load(row + i) * broadcast(scale) - broadcast(top)), i, 0);
       total += p;
       store(row + i, p);
@@ -45,13 +52,13 @@ static void softmax(int64_t rows, int64_t first, int64_t columns, int32_t prefix
   }
 }
 
-static void probabilities(int64_t rows, int64_t first, int64_t columns, int32_t prefix, const int32_t* branches,
-                          float* scores, int64_t stride, float scale, const float* log_sums, int64_t log_stride) {
+static void probabilities(int64_t rows, const SeenKeys& keys, float* scores, int64_t stride, float scale,
+                          const float* log_sums, int64_t log_stride) {
   for (int64_t r = 0; r < rows; r++) {
     float* row = scores + r * stride;
-    const Visible seen{prefix, branches[r], int32_t(first + r + 1)};
+    const Visible seen(keys, rows, r);
     const Vec log_sum = broadcast(log_sums[r * log_stride]);
-    for (int64_t i = 0; i < columns; i += lanes) {
+    for (int64_t i = 0; i < keys.columns; i += lanes) {
       store(row + i, seen.keep(exp(load(row + i) * broadcast(scale) - log_sum), i, 0));
     }
   }

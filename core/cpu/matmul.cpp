@@ -12,7 +12,6 @@
 namespace gigpo::cpu {
 namespace {
 
-constexpr int64_t k_block = 512;              // part of the definition of the result: see matmul.h
 constexpr int64_t k_group = 2 * k_block;      // at most this much of k is packed at a time,
 constexpr int64_t b_group = 1 << 20;          // this many floats of B,
 constexpr int64_t row_block = 112;            // and this many rows of A by a thread: with k_block a quarter of its L2

@@ -1,6 +1,6 @@
 // Matrix multiplication in fp32 on the CPU.
 //
-// Every element of a result is defined by its row, its column and k alone: over each block of 512 values of k, in
+// Every element of a result is defined by its row, its column and k alone: over each block of `k_block` values of k, in
 // order, one chain of fused multiply-adds from zero; these block sums are added in order (to C first when accumulating,
 // with the bias at the end of the first). So it has the same bits in any batch, at any number of threads and from each
 // of the functions here; and on AVX2 and AVX-512 alike, since only the order of operations decides.
@@ -12,6 +12,8 @@
 #include "core/cpu/thread_pool.h"
 
 namespace gigpo::cpu {
+
+constexpr int64_t k_block = 512;
 
 // C[m][n] = op(A)[m][k] · op(B)[k][n] (+ C when accumulate) (+ bias[n] on every row, when not null). Row-major; ld*
 // are the distances between stored rows, in floats. op transposes when its flag is set: A is then stored [k][m], B

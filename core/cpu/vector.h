@@ -25,8 +25,10 @@ typedef float Vec __attribute__((vector_size(4 * lanes)));
 typedef int32_t IntVec __attribute__((vector_size(4 * lanes)));  // also the result of a comparison: 0 or -1
 typedef uint32_t UintVec __attribute__((vector_size(4 * lanes)));
 typedef float UnalignedVec __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+typedef int32_t UnalignedIntVec __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 
 GIGPO_INLINE Vec load(const float* p) { return *(const UnalignedVec*)p; }
+GIGPO_INLINE IntVec load(const int32_t* p) { return *(const UnalignedIntVec*)p; }
 GIGPO_INLINE void store(float* p, Vec v) { *(UnalignedVec*)p = v; }
 GIGPO_INLINE Vec broadcast(float x) { return x - Vec{}; }  // x - 0 is x, also for -0 (0 + x is not)
 GIGPO_INLINE IntVec broadcast(int32_t x) { return x + IntVec{}; }

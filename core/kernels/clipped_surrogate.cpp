@@ -17,8 +17,6 @@ Normalizer count(const ClippedSurrogateInput& input) {
   int64_t start = 0;
   for (int64_t row = 0; row < input.rows; row++) {
     const int64_t length = input.row_lengths[row];
-    if (length < 0 || length > input.tokens - start)
-      throw Error("BAD_ARGUMENT", "the row lengths must not be negative and must sum to the number of tokens");
     if (const int64_t active = active_tokens(input.mask + start, length)) {
       total.tokens += active;
       total.rows++;
@@ -26,17 +24,28 @@ Normalizer count(const ClippedSurrogateInput& input) {
     }
     start += length;
   }
-  if (start != input.tokens) throw Error("BAD_ARGUMENT", "the row lengths must sum to the number of tokens");
   return total;
 }
 
 }  // namespace
 
+void check(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options) {
+  if (options.kl_weight != 0 && !input.reference_log_probs)
+    throw Error("BAD_ARGUMENT", "a KL weight needs the reference policy's log-probabilities");
+  int64_t start = 0;
+  for (int64_t row = 0; row < input.rows; row++) {
+    const int64_t length = input.row_lengths[row];
+    if (length < 0 || length > input.tokens - start)
+      throw Error("BAD_ARGUMENT", "the row lengths must not be negative and must sum to the number of tokens");
+    start += length;
+  }
+  if (start != input.tokens) throw Error("BAD_ARGUMENT", "the row lengths must sum to the number of tokens");
+}
+
 ClippedSurrogateReport clipped_surrogate(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options,
                                          float* gradient) {
+  check(input, options);
   const bool has_reference = input.reference_log_probs != nullptr;
-  if (options.kl_weight != 0 && !has_reference)
-    throw Error("BAD_ARGUMENT", "a KL weight needs the reference policy's log-probabilities");
   const Normalizer total = count(input);
   ClippedSurrogateReport report;
   report.active = total.tokens;

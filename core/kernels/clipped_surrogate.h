@@ -126,9 +126,14 @@ struct Normalizer {
   }
 };
 
-// Throws BAD_ARGUMENT where the lengths do not sum to `tokens`, or a KL weight has no reference. `gradient` [tokens]
-// receives d loss / d log_probs, exactly 0 where the mask is 0; null asks for the report alone.
+// Throws BAD_ARGUMENT where the lengths do not sum to `tokens`, or a KL weight has no reference.
+void check(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options);
+
+// Checks first. `gradient` [tokens] receives d loss / d log_probs, exactly 0 where the mask is 0; null asks for the report alone.
 ClippedSurrogateReport clipped_surrogate(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options,
                                          float* gradient);
+// The same from a CUDA device, of arrays in host memory. Throws Error DEVICE_UNAVAILABLE.
+ClippedSurrogateReport clipped_surrogate_on_cuda(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options,
+                                                 float* gradient);
 
 }  // namespace gigpo

@@ -41,8 +41,8 @@ void head_row(const RowSweeps& sweeps, int64_t vocab, float* z, const PolicyHead
     return;
   }
   const float max = sweeps.max(vocab, z), inverse_temperature = float(1 / options.temperature), chosen = z[input.token];
-  // Without an entropy bonus the gradient is linear in e^x, which stands in the logits' place until it is scaled.
-  const bool keep = training && options.entropy_weight == 0;
+  // Without an entropy term the gradient is linear in e^x, which stands in the logits' place until it is scaled.
+  const bool keep = training && options.entropy_weight == 0 && !options.has_entropy_gradient;
   const RowSums sums = sweeps.sums(vocab, z, max, inverse_temperature, keep ? z : nullptr);
   const Score s = score(chosen, max, options.temperature, sums);
   const HeadRowGradient g = head_row_loss(s.log_prob, s.entropy, input, options, result);

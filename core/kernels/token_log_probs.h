@@ -3,8 +3,8 @@
 // [tokens][vocab] never exists as a whole.
 //
 //   p = softmax(z / T),  H = -Σ p log p,  row loss = weight · (loss(log p_token) - entropy_weight · H)
-//   d row loss / d z_j = [ g · (1{j = token} - p_j) + weight · entropy_weight · p_j · (log p_j + H) ] / T
-//   with g = weight · d loss / d log p_token.
+//   d row loss / d z_j = [ g · (1{j = token} - p_j) + c · p_j · (log p_j + H) ] / T
+//   with g = weight · d loss / d log p_token, c = -d row loss / d H = weight · entropy_weight.
 //
 // Rows are independent and each is computed the same way wherever it stands: callers may split them as they like.
 // Non-finite logits give NaN results, for the caller to find; a logit of minus infinity is a token of probability 0.
@@ -19,19 +19,23 @@ namespace gigpo {
 // A token outside the vocabulary gives NaN.
 void token_log_probs(int64_t rows, int64_t vocab, const float* logits, const int32_t* tokens, double temperature,
                      float* log_probs, float* entropies);
+// The same from a CUDA device, of arrays in host memory; `entropies` may not be null. Throws Error DEVICE_UNAVAILABLE.
+void token_log_probs_on_cuda(int64_t rows, int64_t vocab, const float* logits, const int32_t* tokens, double temperature,
+                             float* log_probs, float* entropies);
 
 enum class HeadMode : int32_t {
   score,   // log p and entropy only: logits are left as they are, and weights do not matter
   policy,  // the clipped surrogate with its KL term
   clone,   // -log p: behaviour cloning
-  linear,  // any other loss: PolicyHeadRow::gradient is d loss / d log p itself, the weight not applied again
+  linear,  // any other loss: PolicyHeadRow::gradient is g itself, the weight not applied again; entropy_gradient is added to -c
 };
 
 struct PolicyHeadOptions {
   HeadMode mode = HeadMode::policy;
   double temperature = 1;
   double entropy_weight = 0;
-  bool has_reference = false;  // PolicyHeadRow::reference_log_prob is given
+  bool has_reference = false;         // PolicyHeadRow::reference_log_prob is given
+  bool has_entropy_gradient = false;  // HeadMode::linear only: PolicyHeadRow::entropy_gradient is given
   PolicyLossOptions loss;
 };
 
@@ -43,7 +47,8 @@ struct PolicyHeadRow {
   float advantage = 0;
   float old_log_prob = 0;
   float reference_log_prob = 0;
-  float gradient = 0;  // HeadMode::linear only
+  float gradient = 0;          // HeadMode::linear only, as is the next
+  float entropy_gradient = 0;  // d loss / d H of this token
 };
 
 // Terms of one row, before its weight.
@@ -83,7 +88,7 @@ struct PolicyHeadSums {
 // Everything about one row but the sweeps over its vocabulary, shared by the CPU and the CUDA kernel.
 struct HeadRowGradient {
   double token = 0;    // g / T
-  double entropy = 0;  // weight · entropy_weight / T
+  double entropy = 0;  // c / T
 };
 
 GIGPO_HOST_DEVICE inline HeadRowGradient head_row_loss(double log_prob, double entropy, const PolicyHeadRow& row,
@@ -91,7 +96,7 @@ GIGPO_HOST_DEVICE inline HeadRowGradient head_row_loss(double log_prob, double e
   PolicyHeadResult out;
   out.log_prob = float(log_prob);
   out.entropy = float(entropy);
-  double g = 0;
+  double g = 0, c = double(row.weight) * options.entropy_weight;
   if (options.mode == HeadMode::policy) {
     const TokenLoss token = token_loss(log_prob, log_prob - double(row.old_log_prob), row.advantage,
                                        options.has_reference, row.reference_log_prob, options.loss);
@@ -106,9 +111,10 @@ GIGPO_HOST_DEVICE inline HeadRowGradient head_row_loss(double log_prob, double e
     g = -double(row.weight);
   } else if (options.mode == HeadMode::linear) {
     g = row.gradient;
+    if (options.has_entropy_gradient) c -= double(row.entropy_gradient);
   }
   *result = out;
-  return {g / options.temperature, double(row.weight) * options.entropy_weight / options.temperature};
+  return {g / options.temperature, c / options.temperature};
 }
 
 }  // namespace gigpo

@@ -1,7 +1,8 @@
 import { availableParallelism, freemem, totalmem } from "node:os"
 import { type DeviceReport, deviceReport, type MatmulLibraryReport, matmulLibraryReport } from "../device.ts"
 import { NativePolicy } from "../engine/native/native-policy.ts"
-import { tokenLogProbs } from "../kernels.ts"
+import { stepRow } from "../engine/rows.ts"
+import { tokenLogProbs } from "../kernels/token-log-probs.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
 import { Random } from "../random.ts"
 import { version } from "../version.ts"
@@ -115,12 +116,12 @@ const smallModel: ModelConfig = {
 /** It must learn one reply by heart. */
 async function testTraining(device: "cpu" | "cuda"): Promise<void> {
   await using policy = await NativePolicy.create(smallModel, new Random(1), { device })
-  const row = { prompt: Int32Array.of(3, 14, 15), reply: Int32Array.of(9, 26, 5, 35, 8) }
+  const [prompt, reply] = [Int32Array.of(3, 14, 15), Int32Array.of(9, 26, 5, 35, 8)]
+  const row = stepRow(prompt, reply)
   for (let step = 0; step < 30; step++) {
-    await policy.forwardBackward([row], { kind: "clone" })
+    await policy.forwardBackward([row], { kind: "cross-entropy" })
     await policy.optimizerStep({ learningRate: 0.01 })
   }
-  const { prompt, reply } = row
   const options = { maxTokens: reply.length, temperature: 0, stopTokens: [], key: [1, 2] } as const
   const { tokens } = await policy.sample({ prompt, ...options })
   if (tokens.join() !== reply.join()) throw new Error(`a model that learned ${reply.join()} said ${tokens.join()}`)

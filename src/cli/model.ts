@@ -1,6 +1,4 @@
 import { NativePolicy } from "../engine/native/native-policy.ts"
-import type { Environment } from "../environment/environment.ts"
-import { openEnvironment } from "../environment/registry.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { type Config, policyOptions, trainingOptions } from "./config/config.ts"
 
@@ -37,6 +35,4 @@ async function open(directory: string, options: Parameters<typeof NativePolicy.o
   }
 }
 
-export function openConfiguredEnvironment({ environment: { name, ...options } }: Config): Promise<Environment> {
-  return openEnvironment(name, options)
-}
+export { openConfiguredEnvironment } from "./config/modules.ts"

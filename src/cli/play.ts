@@ -1,15 +1,11 @@
 import { createInterface } from "node:readline"
-import type { Environment, Observation, Turn } from "../environment/environment.ts"
+import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import type { Random } from "../random.ts"
+import { bareAction, expertReplies } from "../rollout/choosers.ts"
 import { startEpisode } from "../rollout/environment-episode.ts"
+import { type Choice, type Chooser, playTurns } from "../rollout/turns.ts"
 import type { PlayView } from "./terminal/play-view.ts"
-
-/** What is done at one step: a reply as a model would give it, or the bare action. */
-type Choice = { readonly reply: string } | { readonly action: string }
-
-/** The next choice; undefined ends the episode. */
-export type Chooser = (now: Observation, history: readonly Turn[]) => Promise<Choice | undefined>
 
 export interface PlaySetup<Task = unknown> {
   readonly environment: Environment<Task>
@@ -19,61 +15,67 @@ export interface PlaySetup<Task = unknown> {
   readonly environmentTimeout: number
   readonly signal: AbortSignal
   readonly view: PlayView
-  readonly choose: Chooser
+  /** Who plays without a model. */
+  readonly player: ActionPlayer
 }
 
-/** Plays one episode without a model. An action that the environment does not know is asked for again. */
+export interface ActionPlayer {
+  readonly choose: Chooser<Choice, "stopped">
+  /** Whether actions come without words: then no reply is shown, and one that the environment does not know is asked for again. */
+  readonly bare: boolean
+}
+
+/** Plays one episode without a model. */
 export async function playActions<Task>(setup: PlaySetup<Task>): Promise<void> {
-  const { environment, random, view, choose } = setup
+  const { random, view, player } = setup
   await using episode = await startEpisode({ ...setup, random: random.fork("environment") })
-  const history: Turn[] = []
-  let now = episode.first
-  view.prompt(environment.prompt(setup.task, history, now))
-  view.observation(now)
+  let shown = 0
+  const choose: ActionPlayer["choose"] = async (situation) => {
+    if (situation.index === 0 && shown === 0) view.prompt(await situation.messages())
+    // Not where an action is asked for again.
+    if (situation.index === shown) view.observation(situation.now)
+    shown = situation.index + 1
+    return await player.choose(situation)
+  }
+  const askAgain = (error: unknown): boolean => {
+    if (!(player.bare && GigpoError.is(error) && error.code === "BAD_ARGUMENT")) return false
+    view.note(error.message)
+    return true
+  }
+  const turns = playTurns(episode, choose, { askAgain })
+  let metrics: Readonly<Record<string, number>> = {}
   for (;;) {
-    const choice = await choose(now, history)
-    if (choice === undefined) return view.end("stopped", {})
-    const reply = "reply" in choice ? choice.reply : choice.action
-    const { action, valid } = "reply" in choice ? environment.parse(reply, now) : { action: reply, valid: true }
-    const result = await episode.step(action).catch((error: unknown) => {
-      if ("action" in choice && GigpoError.is(error) && error.code === "BAD_ARGUMENT") return error
-      throw error
-    })
-    if (GigpoError.is(result)) {
-      view.note(result.message)
-      continue
+    const { done, value } = await turns.next()
+    if (done) {
+      if (value.outcome === "stopped") return view.end("stopped", {})
+      view.observation(value.last, true)
+      return view.end(value.outcome, metrics)
     }
-    view.step({ ...("reply" in choice && { reply }), action, valid, reward: result.reward })
-    history.push({ observation: now, reply, action })
-    now = result.observation
-    const ended = result.terminated || result.truncated
-    view.observation(now, ended)
-    if (ended) return view.end(result.terminated ? "terminated" : "truncated", result.metrics ?? {})
+    const { reply, action, valid } = value.choice
+    view.step({ ...(!player.bare && { reply }), action, valid, reward: value.result.reward })
+    metrics = value.result.metrics ?? {}
   }
 }
 
-export function expertActions<Task>(environment: Environment<Task>, task: Task): Chooser {
+export function expertPlayer<Task>(environment: Environment<Task>, task: Task): ActionPlayer {
   if (!environment.expert)
     throw new GigpoError("BAD_ARGUMENT", `${environment.name} has no expert; leave --expert off or play --by-hand.`)
-  const expert = environment.expert(task)
-  return async (now, history) => {
-    const reply = expert.reply(now, history)
-    return reply === undefined ? undefined : { reply }
-  }
+  return { choose: expertReplies(environment.expert(task)), bare: false }
 }
 
 /** Reads one action a line from standard input, until it ends. */
-export function askForActions(view: PlayView, signal: AbortSignal): Chooser {
+export function handPlayer(view: PlayView, signal: AbortSignal): ActionPlayer {
   const input = createInterface({ input: process.stdin, signal })
   const lines = input[Symbol.asyncIterator]()
-  return async (now) => {
+  const choose: ActionPlayer["choose"] = async ({ now }) => {
     for (;;) {
       view.ask(now.actions)
       const { done, value } = await lines.next()
       signal.throwIfAborted()
-      if (done) return undefined
+      if (done) return "stopped"
       const action = value.trim()
-      if (action !== "") return { action }
+      if (action !== "") return bareAction(action)
     }
   }
+  return { choose, bare: true }
 }

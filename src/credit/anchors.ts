@@ -1,23 +1,14 @@
+import { denseIds } from "../dense-ids.ts"
 import { GigpoError } from "../errors.ts"
+import { groupAnchors } from "../kernels/group-anchors.ts"
 import { type IndexedText, indexText, readText, resembles } from "./similarity.ts"
 import type { SimilarityOptions } from "./types.ts"
 
 type Key = string | number
 
-/** Equal keys get equal ids; ids count up from 0 in order of first occurrence. */
-export function denseIds(keys: ArrayLike<Key>): Int32Array {
-  const known = new Map<Key, number>()
-  const ids = new Int32Array(keys.length)
-  for (let row = 0; row < keys.length; row++) {
-    const id = known.get(keys[row]!) ?? known.size
-    if (id === known.size) known.set(keys[row]!, id)
-    ids[row] = id
-  }
-  return ids
-}
-
 /**
- * Step groups (Eq. 4, 6): steps of one task with equal anchors. Exact: texts are compared, not only their hashes.
+ * Step groups (Eq. 4, 6): steps of one task with equal anchors, or with equal keys of any other kind. Exact: texts are compared,
+ * not only their hashes, natively where all keys are texts.
  *
  * @param tasks the task of each step, [steps]
  * @param anchors the anchor of each step, [steps]
@@ -30,10 +21,15 @@ export function groupByAnchor(tasks: ArrayLike<Key>, anchors: ArrayLike<Key>): I
       "BAD_ARGUMENT",
       `There are ${tasks.length} tasks but ${anchors.length} anchors; give one each.`,
     )
+  if (areTexts(anchors)) return groupAnchors(tasks, anchors).groups
   const task = denseIds(tasks)
   const anchor = denseIds(anchors)
   // One number a pair. Both ids are below the number of steps, so the product is exact.
   return denseIds(Float64Array.from(task, (id, row) => id * task.length + anchor[row]!))
+}
+
+function areTexts(keys: ArrayLike<Key>): keys is readonly string[] {
+  return Array.isArray(keys) && keys.every((key) => typeof key === "string")
 }
 
 /**

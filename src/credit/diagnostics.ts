@@ -1,3 +1,4 @@
+import type { Credit } from "./estimator.ts"
 import { countGroups, groupStatistics } from "./statistics.ts"
 import type { GigpoDiagnostics, GrpoDiagnostics } from "./types.ts"
 
@@ -7,19 +8,52 @@ export function summarizeAdvantages(advantages: Float64Array): Pick<GrpoDiagnost
   return { advantageMean: mean[0] ?? 0, advantageStd: std[0] ?? 0 }
 }
 
-/** How large the step groups are. */
+/**
+ * "advantage/mean" and "advantage/std" (sample) of what is learned from: over steps, or over tokens where advantages are one a
+ * token. Steps that are skipped do not count.
+ */
+export function advantageMetrics({ advantages, skip }: Credit): Record<string, number> {
+  const learned = (_: unknown, step: number) => skip?.[step] !== 1
+  const { advantageMean, advantageStd } = summarizeAdvantages(
+    advantages instanceof Float64Array ? advantages.filter(learned) : joined(advantages.filter(learned)),
+  )
+  return { "advantage/mean": advantageMean, "advantage/std": advantageStd }
+}
+
+/** How the episode level fared, by the names that an iteration reports. */
+export function episodeMetrics({
+  episodeGroups,
+  constantEpisodeGroups,
+}: Pick<GrpoDiagnostics, "episodeGroups" | "constantEpisodeGroups">): Record<string, number> {
+  return { "group/constant": share(constantEpisodeGroups, episodeGroups) }
+}
+
+/** How both levels fared. */
+export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, number> {
+  return {
+    ...episodeMetrics(diagnostics),
+    "step-group/count": diagnostics.stepGroups,
+    "step-group/size": diagnostics.meanStepGroupSize,
+    "step-group/singletons": diagnostics.singletonShare,
+    "advantage/step-share": diagnostics.stepShare,
+  }
+}
+
+/** How large the step groups are. Steps of no group (-1) are in none of the numbers. */
 export function summarizeStepGroups(
   groups: Int32Array,
 ): Pick<GigpoDiagnostics, "stepGroups" | "stepGroupSizes" | "meanStepGroupSize" | "singletonShare"> {
-  const sizes = new Int32Array(countGroups(groups))
-  for (const group of groups) sizes[group]! += 1
+  const counts = new Int32Array(countGroups(groups))
+  for (const group of groups) if (group >= 0) counts[group]! += 1
+  const sizes = counts.filter((size) => size > 0)
+  const grouped = sizes.reduce((sum, size) => sum + size, 0)
   const stepGroupSizes: Record<number, number> = {}
   for (const size of sizes) stepGroupSizes[size] = (stepGroupSizes[size] ?? 0) + 1
   return {
     stepGroups: sizes.length,
     stepGroupSizes,
-    meanStepGroupSize: share(groups.length, sizes.length),
-    singletonShare: share(stepGroupSizes[1] ?? 0, groups.length),
+    meanStepGroupSize: share(grouped, sizes.length),
+    singletonShare: share(stepGroupSizes[1] ?? 0, grouped),
   }
 }
 
@@ -39,4 +73,14 @@ export function summarizeLevels(
 
 function share(part: number, whole: number): number {
   return whole === 0 ? 0 : part / whole
+}
+
+function joined(parts: readonly Float32Array[]): Float64Array {
+  const all = new Float64Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
 }

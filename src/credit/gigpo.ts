@@ -1,65 +1,141 @@
 import { GigpoError } from "../errors.ts"
-import { groupByAnchor, groupBySimilarity } from "./anchors.ts"
-import { summarizeAdvantages, summarizeLevels, summarizeStepGroups } from "./diagnostics.ts"
-import { episodeLevel } from "./grpo.ts"
-import { resolveOptions } from "./options.ts"
-import { discountedReturns } from "./returns.ts"
-import { collectRows, scatter } from "./rows.ts"
-import { countGroups, normalizeGroups } from "./statistics.ts"
+import { Random } from "../random.ts"
+import { collect, scatter } from "./batch.ts"
+import { gigpoMetrics, summarizeAdvantages, summarizeLevels, summarizeStepGroups } from "./diagnostics.ts"
+import type { Batch, Estimator, EstimatorContext } from "./estimator.ts"
+import { episodeLevel, normalizers } from "./grpo.ts"
+import { normalizer } from "./normalizer.ts"
+import { outsideRuns, type SettingsNow, settle } from "./options.ts"
+import { anchorLevels, discountedReturn, type GigpoParts, type StepLevel, similarityLevels } from "./parts.ts"
+import { payPenalties } from "./penalties.ts"
+import { countConstant, groupStatistics } from "./statistics.ts"
 import type { GigpoOptions, GigpoResult, GigpoStep } from "./types.ts"
+
+type Parts = { readonly [name in keyof GigpoParts]?: GigpoParts[name] | undefined }
+
+/** The options that a part takes the place of. */
+const replaced = { signal: "gamma", levels: "similarity", combine: "omega" } as const
 
 /**
  * Group-in-group policy optimization (GiGPO, arXiv 2505.10978): credit for every step of a batch of episodes, from two
- * comparisons. Whole episodes are compared with the others of their task; single steps with the other steps of the task
- * that were taken from the same state. No critic, no extra rollout. Linear in the number of steps.
+ * comparisons. Whole episodes are compared with the others of their task; single steps with the other steps of the task that were
+ * taken from the same state. No critic, no extra rollout. Linear in the number of steps. Its parts can be exchanged one by one.
+ *
+ * Its details hold, [steps] each: `episodeAdvantages`, `stepAdvantages` (before omega), `returns` (the step signal), `stepGroups`
+ * (of the first level).
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning, or stands beside the part that replaces it
+ */
+export function gigpo(given: GigpoOptions & Parts = {}): Estimator {
+  const { episode, signal, levels, normalize, combine, ...options } = given
+  const parts = { episode, signal, levels, normalize, combine }
+  for (const [part, option] of Object.entries(replaced) as [keyof typeof replaced, keyof GigpoOptions][]) {
+    if (parts[part] !== undefined && options[option] !== undefined)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `gigpo has the part ${part}, which replaces ${option}: leave one of them out.`,
+      )
+  }
+  for (const [name, part] of Object.entries(parts)) {
+    if (part !== undefined && typeof part !== "function")
+      throw new GigpoError("BAD_ARGUMENT", `The part ${name} of gigpo is of type ${typeof part}; give a function.`)
+  }
+  completeParts(parts, settle(options, outsideRuns))
+  return {
+    name: "gigpo",
+    estimate(batch, context) {
+      const { diagnostics, advantages, ...details } = compareLevels(
+        batch,
+        parts,
+        settle(options, context.moment),
+        context,
+      )
+      return { advantages, details, metrics: gigpoMetrics(diagnostics) }
+    },
+  }
+}
+
+/**
+ * The same credit as a pure function of plain steps, with diagnostics. A number that is a schedule counts as it begins.
  *
  * @param steps [steps], in time order within an episode; none give an empty result
  * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step or an option that has no meaning
  */
 export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptions = {}): GigpoResult {
-  const settings = resolveOptions(options)
-  const { gamma, omega, normalization, similarity } = settings
-  const rows = collectRows(steps, settings)
-  const anchors = rows.steps.map((step, row) => checkedAnchor(step, rows.index[row]!))
+  const settings = settle(options, outsideRuns)
+  const { batch, index } = collect(steps)
+  const { diagnostics, ...found } = compareLevels(batch, {}, settings, { moment: outsideRuns, random: new Random(0) })
+  const perStep = (values: Float64Array) => scatter(values, index, new Float64Array(steps.length))
+  return {
+    advantages: perStep(found.advantages),
+    episodeAdvantages: perStep(found.episodeAdvantages),
+    stepAdvantages: perStep(found.stepAdvantages),
+    returns: perStep(found.returns),
+    stepGroups: scatter(found.stepGroups, index, new Int32Array(steps.length).fill(-1)),
+    diagnostics,
+  }
+}
+
+function completeParts(given: Parts, { gamma, similarity, normalization }: SettingsNow) {
+  return {
+    signal: given.signal ?? discountedReturn(gamma),
+    levels: given.levels ?? (similarity === undefined ? anchorLevels : similarityLevels(similarity)),
+    normalize: given.normalize ?? normalizer(normalizers[normalization]),
+  }
+}
+
+function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, context: EstimatorContext): GigpoResult {
+  const { signal, levels, normalize } = completeParts(given, settings)
+  const paid = payPenalties(plain, settings)
+  const batch = paid.rewards === plain.rewards ? plain : { ...plain, rewards: paid.rewards }
 
   // Eq. 3: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task
-  const episode = episodeLevel(rows, settings)
+  const outcome = episodeLevel(plain, settings, paid)
+  const episodeAdvantages = given.episode?.(batch, context) ?? outcome.advantages
 
   // Eq. 4, 6: G^S(s) = {(a_t^i, R_t^i) | s_t^i = s}, all occurrences of an anchor state s among the steps of one task
-  const groups = similarity ? groupBySimilarity(rows.tasks, anchors, similarity) : groupByAnchor(rows.tasks, anchors)
+  const stepLevels = levels(batch, context)
+  const stepGroups = stepLevels[0]?.ids ?? new Int32Array(plain.length).fill(-1)
 
   // Eq. 5: R_t^i = Σ_{k≥t} γ^(k-t) r_k^i
-  const returns = discountedReturns(rows.rewards, gamma, rows.episodes)
+  const returns = signal(batch, context)
+  const scores = paid.score(returns)
 
   // Eq. 7: A^S(a_t^i) = (R_t^i - mean G^S) / F_norm(G^S); 0 for a state that was met once
-  const scores = returns.map((value, row) => value - rows.penalties[row]!)
-  const step = normalizeGroups(scores, groups, { normalization, singleton: "zero" })
+  const compared = stepLevels.map(({ ids, values = scores }) => normalize(values, ids))
 
   // Eq. 8: A(a_t^i) = A^E(τ_i) + ω A^S(a_t^i)
-  const advantages = episode.advantages.map((value, row) => value + omega * step.advantages[row]!)
+  const stepSum = sumLevels(compared, stepLevels, plain.length)
+  const own = given.combine?.(episodeAdvantages, compared, batch, context)
+  const [omega, stepAdvantages] = own
+    ? [1, own.map((value, row) => value - episodeAdvantages[row]!)]
+    : [settings.omega, stepSum]
+  const advantages = own ?? episodeAdvantages.map((value, row) => value + omega * stepAdvantages[row]!)
 
-  const perStep = (values: Float64Array) => scatter(values, rows.index, new Float64Array(steps.length))
   return {
-    advantages: perStep(advantages),
-    episodeAdvantages: perStep(episode.advantages),
-    stepAdvantages: perStep(step.advantages),
-    returns: perStep(returns),
-    stepGroups: scatter(groups, rows.index, new Int32Array(steps.length).fill(-1)),
+    advantages,
+    episodeAdvantages,
+    stepAdvantages,
+    returns,
+    stepGroups,
     diagnostics: {
       ...summarizeAdvantages(advantages),
-      ...summarizeLevels(episode.advantages, step.advantages, omega),
-      ...summarizeStepGroups(groups),
-      episodeGroups: countGroups(rows.tasks),
-      constantEpisodeGroups: episode.constantGroups,
-      constantStepGroups: step.constantGroups,
+      ...summarizeLevels(episodeAdvantages, stepAdvantages, omega),
+      ...summarizeStepGroups(stepGroups),
+      episodeGroups: outcome.episodeGroups,
+      constantEpisodeGroups: outcome.constantEpisodeGroups,
+      constantStepGroups: countConstant(groupStatistics(stepLevels[0]?.values ?? scores, stepGroups)),
     },
   }
 }
 
-function checkedAnchor(step: GigpoStep, position: number): string {
-  if (typeof step.anchor === "string") return step.anchor
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `Step ${position} has an anchor of type ${typeof step.anchor}; give the text that identifies the environment's state.`,
-  )
+/** Σ weight · level, [steps]. */
+function sumLevels(compared: readonly Float64Array[], levels: readonly StepLevel[], steps: number): Float64Array {
+  if (compared.length === 1 && levels[0]!.weight === undefined) return compared[0]!
+  const sum = new Float64Array(steps)
+  for (const [level, values] of compared.entries()) {
+    const { weight = 1 } = levels[level]!
+    for (const [row, value] of values.entries()) sum[row]! += weight * value
+  }
+  return sum
 }

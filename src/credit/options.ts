@@ -1,63 +1,107 @@
 import { GigpoError } from "../errors.ts"
-import type { GigpoOptions, SimilarityOptions } from "./types.ts"
-
-/** Every option decided. */
-export type Settings = Required<Omit<GigpoOptions, "similarity">> & {
-  readonly similarity: SimilarityOptions | undefined
-}
+import { flag, number, oneOf, orObject, required, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { type AtMoment, atMoment, type Moment } from "../options/schedule.ts"
+import type { OptionsOf, OwnValue, Resolved } from "../options/table.ts"
+import type { Estimator } from "./estimator.ts"
 
 /** Rewards and penalties beyond this size could overflow the squares of their statistics. */
 export const MAX_REWARD = 1e100
 
-/** Fills in the paper's values and refuses what has no meaning. */
+/** Options of the episode level. The defaults are the paper's (arXiv 2505.10978). */
+export const grpoFields = {
+  normalization: oneOf(
+    "std",
+    ["std", "none", "leaveOneOut"],
+    "F_norm, what a value's distance from its group's mean is divided by: the sample standard deviation (n - 1) plus 1e-6 " +
+      '("std"), 1 ("none"), or (n - 1) / n, which makes it the distance from the mean of the others ("leaveOneOut", RLOO).',
+  ),
+  episodeStatistics: oneOf(
+    "episodes",
+    ["episodes", "steps"],
+    "What the mean and deviation of Eq. 3 run over: the episodes of the task, each once (the paper), or all their steps, " +
+      "so that long episodes weigh more (the reference code).",
+  ),
+  singletonEpisode: oneOf(
+    "zero",
+    ["zero", "raw"],
+    "Advantage of a value that is alone in its episode statistic: 0, or the return itself (the reference code).",
+  ),
+  invalidActionPenalty: scheduled(
+    number(0, "Taken off for every invalid step, at least 0, in units of reward.", { least: 0, most: MAX_REWARD }),
+  ),
+  penaltyPlacement: oneOf(
+    "reward",
+    ["reward", "row"],
+    "Where the penalty goes: into the step's reward, and so into its episode's return and all earlier discounted returns " +
+      "(the paper), or only into the scores of the invalid row itself (the reference code).",
+  ),
+}
+
+const share = { above: 0, most: 1 } as const
+
+/** See `groupBySimilarity`. */
+const similarityFields = {
+  threshold: required(
+    number(undefined, "Least `similarityRatio` of a group's members to its first member, in (0, 1].", share),
+  ),
+  autojunk: flag(true, "Ignore over-frequent characters of long texts as starting points, as CPython does."),
+}
+
+/** Options of both levels. The defaults are the paper's. */
+export const gigpoFields = {
+  gamma: scheduled(number(0.95, "Discount of the step returns, in (0, 1].", share)),
+  omega: scheduled(number(1, "Weight of the step advantage, at least 0.", { least: 0, most: MAX_REWARD })),
+  similarity: orObject(
+    number(
+      undefined,
+      "Put steps with similar anchors into one step group: the least ratio, in (0, 1], or { threshold, autojunk }.",
+      { ...share, otherwise: "equal anchors only" },
+    ),
+    similarityFields,
+  ),
+  ...grpoFields,
+}
+
+export type GrpoOptions = OptionsOf<typeof grpoFields>
+export type GigpoOptions = OptionsOf<typeof gigpoFields>
+export type SimilarityOptions = OptionsOf<typeof similarityFields>
+export type Normalization = Resolved<typeof grpoFields>["normalization"]
+
+/** Every option decided; its numbers may be schedules. */
+export type Settings = Omit<Resolved<typeof gigpoFields>, "similarity"> & {
+  readonly similarity: SimilarityOptions | undefined
+}
+
+/** The same at one moment of a run. */
+export type SettingsNow = AtMoment<Settings>
+
+/** For advantages that belong to no run: schedules stand at their beginning. */
+export const outsideRuns: Moment = { iteration: 0, iterations: 1 }
+
+/** Fills in the paper's values. Throws `BAD_ARGUMENT` for what is unknown or has no meaning. */
 export function resolveOptions(options: GigpoOptions): Settings {
-  const {
-    gamma = 0.95,
-    omega = 1,
-    normalization = "std",
-    episodeStatistics = "episodes",
-    singletonEpisode = "zero",
-    invalidActionPenalty = 0,
-    penaltyPlacement = "reward",
-    similarity,
-    ...unknown
-  } = options
-  const [name] = Object.keys(unknown)
-  if (name !== undefined) throw bad(`Unknown option "${name}". Check its spelling against GigpoOptions.`)
-  checkGamma(gamma)
-  checkSize("omega", omega)
-  checkSize("invalidActionPenalty", invalidActionPenalty)
-  checkChoice("normalization", normalization, ["std", "none", "leaveOneOut"])
-  checkChoice("episodeStatistics", episodeStatistics, ["episodes", "steps"])
-  checkChoice("singletonEpisode", singletonEpisode, ["zero", "raw"])
-  checkChoice("penaltyPlacement", penaltyPlacement, ["reward", "row"])
-  return {
-    gamma,
-    omega,
-    normalization,
-    episodeStatistics,
-    singletonEpisode,
-    invalidActionPenalty,
-    penaltyPlacement,
-    similarity: typeof similarity === "number" ? { threshold: similarity } : similarity,
-  }
+  const { similarity, ...settings } = readOptions("gigpo", options, gigpoFields)
+  return { ...settings, similarity: typeof similarity === "number" ? { threshold: similarity } : similarity }
 }
 
+/** What the options are at this moment of a run, checked. */
+export function settle(options: GigpoOptions, moment: Moment): SettingsNow {
+  return atMoment(resolveOptions(options), moment)
+}
+
+/** For gamma on its own. */
 export function checkGamma(gamma: number): void {
-  if (typeof gamma !== "number" || !(gamma > 0 && gamma <= 1))
-    throw bad(`gamma is ${String(gamma)}; give a number above 0 and at most 1.`)
+  const wrong = gigpoFields.gamma.problem(gamma)
+  if (wrong !== undefined) throw new GigpoError("BAD_ARGUMENT", `gamma ${wrong}, not ${String(gamma)}.`)
 }
 
-function checkSize(name: string, value: number): void {
-  if (typeof value !== "number" || !(value >= 0 && value <= MAX_REWARD))
-    throw bad(`${name} is ${String(value)}; give a finite number that is not negative.`)
-}
-
-function checkChoice(name: string, value: string, choices: readonly string[]): void {
-  if (!choices.includes(value))
-    throw bad(`${name} is ${JSON.stringify(value)}; give one of ${choices.map((choice) => `"${choice}"`).join(", ")}.`)
-}
-
-function bad(message: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", message)
+/** An estimator of one's own: an object, or its function alone. */
+export const ownEstimator: OwnValue<Estimator | Estimator["estimate"]> = {
+  problem: (value) => {
+    if (typeof value === "function") return undefined
+    const { name, estimate } = (value ?? {}) as Partial<Estimator>
+    const fits = typeof name === "string" && name.trim() !== "" && typeof estimate === "function"
+    return fits ? undefined : "must be an estimator: a function, or an object with name and estimate"
+  },
 }

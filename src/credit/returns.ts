@@ -33,6 +33,6 @@ export function discountedReturns(
 /** R(τ) = Σ_t r_t of the episode that each step belongs to, [steps]; `episodes` are dense ids. */
 export function episodeReturns(rewards: Float64Array, episodes: Int32Array): Float64Array {
   const totals = new Float64Array(rewards.length)
-  for (const [row, episode] of episodes.entries()) totals[episode]! += rewards[row]!
+  for (let row = 0; row < rewards.length; row++) totals[episodes[row]!]! += rewards[row]!
   return rewards.map((_, row) => totals[episodes[row]!]!)
 }

@@ -1,3 +1,5 @@
+export type { GigpoOptions, GrpoOptions, Normalization, SimilarityOptions } from "./options.ts"
+
 /** One step of an episode, as the episode level sees it. Steps of one episode stand in time order; episodes may interleave. */
 export interface GrpoStep {
   /** What the group attempts. Only episodes of one task are compared. 1 and "1" are different tasks. */
@@ -16,52 +18,6 @@ export interface GrpoStep {
 export interface GigpoStep extends GrpoStep {
   /** Steps of one task with equal anchors form a step group. */
   readonly anchor: string
-}
-
-/**
- * F_norm, what a value's distance from its group's mean is divided by.
- * - `std`: the sample standard deviation (n - 1), plus 1e-6.
- * - `none`: 1.
- * - `leaveOneOut`: (n - 1) / n, which is the distance from the mean of the others (RLOO).
- */
-export type Normalization = "std" | "none" | "leaveOneOut"
-
-/** Options of the episode level. The defaults are the paper's (arXiv 2505.10978). */
-export interface GrpoOptions {
-  /** Default "std". */
-  readonly normalization?: Normalization
-  /**
-   * What the mean and deviation of Eq. 3 run over: the episodes of the task, each once (the paper), or all their steps,
-   * so that long episodes weigh more (the reference code). Default "episodes".
-   */
-  readonly episodeStatistics?: "episodes" | "steps"
-  /** Advantage of a value that is alone in its episode statistic: 0, or the return itself (the reference code). Default "zero". */
-  readonly singletonEpisode?: "zero" | "raw"
-  /** Taken off for every invalid step, at least 0, in units of reward. Default 0. */
-  readonly invalidActionPenalty?: number
-  /**
-   * Where the penalty goes: into the step's reward, and so into its episode's return and all earlier discounted returns
-   * (the paper), or only into the scores of the invalid row itself (the reference code). Default "reward".
-   */
-  readonly penaltyPlacement?: "reward" | "row"
-}
-
-/** Options of both levels. The defaults are the paper's. */
-export interface GigpoOptions extends GrpoOptions {
-  /** Discount of the step returns, in (0, 1]. Default 0.95. */
-  readonly gamma?: number
-  /** Weight of the step advantage, at least 0. Default 1. */
-  readonly omega?: number
-  /** Put steps with similar anchors into one step group: the least ratio, in (0, 1], or more. Default: equal anchors only. */
-  readonly similarity?: number | SimilarityOptions
-}
-
-/** See `groupBySimilarity`. */
-export interface SimilarityOptions {
-  /** Least `similarityRatio` of a group's members to its first member, in (0, 1]. */
-  readonly threshold: number
-  /** Ignore over-frequent characters of long texts as starting points, as CPython does. Default true. */
-  readonly autojunk?: boolean
 }
 
 /** Numbers to log, over all steps but padding. */

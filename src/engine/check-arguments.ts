@@ -1,12 +1,12 @@
 import { isInt32Array } from "node:util/types"
 import { GigpoError } from "../errors.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
-import type { AdamWStep } from "./engine.ts"
+import type { AdamWStep, ClippedSurrogate } from "./engine.ts"
 
 // What is refused before it reaches native code, with sentences.
 
 /** Float32 must hold logits / temperature. */
-const lowestTemperature = 1e-6
+export const lowestTemperature = 1e-6
 
 export function checkTokens(tokens: Int32Array, name: string, vocabularySize: number): void {
   if (!isInt32Array(tokens)) throw bad(`${name} must be an Int32Array of token ids`)
@@ -29,7 +29,16 @@ export function checkSamplingTemperature(temperature: number): void {
     )
 }
 
-export function checkAdamW(step: Required<AdamWStep>): void {
+/** The numbers; its names are the engine's to know. */
+export function checkSurrogate(loss: ClippedSurrogate): void {
+  for (const name of ["clipLow", "clipHigh", "klWeight", "entropyWeight"] as const) {
+    if (!(loss[name] >= 0 && Number.isFinite(loss[name])))
+      throw bad(`${name} is ${loss[name]}; it must be a number of at least 0`)
+  }
+  if (!(loss.clipDual > 1)) throw bad(`clipDual is ${loss.clipDual}; it must be above 1 (Infinity turns it off)`)
+}
+
+export function checkAdamW(step: { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> }): void {
   for (const name of ["learningRate", "weightDecay"] as const) {
     if (!(step[name] >= 0 && Number.isFinite(step[name])))
       throw bad(`${name} is ${step[name]}; it must be a number of at least 0`)

@@ -1,15 +1,22 @@
+import type { Json } from "../state.ts"
+import type { Row } from "./rows.ts"
+
+// What training asks of an engine. The loop, evaluation, cloning and checkpoints know these interfaces and no engine by name.
+
 /** One completion to sample. Token ids in, token ids out: text is never tokenised twice. */
 export interface SampleRequest {
   readonly prompt: Int32Array
+  /** What came with the prompt (images). */
+  readonly attachments?: readonly unknown[]
   /** Most tokens to sample, a stop token included. */
   readonly maxTokens: number
   /** Default 1. 0 takes the most likely token (log-probabilities are then those at temperature 1). */
-  readonly temperature?: number
+  readonly temperature?: number | undefined
   /** Sampling ends after any of these; the stop token is part of the completion. */
   readonly stopTokens: readonly number[]
   /** Two 32-bit words that key this completion's random numbers; see `Random.fork`. */
   readonly key: readonly [number, number]
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface Completion {
@@ -17,98 +24,124 @@ export interface Completion {
   /** Log-probability of each sampled token under the distribution it was drawn from. */
   readonly logProbs: Float32Array
   readonly finishReason: "stop" | "length"
+  /** Which weights it was sampled with, where an engine's sampler may lag behind its trainer. */
+  readonly version?: number | string
 }
 
-/** One training row: one prompt, one reply, and what the loss needs to know of them. */
-export interface Row {
-  readonly prompt: Int32Array
-  readonly reply: Int32Array
-  /** One advantage for every token of the reply. Policy losses only. */
-  readonly advantage?: number
-  /** Log-probabilities of the reply when it was sampled, [reply.length]. Policy losses only. */
-  readonly logProbs?: Float32Array
-  /** Log-probabilities of the reply under the reference policy, [reply.length]. Needed when the KL weight is not 0. */
-  readonly referenceLogProbs?: Float32Array
+/** What can say a reply to a prompt. */
+export interface Sampler {
+  readonly vocabularySize: number
+  /** Longest sequence, prompt and reply together. */
+  readonly maxPositions: number
+  /** Whether `SampleRequest.key` decides every draw, so that a run can be repeated and resumed to the bit. */
+  readonly deterministic: boolean
+  sample(request: SampleRequest): Promise<Completion>
 }
 
-/** How token losses become one number; the sums run over the whole batch, not over a micro-batch. */
+/** What can be known of the distribution at every sampled token, besides the token's log-probability: its entropy in nats. */
+export type Statistic = "entropy"
+
+/** Of one row: the sampled tokens of its spans, one span after the other. */
+export interface RowStatistics {
+  readonly logProbs: Float32Array
+  /** Where "entropy" was asked for. */
+  readonly entropies?: Float32Array
+}
+
+export interface LogProbsOptions {
+  /** Whose: "current" (the default), "reference" (the frozen one), or a teacher by its name. */
+  readonly of?: string | undefined
+  readonly needs?: readonly Statistic[] | undefined
+  /** Default 1. */
+  readonly temperature?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How token losses become one number; the sums run over the whole batch, not over a micro-batch. A sequence is a span, or a row. */
 export type Aggregation =
   | "token-mean" // every token weighs the same
-  | "sequence-mean-token-sum" // every row weighs the same, long rows by their length
-  | "sequence-mean-token-mean" // every row weighs the same
+  | "sequence-mean-token-sum" // every sequence weighs the same, long ones by their length
+  | "sequence-mean-token-mean" // every sequence weighs the same
 
-/** PPO's clipped surrogate with dual clip and a KL term to the reference policy. */
-export interface PolicyLossOptions {
-  /** Ratio is kept above 1 - clipLow. Default 0.2. */
-  readonly clipLow?: number
-  /** Ratio is kept below 1 + clipHigh. Default 0.2. */
-  readonly clipHigh?: number
-  /** Dual clip: with a negative advantage the loss is at most -clipDual × advantage. Default 3; Infinity turns it off. */
-  readonly clipDual?: number
-  /** Weight of the KL term. Default 0. */
-  readonly klWeight?: number
-  /** Estimator of KL(policy ‖ reference) per token, with d = log p_ref - log p: k1 = -d, k2 = d²/2, k3 = e^d - d - 1. Default k3. */
-  readonly klEstimator?: "k1" | "k2" | "k3"
-  /** Weight of the entropy bonus. Default 0. */
-  readonly entropyWeight?: number
-  /** Default "token-mean". */
-  readonly aggregation?: Aggregation
-  /** The importance ratio of each token, or GSPO's one ratio for the whole reply. Default "token". */
-  readonly ratio?: "token" | "sequence"
+/** What counts as a sequence. */
+export type Unit = "span" | "row"
+
+/**
+ * A loss that an engine may know by name and run in its own kernel. Every number stands in it: defaults belong to the options of
+ * the losses (src/loss), of which these are the native form.
+ */
+export type NativeLoss = CrossEntropy | ClippedSurrogate
+
+/** Minus the mean log-probability of the sampled tokens: behaviour cloning. */
+export interface CrossEntropy {
+  readonly kind: "cross-entropy"
+  /** Default 1. */
+  readonly temperature?: number | undefined
+}
+
+/** PPO's clipped surrogate with dual clip, a KL term to the reference policy and an entropy bonus; see src/loss. */
+export interface ClippedSurrogate {
+  readonly kind: "clipped-surrogate"
+  readonly clipLow: number
+  readonly clipHigh: number
+  /** Infinity turns it off. */
+  readonly clipDual: number
+  /** The importance ratio of each token, or GSPO's one ratio for the whole sequence. */
+  readonly ratio: "token" | "sequence"
+  readonly klWeight: number
+  readonly klEstimator: "k1" | "k2" | "k3"
+  readonly entropyWeight: number
+  readonly aggregation: Aggregation
+  /** Default "span". */
+  readonly unit?: Unit | undefined
   /**
-   * Rows with advantage 0 have no gradient where there is neither a KL nor an entropy term. With this they count in the loss's
+   * Spans with advantage 0 have no gradient where there is neither a KL nor an entropy term. With this they count in the loss's
    * normalisation but are not computed, and the report is over the others. Default false.
    */
-  readonly skipZeroAdvantage?: boolean
+  readonly skipZeroAdvantage?: boolean | undefined
+  /** Default 1. */
+  readonly temperature?: number | undefined
 }
 
 /**
- * - `policy`: the clipped surrogate.
- * - `clone`: minus the mean log-probability of the reply (behaviour cloning).
- * - `custom`: any function of the log-probabilities. It returns the loss and d loss / d log p of every reply token.
+ * Any other loss, as it reaches the network: what it says of every sampled token. No callback crosses to an engine; the trainer
+ * takes the log-probabilities, evaluates the loss and hands these over.
  */
-export type LossSpec =
-  | ({ readonly kind: "policy"; readonly temperature?: number } & PolicyLossOptions)
-  | { readonly kind: "clone" }
-  | {
-      readonly kind: "custom"
-      readonly temperature?: number
-      readonly loss: (logProbs: readonly Float32Array[], rows: readonly Row[]) => CustomLoss
-    }
-
-export interface CustomLoss {
-  readonly loss: number
-  /** d loss / d log p, one array a row, each [reply.length]. */
-  readonly gradient: readonly Float32Array[]
+export interface LinearLoss {
+  readonly kind: "linear"
+  /** d loss / d log p, [sampled tokens of all rows]: rows and their spans in order. */
+  readonly coefficients: Float32Array
+  /** d loss / d entropy, likewise. Default: none. */
+  readonly entropyCoefficients?: Float32Array | undefined
+  /** Default 1. */
+  readonly temperature?: number | undefined
 }
 
-/** Means over all reply tokens of the batch, except `loss`. */
 export interface LossReport {
+  /** 0 for a `LinearLoss`, whose value the engine does not know. */
   readonly loss: number
+  /** Sampled tokens that were computed. */
   readonly tokens: number
-  readonly entropy: number
-  /** Share of tokens whose gradient the clip cut off. */
-  readonly clipFraction: number
-  /** KL to the reference policy, by the chosen estimator; 0 where no reference was given. */
-  readonly kl: number
-  /** Mean of old log p - new log p: how far the policy moved since the rows were sampled. */
-  readonly policyKl: number
-  /** Mean importance ratio. */
-  readonly ratio: number
+  /**
+   * Means over these tokens, by the name that an iteration reports them under: "policy/entropy" always; of the clipped surrogate
+   * also "policy/clip-fraction" (tokens whose gradient a clip cut off), "loss/kl" (to the reference, by the chosen estimator; 0
+   * where no reference was given), "policy/kl" (old log p - log p) and "policy/ratio".
+   */
+  readonly metrics: Readonly<Record<string, number>>
 }
 
 export interface AdamWStep {
   readonly learningRate: number
   /** Default 0.9. */
-  readonly beta1?: number
+  readonly beta1?: number | undefined
   /** Default 0.999. */
-  readonly beta2?: number
+  readonly beta2?: number | undefined
   /** Default 1e-8. */
-  readonly epsilon?: number
+  readonly epsilon?: number | undefined
   /** Decoupled decay, applied to matrices only (not to biases and norms). Default 0. */
-  readonly weightDecay?: number
+  readonly weightDecay?: number | undefined
   /** Gradients are scaled down to this norm. Default 1; Infinity turns it off. */
-  readonly maxGradientNorm?: number
+  readonly maxGradientNorm?: number | undefined
 }
 
 export interface StepReport {
@@ -118,21 +151,71 @@ export interface StepReport {
   readonly skipped: boolean
 }
 
-/**
- * The few verbs every engine can offer. Rows and completions are token ids; everything heavy runs off the event loop.
- */
-export interface Policy {
-  sample(request: SampleRequest): Promise<Completion>
-  /** Log-probabilities of the replies, one array a row. */
-  logProbs(
+/** What a run is going to ask of its engine. */
+export interface RunPlan {
+  /** The built-in loss, or "linear" where the trainer evaluates one. */
+  readonly loss: NativeLoss | "linear"
+  readonly entropyCoefficients: boolean
+  /** Statistics of the policy's own distribution. */
+  readonly statistics: readonly Statistic[]
+  /** Other models whose log-probabilities are needed: "reference", teachers. */
+  readonly models: readonly string[]
+  readonly optimizer: AdamWStep
+  /** Whether rows of many spans may come. */
+  readonly manySpans: boolean
+  /** Whether the run saves checkpoints. */
+  readonly checkpoints: boolean
+}
+
+/** What can learn, too. Everything heavy runs off the event loop; calls run in the order in which they are made. */
+export interface Trainable extends Sampler {
+  /** The built-in losses that it runs itself; any other is evaluated by the trainer and comes as a `LinearLoss`. */
+  readonly losses: readonly NativeLoss["kind"][]
+  /** Log-probabilities of the sampled tokens, one entry a row. */
+  logProbs(rows: readonly Row[], options?: LogProbsOptions): Promise<RowStatistics[]>
+  /** Adds the gradient of the loss to what earlier calls left. A call that is aborted or fails drops all gradients. */
+  forwardBackward(
     rows: readonly Row[],
-    which: "current" | "reference",
-    options?: { temperature?: number; signal?: AbortSignal },
-  ): Promise<Float32Array[]>
-  /** Adds the gradient of the loss to what earlier calls left. */
-  forwardBackward(rows: readonly Row[], loss: LossSpec, options?: { signal?: AbortSignal }): Promise<LossReport>
+    loss: NativeLoss | LinearLoss,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<LossReport>
   /** Applies the gradients and clears them. */
   optimizerStep(step: AdamWStep): Promise<StepReport>
+  /** Forgets gradients that no optimizer step has used. */
+  clearGradients(): Promise<void>
+  /**
+   * What of the plan it cannot do, as sentences that name what could be set instead; none where it can do all. Asked before a run
+   * touches anything.
+   */
+  check(plan: RunPlan): Promise<readonly string[]>
+  /** Where it can keep a frozen copy of the policy: what `logProbs` of "reference" asks. */
+  readonly reference?: { freeze(): Promise<void> }
+  /** Where it can be saved. */
+  readonly store?: ModelStore
+  /** Where it can train a critic, which starts from the policy's weights. */
+  critic?(options?: object): Promise<Critic>
+}
+
+/** A model that foretells returns: one number before each sampled token. */
+export interface Critic {
+  /** [sampled tokens of the row], one entry a row. */
+  predict(rows: readonly Row[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array[]>
+  /** Adds the gradient of its loss, whose derivative by each prediction is given as in `LinearLoss`. */
+  forwardBackward(rows: readonly Row[], coefficients: Float32Array): Promise<void>
+  optimizerStep(step: AdamWStep): Promise<StepReport>
+  readonly store?: ModelStore
+}
+
+/** Saving a model, and all that its training goes on from. */
+export interface ModelStore {
   /** Writes the model in Hugging Face layout; `files` (a tokenizer's, say) are copied beside the weights. */
-  save(directory: string, options?: { files?: readonly string[] }): Promise<void>
+  save(directory: string, options?: { readonly files?: readonly string[] }): Promise<void>
+  /**
+   * Writes weights and the optimizer's state into an empty folder, or keeps them elsewhere. What it returns stands in the
+   * checkpoint's manifest, and `restore` gets it back.
+   *
+   * @throws GigpoError `NON_FINITE` where a weight or moment is not finite.
+   */
+  checkpoint(directory: string, options?: { readonly files?: readonly string[] }): Promise<Json>
+  restore(handle: Json, directory: string): Promise<void>
 }

@@ -1,47 +1,48 @@
+import { callback, field, flag, oneOf } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
 import type { Environment, ParsedAction, Turn } from "./environment.ts"
 import { formatTurns, recentTurns } from "./memory.ts"
-import { callback, type Field, type Fields, flag, oneOf } from "./options.ts"
+
+const thinkings = ["optional", "required", "off"] as const
+
+export type Thinking = (typeof thinkings)[number]
 
 /** How a text agent is spoken to: the options that the environments share. Each part can be replaced by a function. */
-export interface AgentOptions<Task = unknown> {
-  /** Past steps that the prompt shows, or "all". Default 2, unless the environment says otherwise. */
-  readonly history?: number | "all"
-  /**
-   * Whether replies think in `<think>` tags before they act: the prompt demands it (replies without `</think>` are invalid,
-   * though still acted on), offers it or does not speak of it. Default "required", as in verl-agent.
-   */
-  readonly thinking?: Thinking
-  /**
-   * Whether the prompt explains role, rules and reply format. Default true. Without them it is as bare as can be: for small
-   * models trained from scratch.
-   */
-  readonly rules?: boolean
-  /** Writes the past steps in place of the default `[Observation n: '..', Action n: '..']` lines. */
-  readonly memory?: ((history: readonly Turn[]) => string) | undefined
-  /** Writes the whole prompt. */
-  readonly prompt?: Environment<Task>["prompt"] | undefined
-  /** Reads the reply. */
-  readonly parse?: Environment<Task>["parse"] | undefined
-}
-
-export type Thinking = "optional" | "required" | "off"
-
-/** The fields of `AgentOptions`, to be spread among an environment's own. */
-export function agentFields<Task>(): Fields<AgentOptions<Task>> {
+export function agentFields<Task>() {
   return {
     history: historyField(2),
-    thinking: oneOf<Thinking>("required", ["optional", "required", "off"]),
-    rules: flag(true),
-    memory: callback<(history: readonly Turn[]) => string>(),
-    prompt: callback<Environment<Task>["prompt"]>(),
-    parse: callback<Environment<Task>["parse"]>(),
+    thinking: thinkingField("required"),
+    rules: flag(
+      true,
+      "Whether the prompt explains role, rules and reply format. Without them it is as bare as can be: for small models " +
+        "trained from scratch.",
+    ),
+    memory: callback(
+      undefined as ((history: readonly Turn[]) => string) | undefined,
+      "Writes the past steps in place of the default `[Observation n: '..', Action n: '..']` lines.",
+    ),
+    prompt: callback(undefined as Environment<Task>["prompt"] | undefined, "Writes the whole prompt."),
+    parse: callback(undefined as Environment<Task>["parse"] | undefined, "Reads the reply."),
   }
 }
 
-export function historyField(fallback: number | "all"): Field<number | "all"> {
+export type AgentOptions<Task = unknown> = OptionsOf<ReturnType<typeof agentFields<Task>>>
+
+export function historyField(fallback: number | "all") {
   const fits = (value: unknown) =>
     value === "all" || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 1000)
-  return { fallback, problem: (value) => (fits(value) ? undefined : 'must be a whole number from 0 to 1000 or "all"') }
+  return field(fallback, 'Past steps that the prompt shows, or "all".', (value) =>
+    fits(value) ? undefined : 'must be a whole number from 0 to 1000 or "all"',
+  )
+}
+
+export function thinkingField(fallback: Thinking) {
+  return oneOf<Thinking, Thinking, string>(
+    fallback,
+    thinkings,
+    "Whether replies think in `<think>` tags before they act: the prompt demands it (replies without `</think>` are invalid, " +
+      "though still acted on), offers it or does not speak of it.",
+  )
 }
 
 /** What the prompt tells of the past: `memory`'s text, or the last `history` steps; "" where there is nothing to tell. */

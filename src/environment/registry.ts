@@ -1,46 +1,86 @@
 import { editDistance } from "../edit-distance.ts"
 import { GigpoError } from "../errors.ts"
-import { type AlfworldOptions, alfworld } from "./alfworld/alfworld.ts"
-import { type BlackjackOptions, blackjack } from "./cards/blackjack.ts"
-import { type EzPointsOptions, ezPoints } from "./cards/ez-points.ts"
-import { type NumberLineOptions, numberLine } from "./cards/number-line.ts"
-import { type Points24Options, points24 } from "./cards/points24.ts"
+import type { Fields, OwnValue } from "../options/table.ts"
+import { alfworld } from "./alfworld/alfworld.ts"
+import { alfworldFields } from "./alfworld/options.ts"
+import { blackjack, blackjackFields } from "./cards/blackjack.ts"
+import { ezPoints, ezPointsFields } from "./cards/ez-points.ts"
+import { numberLine, numberLineFields } from "./cards/number-line.ts"
+import { points24, points24Fields } from "./cards/points24.ts"
 import type { Environment } from "./environment.ts"
 import { openEnv } from "./openenv/openenv.ts"
-import type { OpenEnvOptions } from "./openenv/options.ts"
-import { type SearchOptions, search } from "./search/search.ts"
-import { type SokobanOptions, sokoban } from "./sokoban/sokoban.ts"
-import { type WebShopOptions, webshop } from "./webshop/webshop.ts"
+import { openEnvFields } from "./openenv/options.ts"
+import { searchFields } from "./search/options.ts"
+import { search } from "./search/search.ts"
+import { sokobanFields } from "./sokoban/options.ts"
+import { sokoban } from "./sokoban/sokoban.ts"
+import { webShopFields } from "./webshop/options.ts"
+import { webshop } from "./webshop/webshop.ts"
 
 // One line an environment. Every factory checks its own options, so what a configuration file says may go in unread.
-const factories: Readonly<Record<string, (options?: object) => Environment | Promise<Environment>>> = {
-  sokoban: (options) => sokoban(options as SokobanOptions),
-  alfworld: (options) => alfworld(options as AlfworldOptions),
-  "number-line": (options) => numberLine(options as NumberLineOptions),
-  "ez-points": (options) => ezPoints(options as EzPointsOptions),
-  points24: (options) => points24(options as Points24Options),
-  blackjack: (options) => blackjack(options as BlackjackOptions),
-  openenv: (options) => openEnv(options as OpenEnvOptions),
-  search: (options) => search(options as SearchOptions),
-  webshop: (options) => webshop(options as WebShopOptions),
+const environments = {
+  sokoban: { open: sokoban, fields: sokobanFields },
+  alfworld: { open: alfworld, fields: alfworldFields },
+  "number-line": { open: numberLine, fields: numberLineFields },
+  "ez-points": { open: ezPoints, fields: ezPointsFields },
+  points24: { open: points24, fields: points24Fields },
+  blackjack: { open: blackjack, fields: blackjackFields },
+  openenv: { open: openEnv, fields: openEnvFields },
+  search: { open: search, fields: searchFields },
+  webshop: { open: webshop, fields: webShopFields },
 }
 
+type Environments = typeof environments
+
+export type EnvironmentName = keyof Environments
+
+/** The options of a built-in environment; of one whose name is only known when it runs, any. */
+export type EnvironmentOptions<Name extends string> = Name extends EnvironmentName
+  ? Parameters<Environments[Name]["open"]>[0]
+  : object
+
+/** The environment of that name, with its own kind of task. */
+export type NamedEnvironment<Name extends string> = Name extends EnvironmentName
+  ? Awaited<ReturnType<Environments[Name]["open"]>>
+  : Environment
+
 /** The names that `openEnvironment` knows. */
-export const environmentNames: readonly string[] = Object.keys(factories)
+export const environmentNames: readonly string[] = Object.keys(environments)
+
+/** The options of each. */
+export const environmentFields: Readonly<Record<string, Fields>> = Object.fromEntries(
+  Object.entries(environments).map(([name, { fields }]) => [name, fields]),
+)
 
 /**
  * Makes a built-in environment; some read files or build an index first. Rejects with `BAD_CONFIG` for an unknown name or bad
  * options, `BAD_DATA` or `IO` where files are at fault.
  */
-export async function openEnvironment(name: string, options?: object): Promise<Environment> {
-  if (!Object.hasOwn(factories, name)) {
+export async function openEnvironment<Name extends string>(
+  name: Name,
+  options?: EnvironmentOptions<Name>,
+): Promise<NamedEnvironment<Name>> {
+  if (!Object.hasOwn(environments, name)) {
     throw new GigpoError(
       "BAD_CONFIG",
       `There is no environment "${name}"; did you mean "${nearest(name, environmentNames)}"? ` +
         `Known: ${environmentNames.join(", ")}.`,
     )
   }
-  return factories[name]!(options)
+  const open = environments[name as EnvironmentName].open as (options?: object) => Environment | Promise<Environment>
+  return (await open(options)) as NamedEnvironment<Name>
+}
+
+/** An environment of one's own. */
+export const ownEnvironment: OwnValue<Environment> = {
+  problem: (value) => {
+    const parts = (value ?? {}) as Partial<Environment>
+    const isFunction = (part: "tasks" | "start" | "prompt" | "parse") => typeof parts[part] === "function"
+    const named = typeof parts.name === "string" && parts.name.trim() !== ""
+    return named && (["tasks", "start", "prompt", "parse"] as const).every(isFunction)
+      ? undefined
+      : "must be an environment: an object with name, tasks, start, prompt and parse"
+  },
 }
 
 function nearest(word: string, candidates: readonly string[]): string {

@@ -1,7 +1,5 @@
 import { readFile, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { targetModules } from "../engine/native/adapter.ts"
-import type { AdapterConfig } from "../engine/native/options.ts"
 import { GigpoError } from "../errors.ts"
 import { io, isSystemError } from "../files/io-error.ts"
 import type { NativeParameter } from "../native.ts"
@@ -15,6 +13,15 @@ import { quote } from "./strict-json.ts"
 const files = { config: "adapter_config.json", weights: "adapter_model.safetensors" } as const
 /** In the safetensors header: SHA-256 of the weights that the adapter was trained beside. PEFT ignores it. */
 const baseKey = "gigpo.base"
+
+/** Projections that have a pair, as PEFT calls them. */
+const targetModules = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const
+
+/** An adapter's size. */
+export interface AdapterConfig {
+  readonly rank: number
+  readonly alpha: number
+}
 
 /** What an adapter stands beside. */
 export interface AdapterBase {

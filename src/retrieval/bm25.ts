@@ -23,12 +23,12 @@ export interface Hit {
 
 export interface Bm25Options {
   /** How soon more occurrences of a term stop to count; 0 or more. Default 0.9. */
-  readonly k1?: number
+  readonly k1?: number | undefined
   /** How much long documents lose; from 0 to 1. Default 0.4. */
-  readonly b?: number
-  readonly signal?: AbortSignal
+  readonly b?: number | undefined
+  readonly signal?: AbortSignal | undefined
   /** Called now and then with the number of documents read so far. */
-  readonly onProgress?: (documents: number) => void
+  readonly onProgress?: ((documents: number) => void) | undefined
 }
 
 const f = Math.fround

@@ -1,8 +1,9 @@
+import { checkMessages, checkObservation, checkParsed, checkResult, playing } from "../environment/contract.ts"
 import type { Environment, EnvironmentEpisode } from "../environment/environment.ts"
 import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
-import { checkObservation, checkResult } from "./contract.ts"
 import { withTimeLimit } from "./time-limit.ts"
+import type { GuardedEpisode } from "./turns.ts"
 
 export interface EnvironmentEpisodeSetup<Task> {
   readonly environment: Environment<Task>
@@ -11,7 +12,7 @@ export interface EnvironmentEpisodeSetup<Task> {
   readonly random: Random
   /** Seconds for one call of the environment. */
   readonly environmentTimeout: number
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Seconds that an environment has to clean up once the whole work was aborted. */
@@ -21,13 +22,15 @@ const lastCall = 1
  * Starts the environment and hands out its episode with a guard before it: every call is limited in time and ends when the
  * signal is aborted, every answer is checked. It is disposed once, however it ends, also when it starts too late.
  */
-export async function startEpisode<Task>(setup: EnvironmentEpisodeSetup<Task>): Promise<EnvironmentEpisode> {
+export async function startEpisode<Task>(
+  setup: EnvironmentEpisodeSetup<Task>,
+): Promise<GuardedEpisode & AsyncDisposable> {
   const { environment, task, random, environmentTimeout, signal } = setup
-  const { name } = environment
+  const contract = playing(environment.name)
   const controller = new AbortController()
   const unlink = linkAbort(signal, controller)
   const call = <T>(what: string, work: () => Promise<T>): Promise<T> =>
-    withTimeLimit(`${name}: ${what}`, environmentTimeout, controller.signal, work)
+    withTimeLimit(`${environment.name}: ${what}`, environmentTimeout, controller.signal, work)
 
   let starting: Promise<EnvironmentEpisode> | undefined
   let episode: EnvironmentEpisode
@@ -36,7 +39,7 @@ export async function startEpisode<Task>(setup: EnvironmentEpisodeSetup<Task>): 
       starting = (async () => await environment.start(task, { signal: controller.signal, random }))()
       return starting
     })
-    checkObservation(name, "start()", episode?.first)
+    checkObservation(contract, "start()", episode?.first)
   } catch (error) {
     unlink()
     controller.abort()
@@ -46,7 +49,9 @@ export async function startEpisode<Task>(setup: EnvironmentEpisodeSetup<Task>): 
 
   return {
     first: episode.first,
-    step: async (action) => checkResult(name, await call("step()", async () => await episode.step(action))),
+    prompt: async (history, now) => checkMessages(contract, environment.prompt(task, history, now)),
+    parse: async (reply, now) => checkParsed(contract, "parse()", environment.parse(reply, now)),
+    step: async (action) => checkResult(contract, await call("step()", async () => await episode.step(action))),
     // What cannot be cleaned up in time, or at all, is the environment's own affair; the episode is over either way.
     async [Symbol.asyncDispose]() {
       unlink()

@@ -1,10 +1,17 @@
-import type { Policy } from "../engine/engine.ts"
-import type { Environment, EnvironmentEpisode, Observation, Turn } from "../environment/environment.ts"
+import type { Sampler } from "../engine/engine.ts"
+import { environmentError } from "../environment/contract.ts"
+import type { Environment, Observation } from "../environment/environment.ts"
 import type { GigpoError } from "../errors.ts"
 import type { Random } from "../random.ts"
-import type { Tokenizer } from "../tokenizer/tokenizer.ts"
-import { checkMessages, checkParsed, environmentError } from "./contract.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { callHook, type HookCaller } from "./call-hook.ts"
+import { firstTake } from "./choosers.ts"
 import { startEpisode } from "./environment-episode.ts"
+import { orEndRollout, RolloutFault } from "./faults.ts"
+import { checkStart } from "./hook-answers.ts"
+import type { RolloutHooks } from "./hooks.ts"
+import { policyReplies } from "./policy-replies.ts"
+import { playTurns } from "./turns.ts"
 
 /** One observation, one model call, one action, one reward: one training row. */
 export interface EpisodeStep {
@@ -20,14 +27,26 @@ export interface EpisodeStep {
   readonly valid: boolean
   readonly reward: number
   readonly finishReason: "stop" | "length"
+  /** What came with the prompt (images). */
+  readonly attachments?: readonly unknown[]
+  /** Which conversation and which agent of the episode it belongs to, where there are several. */
+  readonly conversation?: string | number
+  readonly agent?: string | number
+  /** What it was sampled at, where that is not the rollout's temperature. */
+  readonly temperature?: number
+  /** What sampling was constrained by. */
+  readonly constraint?: unknown
 }
 
 /**
  * - `terminated`, `truncated`: as the environment said; also `truncated` after `maxSteps`.
  * - `overflow`: the next prompt and reply would not fit the model; the steps before it count.
- * - `failed`: the environment threw, hung or broke its contract; counted, and left out of the loss.
+ * - `failed`: the environment, or the agent, threw, hung or broke its contract; counted, and left out of the loss.
+ * - `dropped`: whoever played it says that it cannot be scored; counted, and left out of the loss.
  */
-export type Outcome = "terminated" | "truncated" | "overflow" | "failed"
+export type Outcome = (typeof outcomes)[number]
+
+export const outcomes = ["terminated", "truncated", "overflow", "failed", "dropped"] as const
 
 export interface Episode {
   readonly steps: readonly EpisodeStep[]
@@ -36,13 +55,15 @@ export interface Episode {
   readonly return: number
   /** The last step's metrics; empty where the environment gives none. */
   readonly metrics: Readonly<Record<string, number>>
+  /** What was observed after the last step; absent where the episode failed or nobody told. */
+  readonly last?: Observation
   /** Why it failed. */
   readonly error?: GigpoError
 }
 
-export interface EpisodeSetup<Task = unknown> {
-  readonly policy: Policy
-  readonly tokenizer: Tokenizer
+export interface EpisodeSetup<Task = unknown> extends HookCaller {
+  readonly policy: Sampler
+  readonly tokenizer: ChatCodec
   readonly environment: Environment<Task>
   readonly task: Task
   /** Keys everything random in this episode. */
@@ -55,17 +76,31 @@ export interface EpisodeSetup<Task = unknown> {
   readonly maxSteps: number
   /** Seconds for one call of the environment. */
   readonly environmentTimeout: number
-  readonly signal?: AbortSignal
+  /** Where episodes begin, and which replies are acted on. */
+  readonly hooks?: Pick<RolloutHooks<Task>, "begin" | "onTurn"> | undefined
+  /** Most replies to one prompt that `onTurn` may reject; the one after that is taken as it is. Default 3. */
+  readonly resamples?: number | undefined
 }
 
-/** Plays one episode. Rejects only when the signal is aborted or the policy fails; an environment's fault is an outcome. */
-export async function runEpisode<Task>(setup: EpisodeSetup<Task>): Promise<Episode> {
+/**
+ * Plays one episode. Rejects only when the signal is aborted, the policy fails, or a hook does; an environment's fault is an outcome.
+ * `onStep` is told of every step as it happens.
+ */
+export async function runEpisode<Task>(
+  setup: EpisodeSetup<Task>,
+  onStep?: (step: EpisodeStep, index: number) => void,
+): Promise<Episode> {
   const steps: EpisodeStep[] = []
   const player = playEpisode(setup)
-  for (;;) {
-    const { done, value } = await player.next()
-    if (done) return { steps, return: steps.reduce((sum, step) => sum + step.reward, 0), ...value }
-    steps.push(value)
+  try {
+    for (;;) {
+      const { done, value } = await player.next()
+      if (done) return { steps, return: totalReward(steps), ...value }
+      steps.push(value)
+      onStep?.(value, steps.length - 1)
+    }
+  } finally {
+    await player.return(undefined as never) // disposes of the episode where onStep threw
   }
 }
 
@@ -73,64 +108,47 @@ export async function runEpisode<Task>(setup: EpisodeSetup<Task>): Promise<Episo
 export async function* playEpisode<Task>(
   setup: EpisodeSetup<Task>,
 ): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
-  const { environment, policy, tokenizer, task, random, signal, temperature, maxReplyTokens } = setup
-  const { name } = environment
-  let episode: EnvironmentEpisode | undefined
+  const { environment, task, random, signal, hooks } = setup
   let metrics: Readonly<Record<string, number>> = {}
-  const history: Turn[] = []
   try {
-    episode = await startEpisode({ ...setup, random: random.fork("environment") })
-    let observation = episode.first
-    for (let index = 0; index < setup.maxSteps; index++) {
-      const prompt = await tokenizer.encodeChat(checkMessages(name, environment.prompt(task, history, observation)))
-      if (prompt.length + maxReplyTokens > setup.maxPositions) return { outcome: "overflow", metrics }
-      const completion = await fromPolicy(
-        policy.sample({
-          prompt,
-          maxTokens: maxReplyTokens,
-          temperature,
-          stopTokens: tokenizer.eosTokens,
-          key: random.fork("reply", index).key,
-          ...(signal && { signal }),
-        }),
-      )
-      const text = tokenizer.decode(completion.tokens, { skipSpecial: true })
-      const { action, valid } = checkParsed(name, environment.parse(text, observation))
-      const result = await episode.step(action)
+    const begun = callHook("hooks.begin", setup, ["begin"], (context) => hooks?.begin?.(task, context), checkStart)
+    const { maxSteps = setup.maxSteps, replay = [], hint } = await orEndRollout(begun)
+    await using episode = await startEpisode({ ...setup, random: random.fork("environment") })
+    const choose = firstTake(replay, policyReplies(setup, hint))
+    const turns = playTurns(episode, choose, { maxTurns: replay.length + maxSteps })
+    for (;;) {
+      const { done, value } = await turns.next()
+      if (done) return { ...value, metrics }
+      const { observation, choice, result } = value
       metrics = result.metrics ?? metrics
+      if (!("completion" in choice)) continue // replayed
+      const { prompt, completion, reply, action, valid } = choice
       yield {
         observation,
-        prompt,
+        prompt: prompt.tokens,
         reply: completion.tokens,
         logProbs: completion.logProbs,
-        text,
+        text: reply,
         action,
         valid,
         reward: result.reward,
         finishReason: completion.finishReason,
+        ...(prompt.attachments && { attachments: prompt.attachments }),
       }
-      if (result.terminated) return { outcome: "terminated", metrics }
-      if (result.truncated) return { outcome: "truncated", metrics }
-      history.push({ observation, reply: text, action })
-      observation = result.observation
     }
-    return { outcome: "truncated", metrics }
   } catch (error) {
     signal?.throwIfAborted()
-    if (error instanceof PolicyFailure) throw error.cause
-    return { outcome: "failed", metrics, error: environmentError(name, error) }
-  } finally {
-    await episode?.[Symbol.asyncDispose]()
+    if (error instanceof RolloutFault) throw error.cause
+    return { outcome: "failed", metrics, error: environmentError(environment.name, error) }
   }
 }
 
-/** Tells the policy's faults, which end the run, from the environment's, which end an episode. */
-class PolicyFailure extends Error {}
+/** Whether an episode can be learned from: it neither failed nor was dropped. */
+export function isScored({ outcome }: Episode): boolean {
+  return outcome !== "failed" && outcome !== "dropped"
+}
 
-async function fromPolicy<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (cause) {
-    throw new PolicyFailure("the policy failed", { cause })
-  }
+/** Undiscounted. */
+export function totalReward(steps: readonly EpisodeStep[]): number {
+  return steps.reduce((sum, { reward }) => sum + reward, 0)
 }

@@ -1,7 +1,9 @@
-import type { Message, Turn } from "../environment/environment.ts"
+import { environmentError } from "../environment/contract.ts"
+import type { Message } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
-import { checkMessages, checkParsed, environmentError } from "./contract.ts"
+import { expertReplies, withMessages } from "./choosers.ts"
 import { type EnvironmentEpisodeSetup, startEpisode } from "./environment-episode.ts"
+import { playTurns } from "./turns.ts"
 
 export interface ExpertSetup<Task = unknown> extends EnvironmentEpisodeSetup<Task> {
   /** Steps after which the episode is cut off. */
@@ -17,26 +19,17 @@ export interface ExpertStep {
 /** Lets the environment's expert play one episode, to its end or until it does not know what to do. */
 export async function* playExpert<Task>(setup: ExpertSetup<Task>): AsyncGenerator<ExpertStep, void, undefined> {
   const { environment, task, maxSteps, signal } = setup
-  const { name } = environment
   if (!environment.expert)
-    throw new GigpoError("BAD_ENVIRONMENT", `${name} has no expert to learn from; use a pretrained model.`)
+    throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} has no expert to learn from; use a pretrained model.`)
   try {
-    const expert = environment.expert(task)
+    const choose = withMessages(expertReplies(environment.expert(task)))
     await using episode = await startEpisode(setup)
-    const history: Turn[] = []
-    let observation = episode.first
-    for (let index = 0; index < maxSteps; index++) {
-      const reply = expert.reply(observation, history)
-      if (reply === undefined) return
-      yield { messages: checkMessages(name, environment.prompt(task, history, observation)), reply }
-      const { action } = checkParsed(name, environment.parse(reply, observation))
-      const result = await episode.step(action)
-      if (result.terminated || result.truncated) return
-      history.push({ observation, reply, action })
-      observation = result.observation
+    for await (const { choice } of playTurns(episode, choose, { maxTurns: maxSteps })) {
+      const { messages, reply } = choice
+      yield { messages, reply }
     }
   } catch (error) {
     signal?.throwIfAborted()
-    throw environmentError(name, error)
+    throw environmentError(environment.name, error)
   }
 }

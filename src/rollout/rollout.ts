@@ -1,66 +1,146 @@
 import { setMaxListeners } from "node:events"
 import { checkWhole } from "../engine/check-arguments.ts"
+import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
-import { type Episode, type EpisodeSetup, runEpisode } from "./episode.ts"
+import { runAgent } from "./agent.ts"
+import { callHook, type HookCaller } from "./call-hook.ts"
+import { type Episode, type EpisodeSetup, type EpisodeStep, runEpisode } from "./episode.ts"
+import { playGroups, together } from "./groups.ts"
+import { checkKeep, checkScored } from "./hook-answers.ts"
+import type { Group, RolloutHooks, TaskSource } from "./hooks.ts"
+import { rolloutDefaults } from "./options.ts"
+import type { Play } from "./play.ts"
+import { drawInOrder, listedTasks } from "./tasks.ts"
 
-export interface RolloutSetup<Task> extends Omit<EpisodeSetup<Task>, "task" | "random"> {
-  readonly tasks: readonly Task[]
+export interface RolloutSetup<Task = unknown>
+  extends Omit<EpisodeSetup<Task>, "task" | "random" | "environment" | "hooks"> {
+  /** Its loop plays, unless `play` does. */
+  readonly environment?: Environment<Task> | undefined
+  /** An agent that plays by itself, in place of an environment's loop. */
+  readonly play?: Play<Task> | undefined
+  readonly tasks: readonly Task[] | TaskSource<Task>
+  /** Groups wanted. Default: one for each of the listed tasks; a source has no default. */
+  readonly groups?: number | undefined
   /** Episodes of each task. */
   readonly groupSize: number
-  /** Episode m of task t is keyed by `random.fork(t, m)`. */
+  /** Episode m of task t is keyed by `random.fork(t, m)`, where t counts all tasks that were drawn. */
   readonly random: Random
   /** Episodes in flight at once. */
   readonly concurrency: number
-  /** Told whenever an episode ends. */
-  readonly onEpisode?: (done: number, total: number) => void
+  readonly hooks?: RolloutHooks<Task> | undefined
+  /** Most rounds in which groups that were dropped are replaced. Default 10. */
+  readonly refills?: number | undefined
+  /** Told whenever an episode ends, with how many there are to be as far as is known. */
+  readonly onEpisode?: ((done: number, total: number) => void) | undefined
+  /** Told of every step as it happens. */
+  readonly onStep?: ((step: EpisodeStep, place: StepPlace) => void) | undefined
+}
+
+/** Where a step belongs, each counted from 0. */
+export interface StepPlace {
+  readonly task: number
+  readonly member: number
+  readonly step: number
+}
+
+/** Groups in the order of their tasks. */
+export interface Rollout<Task = unknown> {
+  /** Fewer than were wanted where there are no more tasks, or no more refills. */
+  readonly groups: readonly Group<Task>[]
+  /** What `hooks.keep` dropped. */
+  readonly dropped: readonly Group<Task>[]
 }
 
 /**
- * The episodes of every task, [task][member]. They run side by side, each waiting only for its own environment and its own
- * completions; what comes out does not depend on how many run at once.
+ * Plays the episodes of every task. They run side by side, each waiting only for its own environment and its own completions; what
+ * comes out does not depend on how many run at once, nor on which is quicker: groups are scored when all of a round are there, in
+ * the order of tasks, and what `keep` drops is replaced by the tasks that follow, in a further round.
  *
- * Rejects when the signal is aborted or the policy fails, once every episode in flight has been ended and disposed.
+ * Rejects when the signal is aborted, or the policy or a hook fails, once every episode in flight has been ended and disposed.
  */
-export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Episode[][]> {
-  const { tasks, groupSize, random, concurrency, onEpisode, signal, ...episode } = setup
-  checkSetup(setup)
+export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<Task>> {
+  const { groupSize, concurrency, random, hooks, refills = rolloutDefaults.refills, onEpisode } = setup
+  const wanted = checkSetup(setup)
   const stop = new AbortController()
   setMaxListeners(0, stop.signal) // one an episode in flight
-  const unlink = linkAbort(signal, stop)
-  const total = tasks.length * groupSize
-  const groups = tasks.map(() => new Array<Episode>(groupSize))
-  let [next, done] = [0, 0]
-  const runner = async () => {
-    while (next < total) {
-      const [task, member] = [Math.floor(next / groupSize), next % groupSize]
-      next++
-      const own = { task: tasks[task]!, random: random.fork(task, member), signal: stop.signal }
-      groups[task]![member] = await runEpisode({ ...episode, ...own })
-      onEpisode?.(++done, total)
-    }
-  }
+  const unlink = linkAbort(setup.signal, stop)
+  const caller = { moment: setup.moment, random, signal: stop.signal }
+  const draw = drawInOrder(isList(setup.tasks) ? listedTasks(setup.tasks) : setup.tasks, caller)
+  const play = (task: Task, index: number, member: number) => playOne(setup, task, index, member, stop.signal)
+  const [kept, dropped]: [Group<Task>[], Group<Task>[]] = [[], []]
+  let done = 0
   try {
-    // The first to fail stops the others.
-    const runners = Array.from({ length: Math.min(concurrency, total) }, () => runner().catch((e) => stop.abort(e)))
-    await Promise.all(runners)
+    for (let round = 0; round <= refills && kept.length < wanted; round++) {
+      const [first, count] = [kept.length + dropped.length, wanted - kept.length]
+      const told = (groups: number) => onEpisode?.(++done, (first + groups) * groupSize)
+      const played = await playGroups({ first, count, groupSize, concurrency, stop, draw, play, onEpisode: told })
+      if (played.length === 0) break
+      const scored = played.map((group) => score(hooks, group, caller))
+      for (const group of await together(scored, stop))
+        (await keeps(hooks, group, caller)) ? kept.push(group) : dropped.push(group)
+    }
     stop.signal.throwIfAborted()
-    return groups
+    return { groups: kept, dropped }
   } finally {
     unlink()
   }
 }
 
-function checkSetup({
-  groupSize,
-  concurrency,
-  maxSteps,
-  environmentTimeout,
-}: Pick<RolloutSetup<unknown>, "groupSize" | "concurrency" | "maxSteps" | "environmentTimeout">): void {
-  checkWhole(groupSize, "groupSize")
-  checkWhole(concurrency, "concurrency")
-  checkWhole(maxSteps, "maxSteps")
-  if (!(environmentTimeout > 0))
-    throw new GigpoError("BAD_ARGUMENT", `environmentTimeout is ${environmentTimeout}; it must be above 0 seconds.`)
+async function playOne<Task>(
+  { hooks, environment, play, onStep, ...setup }: RolloutSetup<Task>,
+  task: Task,
+  index: number,
+  member: number,
+  signal: AbortSignal,
+): Promise<Episode> {
+  const told = onStep && ((step: EpisodeStep, number: number) => onStep(step, { task: index, member, step: number }))
+  const own = { ...setup, task, random: setup.random.fork(index, member), signal }
+  if (play) return await runAgent({ ...own, play, index, member }, told)
+  return await runEpisode({ ...own, environment: environment!, hooks }, told)
+}
+
+type Hooks<Task> = RolloutHooks<Task> | undefined
+
+async function score<Task>(hooks: Hooks<Task>, group: Group<Task>, caller: HookCaller): Promise<Group<Task>> {
+  if (!hooks?.score) return group
+  const check = (scored: readonly Episode[]) => checkScored(group, scored)
+  const key = [group.index, "score"]
+  return { ...group, episodes: await callHook("hooks.score", caller, key, (to) => hooks.score!(group, to), check) }
+}
+
+async function keeps<Task>(hooks: Hooks<Task>, group: Group<Task>, caller: HookCaller): Promise<boolean> {
+  if (!hooks?.keep) return true
+  return await callHook("hooks.keep", caller, [group.index, "keep"], (to) => hooks.keep!(group, to), checkKeep)
+}
+
+/** How many groups are wanted. */
+function checkSetup<Task>(setup: RolloutSetup<Task>): number {
+  const { tasks, groups, environmentTimeout, environment, play, hooks = {}, resamples = 0, refills = 0 } = setup
+  for (const name of ["groupSize", "concurrency", "maxSteps"] as const) checkWhole(setup[name], name)
+  if (!(environmentTimeout > 0)) throw bad(`environmentTimeout is ${environmentTimeout}; it must be above 0 seconds`)
+  for (const [name, value] of Object.entries({ resamples, refills }))
+    if (!(Number.isSafeInteger(value) && value >= 0))
+      throw bad(`${name} is ${value}; it must be a whole number of at least 0`)
+  if (!environment && !play) throw bad("There is nobody to play; give an environment, or play")
+  for (const name of ["begin", "onTurn", "score", "keep"] as const) {
+    if (hooks[name] !== undefined && typeof hooks[name] !== "function") throw bad(`hooks.${name} must be a function`)
+    if (play && hooks[name] && (name === "begin" || name === "onTurn"))
+      throw bad(`hooks.${name} is for an environment's loop; leave it off where play drives the episode`)
+  }
+  if (!isList(tasks) && typeof tasks?.next !== "function")
+    throw bad("tasks must be a list, or a source of tasks: an object with next()")
+  const wanted = groups ?? (isList(tasks) ? tasks.length : undefined)
+  if (wanted === undefined) throw bad("Say with groups how many tasks are to be taken from their source")
+  if (groups !== undefined) checkWhole(groups, "groups")
+  return wanted
+}
+
+function isList<Task>(tasks: readonly Task[] | TaskSource<Task>): tasks is readonly Task[] {
+  return Array.isArray(tasks)
+}
+
+function bad(sentence: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${sentence}.`)
 }

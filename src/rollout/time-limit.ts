@@ -1,4 +1,5 @@
 import { GigpoError } from "../errors.ts"
+import { unlessAborted } from "../linked-abort.ts"
 
 /** The longest that a timer can run. */
 const longestMs = 2 ** 31 - 1
@@ -13,22 +14,24 @@ export async function withTimeLimit<T>(
   signal: AbortSignal | undefined,
   call: () => Promise<T>,
 ): Promise<T> {
-  signal?.throwIfAborted()
+  const tooLate = () =>
+    new GigpoError("ENVIRONMENT_TIMEOUT", `${what} took longer than ${seconds} s (rollout.environmentTimeout).`)
+  return await unlessAborted(signal, () => unlessLate(seconds * 1000, tooLate, call))
+}
+
+/** What `call` gives, or an error once so many milliseconds are over. */
+export async function unlessLate<T>(
+  milliseconds: number,
+  tooLate: () => Error,
+  call: () => T | Promise<T>,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  let abort: (() => void) | undefined
-  const limit = new Promise<never>((_, reject) => {
-    const late = () =>
-      reject(
-        new GigpoError("ENVIRONMENT_TIMEOUT", `${what} took longer than ${seconds} s (rollout.environmentTimeout).`),
-      )
-    timer = setTimeout(late, Math.min(seconds * 1000, longestMs))
-    abort = () => reject(signal?.reason)
-    signal?.addEventListener("abort", abort, { once: true })
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(tooLate()), Math.min(milliseconds, longestMs))
   })
   try {
-    return await Promise.race([call(), limit])
+    return await Promise.race([call(), late])
   } finally {
     clearTimeout(timer)
-    if (abort) signal?.removeEventListener("abort", abort)
   }
 }

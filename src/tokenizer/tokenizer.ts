@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { GigpoError } from "../errors.ts"
+import type { ChatCodec, Prompt } from "./chat-codec.ts"
 import { ChatTemplate, type ChatTemplateLimits } from "./chat-template.ts"
 import { createEncoder } from "./encoder.ts"
 import { badTokenizer, type JsonObject, readJson, readText, sizeLimits } from "./files.ts"
@@ -41,7 +42,7 @@ interface Parts {
 }
 
 /** Text to token ids and back, and chats to prompts, as the files of a Hugging Face model folder say. */
-export class Tokenizer {
+export class Tokenizer implements ChatCodec {
   readonly directory: string
   /** Highest id + 1. */
   readonly vocabularySize: number
@@ -152,8 +153,8 @@ export class Tokenizer {
   }
 
   /** The token ids of a chat; errors as `renderChat`. */
-  async encodeChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<Int32Array> {
-    return this.encode(await this.renderChat(messages, options))
+  async encodeChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<Prompt> {
+    return { tokens: this.encode(await this.renderChat(messages, options)) }
   }
 
   /** Fails with BAD_TOKENIZER where some token has no row among the model's `rows`. More rows than tokens are fine. */

@@ -1,35 +1,43 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { NativePolicy } from "../engine/native/native-policy.ts"
+import type { ModelStore } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import { io, ioError, isSystemError } from "../files/io-error.ts"
-import { openSafetensors } from "../model-files/safetensors.ts"
+import type { Json } from "../state.ts"
 import { version } from "../version.ts"
-
-/** What checkpoints ask of a policy. */
-export type SavedPolicy = Pick<NativePolicy, "steps" | "save" | "saveOptimizer" | "load" | "loadOptimizer"> &
-  Partial<Pick<NativePolicy, "lora" | "saveAdapter" | "loadAdapter">>
+import { checkParts, type PartMemory, type Parts, restoreMemory, saveMemory } from "./memory.ts"
 
 /** A checkpoint whose files are whole. */
 export interface Checkpoint {
-  /** A Hugging Face model folder, or PEFT's of an adapter, with AdamW's moments in optimizer/model.safetensors. */
   readonly directory: string
   /** Iterations completed when it was written. */
   readonly iteration: number
-  readonly optimizerSteps: number
+  /** What the engine gave to find its own part again. */
+  readonly handle: Json
+  /** What estimator, loss, hooks and tasks remembered, by role. */
+  readonly memory: Readonly<Record<string, PartMemory>>
 }
 
+/** Version 1, of gigpo 0.1, has `optimizerSteps` in place of the handle, and no memory. */
 interface Manifest {
-  readonly version: 1
+  readonly version: 2
   readonly gigpo: string
   readonly iteration: number
-  readonly optimizerSteps: number
-  /** Every weight and moment was looked at. */
-  readonly finite: true
+  readonly handle: Json
+  readonly memory: Readonly<Record<string, PartMemory>>
   readonly files: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[]
+}
+
+/** What goes into a checkpoint. */
+export interface Saved {
+  readonly store: ModelStore
+  /** Copied beside the weights (the tokenizer's). */
+  readonly files?: readonly string[]
+  /** What may remember something: estimator, loss, hooks, tasks. */
+  readonly parts?: Parts
 }
 
 const stepName = /^step-(\d+)$/
@@ -38,34 +46,22 @@ const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/
 /**
  * Writes `parent`/step-`iteration`, whole or not at all, and reads it back.
  *
- * @param files - copied beside the weights (the tokenizer's).
  * @throws GigpoError `NON_FINITE` when a weight or moment is not finite, `IO` when the system cannot write. Other
  * checkpoints stay as they are.
  */
 export async function writeCheckpoint(
   parent: string,
   iteration: number,
-  policy: SavedPolicy,
-  files: readonly string[],
+  { store, files = [], parts = {} }: Saved,
 ): Promise<Checkpoint> {
   const directory = join(parent, `step-${iteration}`)
   const fill = async (temporary: string): Promise<void> => {
-    // A merged model could not be split again; the base stays where it is and is known by its hash.
-    const adapter = policy.lora !== undefined
-    await (adapter ? policy.saveAdapter?.(temporary, { files }) : policy.save(temporary, { files }))
-    const optimizer = join(temporary, "optimizer")
-    await mkdir(optimizer)
-    await policy.saveOptimizer(join(optimizer, "model.safetensors"))
-    await checkFinite(temporary, iteration, adapter ? "adapter_model.safetensors" : undefined)
-    await checkFinite(optimizer, iteration)
-    const manifest: Manifest = {
-      version: 1,
-      gigpo: version,
-      iteration,
-      optimizerSteps: policy.steps,
-      finite: true,
-      files: await describeFiles(temporary),
-    }
+    const handle = await store.checkpoint(temporary, { files }).catch((error) => {
+      throw GigpoError.is(error) && error.code === "NON_FINITE" ? diverged(error, iteration) : error
+    })
+    const memory = await saveMemory(temporary, parts)
+    const described = await describeFiles(temporary)
+    const manifest: Manifest = { version: 2, gigpo: version, iteration, handle, memory, files: described }
     await writeFile(join(temporary, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
   }
   // One that is there already did not verify, or it would not be written again.
@@ -91,7 +87,7 @@ export async function findCheckpoint(
 
 /** Checks every size and hash of the manifest. Throws `RUN_CORRUPT` at the first that differs, `IO`. */
 export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
-  const { iteration, optimizerSteps, files } = await readManifest(directory)
+  const { iteration, handle, memory, files } = await readManifest(directory)
   for (const { name, bytes, sha256 } of files) {
     const path = join(directory, name)
     try {
@@ -102,7 +98,7 @@ export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
       throw cause.code === "ENOENT" ? corrupt(directory, `${name} is missing`) : ioError("read", path, cause)
     }
   }
-  return { directory, iteration, optimizerSteps }
+  return { directory, iteration, handle, memory }
 }
 
 /** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left. */
@@ -132,18 +128,21 @@ async function list(folder: string): Promise<string[]> {
 }
 
 async function readManifest(directory: string): Promise<Manifest> {
-  let manifest: Manifest
+  let manifest: Partial<Omit<Manifest, "version">> & { readonly version?: unknown; readonly optimizerSteps?: number }
   try {
-    manifest = JSON.parse(await readFile(join(directory, "manifest.json"), "utf8"))
+    manifest = JSON.parse(await readFile(join(directory, "manifest.json"), "utf8")) ?? {}
   } catch (cause) {
     throw corrupt(directory, "it has no readable manifest.json", cause)
   }
-  const { iteration, optimizerSteps, files } = manifest ?? {}
-  if (manifest?.version !== 1 || !Number.isSafeInteger(iteration) || !Number.isSafeInteger(optimizerSteps))
+  const { version, iteration, optimizerSteps, files, memory = {} } = manifest
+  const {
+    handle = version === 1 && Number.isSafeInteger(optimizerSteps) ? { optimizerSteps: optimizerSteps! } : undefined,
+  } = manifest
+  if ((version !== 1 && version !== 2) || !Number.isSafeInteger(iteration) || handle === undefined)
     throw corrupt(directory, "its manifest.json is not of a version that this gigpo reads")
   if (!Array.isArray(files) || !files.every((file) => typeof file?.name === "string"))
     throw corrupt(directory, "its manifest.json names no files")
-  return manifest
+  return { version: 2, gigpo: manifest.gigpo ?? "", iteration: iteration!, handle, memory, files }
 }
 
 async function describeFiles(folder: string, prefix = ""): Promise<Manifest["files"]> {
@@ -163,35 +162,20 @@ async function hashFile(path: string): Promise<string> {
   return hash.digest("hex")
 }
 
-/** Puts weights and optimizer back to what a checkpoint holds. */
-export async function restoreCheckpoint({ directory, optimizerSteps }: Checkpoint, policy: SavedPolicy): Promise<void> {
-  await (policy.lora ? policy.loadAdapter?.(directory) : policy.load(directory))
-  await policy.loadOptimizer(join(directory, "optimizer"), optimizerSteps)
+/**
+ * Puts weights, optimizer and what the parts remembered back to what a checkpoint holds.
+ *
+ * @throws GigpoError `BAD_CONFIG` where the parts are others than those that it was written with.
+ */
+export async function restoreCheckpoint(checkpoint: Checkpoint, { store, parts = {} }: Saved): Promise<void> {
+  const { directory, handle, memory } = checkpoint
+  if (Object.keys(memory).length > 0) checkParts(directory, parts, memory)
+  await store.restore(handle, directory)
+  await restoreMemory(directory, parts, memory)
 }
 
-/** One bad update must not replace the last good checkpoint. */
-async function checkFinite(directory: string, iteration: number, file?: string): Promise<void> {
-  const files = await openSafetensors(directory, file)
-  try {
-    for (const tensor of files.names) {
-      for await (const chunk of files.read(tensor)) {
-        // Weights and moments are saved as float32: all bits of the exponent set means infinity or NaN.
-        const bits = new Uint32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength / 4)
-        for (let i = 0; i < bits.length; i++)
-          if ((bits[i]! & 0x7f800000) === 0x7f800000) throw diverged(tensor, iteration)
-      }
-    }
-  } finally {
-    await files.close()
-  }
-}
-
-function diverged(tensor: string, iteration: number): GigpoError {
-  return new GigpoError(
-    "NON_FINITE",
-    `After iteration ${iteration}, ${tensor} holds numbers that are not finite; older checkpoints stay as they are. Start a ` +
-      "new run from one of them (its folder as the model) with a lower learning rate.",
-  )
+function diverged(cause: GigpoError, iteration: number): GigpoError {
+  return new GigpoError("NON_FINITE", `After iteration ${iteration}, ${cause.message}`, { cause })
 }
 
 function corrupt(directory: string, what: string, cause?: unknown): GigpoError {

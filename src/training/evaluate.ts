@@ -1,70 +1,51 @@
-import { checkWhole } from "../engine/check-arguments.ts"
-import type { NativePolicy } from "../engine/native/native-policy.ts"
+import type { Sampler } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
+import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
-import type { Episode } from "../rollout/episode.ts"
+import { type Episode, isScored } from "../rollout/episode.ts"
+import type { Play } from "../rollout/play.ts"
 import { rollout } from "../rollout/rollout.ts"
-import type { Tokenizer } from "../tokenizer/tokenizer.ts"
-import { evaluationDefaults, rolloutDefaults } from "./defaults.ts"
-import type { EvaluationOptions, EvaluationReport, RolloutOptions } from "./options.ts"
+import { takeTasks } from "../rollout/tasks.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { type EvaluateOptions, type EvaluationReport, evaluateFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 
-export interface EvaluateSetup {
-  readonly policy: NativePolicy
-  readonly tokenizer: Tokenizer
-  readonly environment: Environment
-  readonly options?: EvaluationOptions
-  readonly rollout?: RolloutOptions
-  /** Default 0. The same seed gives the same replies; the tasks are the environment's test split. */
-  readonly seed?: number
-  readonly signal?: AbortSignal
-  readonly onProgress?: (progress: Progress) => void
+export interface EvaluateSetup<Task = unknown> extends EvaluateOptions {
+  readonly policy: Sampler
+  readonly tokenizer: ChatCodec
+  readonly environment: Environment<Task>
+  /** Plays the episodes in place of the package's own loop. */
+  readonly play?: Play<Task> | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
 /** Plays held-out tasks, one episode each, and says how many were solved. */
-export async function evaluate(setup: EvaluateSetup): Promise<EvaluationReport> {
-  const { policy, tokenizer, environment, onProgress, signal } = setup
-  const options = { ...evaluationDefaults, ...setup.options }
-  tokenizer.checkVocabulary(policy.config.vocabularySize)
-  const random = new Random(setup.seed ?? 0).fork("evaluation")
+export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<EvaluationReport> {
+  const { policy, tokenizer, environment, play, signal, onProgress, ...given } = setup
+  const options = readOptions("evaluate", given, evaluateFields)
+  tokenizer.checkVocabulary?.(policy.vocabularySize)
+  const random = new Random(options.seed).fork("evaluation")
   const tasks = takeTasks(environment, "test", random, options.tasks)
-  const groups = await rollout({
+  const { groups } = await rollout({
     policy,
     tokenizer,
     environment,
+    play,
     tasks,
     groupSize: 1,
     random,
-    ...rolloutDefaults,
-    ...setup.rollout,
+    ...options.rollout,
     temperature: options.temperature,
     maxPositions: policy.maxPositions,
-    ...(signal && { signal }),
+    signal,
     onEpisode: (done, total) => onProgress?.({ stage: "evaluation", done, total }),
   })
-  return summarize(groups.flat())
-}
-
-/** The first `count` tasks of a split; fewer where the environment has no more. */
-export function takeTasks<Task>(
-  environment: Environment<Task>,
-  split: "train" | "test",
-  random: Random,
-  count: number,
-): Task[] {
-  checkWhole(count, "the number of tasks")
-  const tasks: Task[] = []
-  for (const task of environment.tasks(split, random)) {
-    tasks.push(task)
-    if (tasks.length === count) break
-  }
-  if (tasks.length === 0) throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} offers no ${split} tasks.`)
-  return tasks
+  return summarize(groups.flatMap(({ episodes }) => episodes))
 }
 
 function summarize(episodes: readonly Episode[]): EvaluationReport {
-  const finished = episodes.filter((episode) => episode.outcome !== "failed")
+  const finished = episodes.filter(isScored)
   const solved = finished.filter((episode) => episode.metrics.success === 1).length
   // A failed episode is no success: it counts in the share, not in the means.
   return {

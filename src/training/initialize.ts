@@ -5,35 +5,18 @@ import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
+import { readOptions } from "../options/read.ts"
+import type { Resolved } from "../options/table.ts"
 import { Random } from "../random.ts"
 import { playExpert } from "../rollout/expert.ts"
+import { rolloutDefaults } from "../rollout/options.ts"
+import { takeTasks } from "../rollout/tasks.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { trainByteLevelTokenizer } from "../tokenizer/train.ts"
 import { writeTokenizer } from "../tokenizer/write.ts"
-import { rolloutDefaults } from "./defaults.ts"
-import { takeTasks } from "./evaluate.ts"
+import { type InitializeOptions, initializeFields } from "./options.ts"
 
-/** The shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings). */
-export interface InitializeOptions {
-  /** Default 0. */
-  readonly seed?: number
-  /** Default 128. */
-  readonly hiddenSize?: number
-  /** Default 4. */
-  readonly layers?: number
-  /** Default 4. */
-  readonly heads?: number
-  /** Default: as many as heads. */
-  readonly keyValueHeads?: number
-  /** Default 3 × hiddenSize. */
-  readonly intermediateSize?: number
-  /** Standard deviation of the initial weights. Default 1 / √hiddenSize. */
-  readonly deviation?: number
-  /** Most tokens of the tokenizer that is learned from the environment's texts. Default 512. */
-  readonly vocabularySize?: number
-  /** Longest prompt and reply together. Default: four times the longest prompt that was seen, at least 256. */
-  readonly maxPositions?: number
-}
+export type { InitializeOptions } from "./options.ts"
 
 export interface InitializeSetup {
   /** Where the model is written; must not exist, unless `overwrite`. */
@@ -48,10 +31,11 @@ export interface InitializeSetup {
  * It can say nothing sensible yet: clone the environment's expert first.
  */
 export async function initialize(setup: InitializeSetup): Promise<{ parameters: number; vocabularySize: number }> {
-  const { directory, environment, options = {}, overwrite = false } = setup
-  const random = new Random(options.seed ?? 0).fork("initialize")
+  const { directory, environment, overwrite = false } = setup
+  const options = readOptions("initialize", setup.options, initializeFields)
+  const random = new Random(options.seed).fork("initialize")
   const texts = await sampleTexts(environment, random)
-  const bpe = trainByteLevelTokenizer(texts.flat(), { vocabularySize: options.vocabularySize ?? 512 })
+  const bpe = trainByteLevelTokenizer(texts.flat(), { vocabularySize: options.vocabularySize })
   let made = { parameters: 0, vocabularySize: 0 }
   await writeDirectory(
     directory,
@@ -80,8 +64,12 @@ async function writeGenerationConfig(directory: string, eosTokens: readonly numb
   await writeFile(join(directory, "generation_config.json"), text)
 }
 
-function modelConfig(vocabularySize: number, longestPrompt: number, options: InitializeOptions): ModelConfig {
-  const { hiddenSize = 128, layers = 4, heads = 4 } = options
+function modelConfig(
+  vocabularySize: number,
+  longestPrompt: number,
+  options: Resolved<typeof initializeFields>,
+): ModelConfig {
+  const { hiddenSize, layers, heads } = options
   if (hiddenSize % (2 * heads) !== 0)
     throw new GigpoError("BAD_ARGUMENT", `hiddenSize (${hiddenSize}) must be a multiple of 2 × heads (${heads}).`)
   return {

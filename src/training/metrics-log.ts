@@ -8,11 +8,20 @@ import { io } from "../files/io-error.ts"
  */
 export async function cutBack(path: string, iteration: number): Promise<number> {
   const text = await io("read", path, readFile(path, "utf8"))
+  const kept = upTo(text, iteration)
+  if (kept !== text) await replaceFile(path, kept)
+  return Buffer.byteLength(kept)
+}
+
+/** The lines of a metrics.jsonl up to `iteration`; none where there is no such file. */
+export async function linesUpTo(path: string, iteration: number): Promise<string> {
+  return upTo(await readFile(path, "utf8").catch(() => ""), iteration)
+}
+
+function upTo(text: string, iteration: number): string {
   const lines = text.split("\n").slice(0, -1) // what stands after the last line feed was never finished
   const kept = lines.filter((line) => (iterationOf(line) ?? Number.POSITIVE_INFINITY) <= iteration)
-  const result = kept.map((line) => `${line}\n`).join("")
-  if (result !== text) await replaceFile(path, result)
-  return Buffer.byteLength(result)
+  return kept.map((line) => `${line}\n`).join("")
 }
 
 function iterationOf(line: string): number | undefined {

@@ -1,59 +1,244 @@
-import type { GigpoStep } from "../credit/types.ts"
-import type { Row } from "../engine/engine.ts"
+import type { BatchStep } from "../credit/batch.ts"
+import type { Credit, StepRecord } from "../credit/estimator.ts"
+import type { RowStatistics } from "../engine/engine.ts"
+import type { Row, Span, SpanCredit } from "../engine/rows.ts"
 import type { Random } from "../random.ts"
-import type { Episode, EpisodeStep } from "../rollout/episode.ts"
+import { type Episode, type EpisodeStep, isScored } from "../rollout/episode.ts"
 
-/** One step of a finished episode, with what the estimators ask. */
-export interface CollectedStep extends GigpoStep {
-  readonly step: EpisodeStep
+/** One step of a finished episode, with what estimators ask of it. */
+export interface CollectedStep extends BatchStep {
+  readonly record: EpisodeStep & StepRecord
 }
 
-/** The steps of all episodes but the failed ones, in the order of tasks, members and time. */
+/** The steps of all episodes but those that failed or were dropped, in the order of tasks, members and time. */
 export function collectSteps(groups: readonly (readonly Episode[])[]): CollectedStep[] {
-  return groups.flatMap((group, task) =>
-    group.flatMap((episode, member) =>
-      episode.outcome === "failed"
-        ? []
-        : episode.steps.map((step) => ({
-            task,
-            episode: member,
-            anchor: step.observation.anchor,
-            reward: step.reward,
-            valid: step.valid,
-            step,
-          })),
-    ),
-  )
+  const collected: CollectedStep[] = []
+  for (const [task, group] of groups.entries()) {
+    for (const [member, episode] of group.entries()) {
+      if (!isScored(episode)) continue
+      const { steps, outcome, last } = episode
+      for (const [index, record] of steps.entries()) {
+        const { observation, reward, valid, conversation, agent } = record
+        const ended = index + 1 === steps.length
+        const nextAnchor = ended ? last?.anchor : steps[index + 1]!.observation.anchor
+        collected.push({
+          task,
+          episode: member,
+          anchor: observation.anchor,
+          reward,
+          valid,
+          length: record.reply.length,
+          ...(nextAnchor !== undefined && { nextAnchor }),
+          ...(ended && outcome === "terminated" && { terminated: true }),
+          ...(ended && outcome !== "terminated" && { truncated: true }),
+          ...(conversation !== undefined && { conversation }),
+          ...(agent !== undefined && { agent }),
+          record,
+        })
+      }
+    }
+  }
+  return collected
 }
 
-/** Training rows, one a step. */
-export function toRows(steps: readonly CollectedStep[], advantages: ArrayLike<number>): Row[] {
-  return steps.map(({ step }, index) => ({
-    prompt: step.prompt,
-    reply: step.reply,
-    logProbs: step.logProbs,
-    advantage: advantages[index]!,
-  }))
+/** A row that is still being filled in. */
+export interface LaidRow extends Row {
+  tokens: Int32Array
+  spans: LaidSpan[]
+}
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
+export interface LaidSpan extends Writable<Span> {
+  readonly step: number
+}
+
+/**
+ * Training rows without credit, in the order of their first steps. A step whose prompt goes on exactly, token for token, from the
+ * step before it in the same conversation joins that step's row; every other step is a row of one span. `Span.step` says which
+ * step a span is.
+ */
+export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
+  const rows = chain(steps)
+  let total = 0
+  for (const row of rows) total += length(row.at(-1)!.record)
+  const all = new Int32Array(total) // one piece of memory for all rows: thousands of small ones take milliseconds
+  let end = 0
+  return rows.map((row) => {
+    const start = end
+    const spans: LaidSpan[] = []
+    for (const { record, index, task, episode } of row) {
+      const { prompt, reply, logProbs, temperature, constraint } = record
+      all.set(end === start ? prompt : prompt.subarray(end - start), end)
+      all.set(reply, start + prompt.length)
+      end = start + prompt.length + reply.length
+      spans.push({
+        start: prompt.length,
+        length: reply.length,
+        step: index,
+        task,
+        episode,
+        logProbs,
+        advantage: 0,
+        ...((temperature !== undefined || constraint !== undefined) && sampling(record)),
+      })
+    }
+    const tokens = all.subarray(start, end)
+    const { attachments } = row[0]!.record
+    return attachments ? { tokens, spans, attachments } : { tokens, spans }
+  })
+}
+
+/** What is special about how a step was sampled. */
+function sampling({ temperature, constraint }: EpisodeStep): SpanCredit {
+  return { ...(temperature !== undefined && { temperature }), ...(constraint !== undefined && { constraint }) }
+}
+
+interface Link {
+  readonly record: EpisodeStep
+  readonly index: number
+  readonly task: number
+  readonly episode: number
+}
+
+/** The steps of each row. */
+function chain(steps: readonly CollectedStep[]): Link[][] {
+  const rows: Link[][] = []
+  let open = new Map<unknown, Link[]>() // by conversation, of the episode at hand
+  let [task, episode]: [unknown, unknown] = [undefined, undefined]
+  let [tasks, episodes] = [-1, -1]
+  for (const [index, step] of steps.entries()) {
+    if (step.task !== task || step.episode !== episode) {
+      if (step.task !== task) tasks++
+      episodes++
+      open = new Map()
+      task = step.task
+      episode = step.episode
+    }
+    const link = { record: step.record, index, task: tasks, episode: episodes }
+    const row = open.get(step.conversation)
+    if (row && goesOn(step.record, row.at(-1)!.record)) {
+      row.push(link)
+      continue
+    }
+    const fresh = [link]
+    open.set(step.conversation, fresh)
+    rows.push(fresh)
+  }
+  return rows
+}
+
+function goesOn({ prompt, attachments }: EpisodeStep, before: EpisodeStep): boolean {
+  const at = before.prompt.length
+  if (prompt.length < length(before) || attachments !== undefined || before.attachments !== undefined) return false
+  for (let i = 0; i < at; i++) if (prompt[i] !== before.prompt[i]) return false
+  for (let i = 0; i < before.reply.length; i++) if (prompt[at + i] !== before.reply[i]) return false
+  return true
+}
+
+function length({ prompt, reply }: EpisodeStep): number {
+  return prompt.length + reply.length
+}
+
+/**
+ * Gives laid rows their credit, in place: one advantage a step, or all that an estimator says. A step that is left out (`skip`) is
+ * no span any more; its tokens stay where later steps need them to be read. Rows without a span are left out.
+ */
+export function giveCredit(rows: readonly LaidRow[], credit: Credit): LaidRow[] {
+  const { advantages, skip, weights, clipScale } = credit
+  return rows.filter((row) => {
+    if (skip) leaveOut(row, skip)
+    for (const span of row.spans) {
+      span.advantage = advantages[span.step]!
+      if (weights) span.weights = weights[span.step]!
+      if (clipScale) span.clipScale = clipScale[span.step]!
+    }
+    return row.spans.length > 0
+  })
+}
+
+function leaveOut(row: LaidRow, skip: Uint8Array): void {
+  row.spans = row.spans.filter(({ step }) => skip[step] !== 1)
+  const last = row.spans.at(-1)
+  row.tokens = row.tokens.subarray(0, last ? last.start + last.length : 0)
+}
+
+/** Training rows of the steps, with their credit. */
+export function toRows(steps: readonly CollectedStep[], credit: Credit | Credit["advantages"]): Row[] {
+  return giveCredit(layRows(steps), "advantages" in credit ? credit : { advantages: credit })
+}
+
+/** Puts what an engine said of laid rows into their spans, under this name. */
+export function addStatistic(
+  rows: readonly LaidRow[],
+  name: "oldLogProbs" | "referenceLogProbs",
+  statistics: readonly RowStatistics[],
+): void {
+  for (const [index, { spans }] of rows.entries()) {
+    const { logProbs } = statistics[index]!
+    let at = 0
+    for (const span of spans) {
+      span[name] = logProbs.subarray(at, at + span.length)
+      at += span.length
+    }
+  }
+}
+
+/** One array a step, of what an engine said of the rows' tokens. */
+export function byStep(
+  rows: readonly LaidRow[],
+  steps: number,
+  values: (row: number) => Float32Array | undefined,
+): Float32Array[] {
+  const found = new Array<Float32Array>(steps)
+  for (const [index, { spans }] of rows.entries()) {
+    let at = 0
+    for (const { step, length } of spans) {
+      found[step] = values(index)!.subarray(at, at + length)
+      at += length
+    }
+  }
+  return found
 }
 
 /** Rows that belong together: those of one task, whose steps often share their prompts, which are then computed once. */
-export function byTask<T>(rows: readonly T[], steps: readonly CollectedStep[]): T[][] {
-  const tasks = new Map<CollectedStep["task"], T[]>()
-  for (const [index, { task }] of steps.entries()) {
-    const group = tasks.get(task) ?? []
-    group.push(rows[index]!)
-    tasks.set(task, group)
+export function byTask(rows: readonly Row[]): Row[][] {
+  const tasks = new Map<number | undefined, Row[]>()
+  for (const row of rows) {
+    const { task } = row.spans[0]!
+    const group = tasks.get(task)
+    if (group) group.push(row)
+    else tasks.set(task, [row])
   }
   return [...tasks.values()]
 }
 
 /**
- * All rows once, with the groups in a random order, in batches of at most `size` rows and nearly equal number. The rows of a
- * group stand side by side; a long one may be cut between two batches.
+ * All rows once, with the groups in a random order, in batches of at most about `size` steps and nearly equal number. The rows of a
+ * group stand side by side; a long one may be cut between two batches, a row never is.
+ *
+ * @param count how many steps a row counts for. Default: its spans.
  */
-export function batches<T>(groups: readonly (readonly T[])[], size: number, random: Random): T[][] {
+export function batches<R extends { readonly spans: readonly unknown[] }>(
+  groups: readonly (readonly R[])[],
+  size: number,
+  random: Random,
+  count: (row: R) => number = ({ spans }) => spans.length,
+): R[][] {
   const rows = random.shuffled(groups).flat()
-  const count = Math.max(Math.ceil(rows.length / size), 1)
-  const cut = (batch: number) => Math.round((batch * rows.length) / count)
-  return Array.from({ length: count }, (_, batch) => rows.slice(cut(batch), cut(batch + 1)))
+  const starts: number[] = []
+  let total = 0
+  for (const row of rows) {
+    starts.push(total)
+    total += count(row)
+  }
+  const parts = Math.max(Math.ceil(total / size), 1)
+  const made: R[][] = []
+  let from = 0
+  for (let part = 1; part <= parts; part++) {
+    const end = Math.round((part * total) / parts)
+    let to = from
+    while (to < rows.length && starts[to]! < end) to++
+    if (to > from) made.push(rows.slice(from, to))
+    from = to
+  }
+  return made
 }

@@ -1,5 +1,5 @@
 import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises"
-import { join, resolve } from "node:path"
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import { replaceFile } from "../files/atomic-file.ts"
@@ -10,23 +10,31 @@ import {
   findCheckpoint,
   pruneCheckpoints,
   restoreCheckpoint,
-  type SavedPolicy,
+  type Saved,
+  verifyCheckpoint,
   writeCheckpoint,
 } from "./checkpoint.ts"
-import { cutBack } from "./metrics-log.ts"
+import { cutBack, linesUpTo } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
-import { changeableKeys, checkSameConfig, formatRunConfig, readRunConfig } from "./run-config.ts"
+import { changeableKeys, checkSameConfig, formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
 
 export interface RunMode {
   /** Go on from the newest whole checkpoint of the run that is there. Default false. */
-  readonly resume?: boolean
+  readonly resume?: boolean | undefined
   /** Replace the run that is there. Default false. */
-  readonly overwrite?: boolean
+  readonly overwrite?: boolean | undefined
+  /**
+   * Begin with the state of another run: its folder, or one of its checkpoints. What was logged up to there comes along; the
+   * configuration may be another.
+   */
+  readonly fork?: string | undefined
 }
 
 export interface RunOptions extends RunMode {
   /** Dotted keys of `config` that a resumed run may change, with all that stands below them. Default `changeableKeys`. */
   readonly mayChange?: readonly string[]
+  /** Fills in what the config.json of an older version does not say, before it is compared. */
+  readonly complete?: ((config: RunConfig) => object) | undefined
   /** Told what is odd but no reason to stop. Default: `process.emitWarning`. */
   readonly onWarning?: (message: string) => void
 }
@@ -40,83 +48,49 @@ const files = { config: "config.json", metrics: "metrics.jsonl", lock: "run.lock
  */
 export class Run {
   readonly directory: string
-  readonly #lock: Lock
-  readonly #metrics: FileHandle
-  #length: number
+  readonly #start: Start
+  #lock: Lock | undefined
+  #metrics: FileHandle | undefined
+  #length = 0
   #checkpoint: Checkpoint | undefined
+  #beginning: Promise<void> | undefined
   #open = true
 
   /**
-   * Starts a run in a new or empty folder, or opens one that is there. `config` says all that determines the run; it is
-   * kept as JSON.
+   * Takes a new or empty folder for a run, or opens a run that is there. `config` says all that determines the run; it is kept as
+   * JSON. Nothing is written or replaced before `begin`, which training calls once all else has been checked.
    *
    * @throws GigpoError `RUN_EXISTS` where a run is there and neither option is given, or where anything else is there;
-   * `RUN_LOCKED` where another process works in it; `RUN_CORRUPT` where there is nothing to resume; `BAD_CONFIG` where it
-   * was started with another configuration. Nothing has been changed then.
+   * `RUN_LOCKED` where another process works in it; `RUN_CORRUPT` where there is nothing to resume or to fork; `BAD_CONFIG` where
+   * it was started with another configuration. Nothing has been changed then.
    */
   static async open(directory: string, config: object, options: RunOptions = {}): Promise<Run> {
     const path = resolve(directory)
     const state = await checkRunFolder(path, options)
-    return options.resume ? await Run.#resume(path, config, options) : await Run.#start(path, config, state === "run")
-  }
-
-  static async #start(directory: string, config: object, overwrite: boolean): Promise<Run> {
-    // The lock is written inside the new folder, so that it stands from the moment the folder does.
-    const old = overwrite ? await acquireLock(join(directory, files.lock)) : undefined
-    const lock = old ?? newLock(join(directory, files.lock))
-    const fill = async (temporary: string): Promise<void> => {
-      await mkdir(join(temporary, files.checkpoints))
-      await writeFile(join(temporary, files.config), formatRunConfig(config))
-      await writeFile(join(temporary, files.metrics), "")
-      await writeFile(join(temporary, files.lock), lock.text)
-    }
-    return await Run.#holding(lock, async () => {
-      await writeDirectory(directory, fill, { overwrite })
-      return await Run.#opened(directory, lock, 0, undefined)
-    })
-  }
-
-  static async #resume(directory: string, config: object, options: RunOptions): Promise<Run> {
-    const { mayChange = changeableKeys, onWarning = (message) => process.emitWarning(message) } = options
-    const lock = await acquireLock(join(directory, files.lock))
-    return await Run.#holding(lock, async () => {
-      const path = join(directory, files.config)
-      const old = await readRunConfig(path)
-      if (!old) throw nothingToResume(directory, "its config.json cannot be read")
-      checkSameConfig(directory, old, config, mayChange)
-      const checkpoint = await findCheckpoint(join(directory, files.checkpoints), onWarning)
-      if (!checkpoint) throw nothingToResume(directory, "it has no whole checkpoint")
-      const length = await cutBack(join(directory, files.metrics), checkpoint.iteration)
-      const text = formatRunConfig(config)
-      if (text !== (await readFile(path, "utf8"))) await replaceFile(path, text)
-      return await Run.#opened(directory, lock, length, checkpoint)
-    })
-  }
-
-  /** Gives the lock back when `work` fails. */
-  static async #holding(lock: Lock, work: () => Promise<Run>): Promise<Run> {
+    const lock = state === "run" ? await acquireLock(join(path, files.lock)) : undefined
     try {
-      return await work()
+      const { onWarning = (message) => process.emitWarning(message) } = options
+      const text = formatRunConfig(config)
+      if (options.resume) {
+        const checkpoint = await findResumable(path, config, { ...options, onWarning })
+        return new Run(path, { kind: "resume", text }, lock, checkpoint)
+      }
+      const fork = options.fork === undefined ? undefined : await findFork(resolve(options.fork), onWarning)
+      return new Run(path, { kind: state === "run" ? "replace" : "new", text, fork }, lock, fork)
     } catch (error) {
-      await releaseLock(lock).catch(() => {})
+      if (lock) await releaseLock(lock).catch(() => {})
       throw error
     }
   }
 
-  static async #opened(directory: string, lock: Lock, length: number, checkpoint?: Checkpoint): Promise<Run> {
-    const metrics = join(directory, files.metrics)
-    return new Run(directory, lock, await io("open", metrics, open(metrics, "r+")), length, checkpoint)
-  }
-
-  private constructor(directory: string, lock: Lock, metrics: FileHandle, length: number, checkpoint?: Checkpoint) {
+  private constructor(directory: string, start: Start, lock: Lock | undefined, checkpoint: Checkpoint | undefined) {
     this.directory = directory
+    this.#start = start
     this.#lock = lock
-    this.#metrics = metrics
-    this.#length = length
     this.#checkpoint = checkpoint
   }
 
-  /** The newest checkpoint; undefined before the first. */
+  /** The newest checkpoint, or the one that was forked; undefined before the first. */
   get checkpoint(): Checkpoint | undefined {
     return this.#checkpoint
   }
@@ -126,66 +100,127 @@ export class Run {
     return this.#checkpoint?.iteration ?? 0
   }
 
+  /** Whether the checkpoint lies in this run's folder. */
+  get saved(): boolean {
+    return this.#checkpoint !== undefined && dirname(dirname(this.#checkpoint.directory)) === this.directory
+  }
+
+  /** Whether the folder has been made, replaced or gone on with. */
+  get begun(): boolean {
+    return this.#beginning !== undefined
+  }
+
+  /** Makes or replaces the folder, or cuts the log back to the checkpoint. Writing anything begins, too. */
+  begin(): Promise<void> {
+    if (!this.#open)
+      return Promise.reject(new GigpoError("DISPOSED", `The run in ${this.directory} was closed; open it again.`))
+    this.#beginning ??= this.#begin()
+    return this.#beginning
+  }
+
+  async #begin(): Promise<void> {
+    const { directory } = this
+    const { kind, text, fork } = this.#start
+    if (kind === "resume") {
+      const path = join(directory, files.config)
+      this.#length = await cutBack(join(directory, files.metrics), this.iteration)
+      if (text !== (await readFile(path, "utf8"))) await replaceFile(path, text)
+    } else {
+      // The lock is written inside the new folder, so that it stands from the moment the folder does.
+      const lock = this.#lock ?? newLock(join(directory, files.lock))
+      const logged = fork ? await linesUpTo(join(dirname(dirname(fork.directory)), files.metrics), fork.iteration) : ""
+      const fill = async (temporary: string): Promise<void> => {
+        await mkdir(join(temporary, files.checkpoints))
+        await writeFile(join(temporary, files.config), text)
+        await writeFile(join(temporary, files.metrics), logged)
+        await writeFile(join(temporary, files.lock), lock.text)
+      }
+      await writeDirectory(directory, fill, { overwrite: kind === "replace" })
+      this.#lock = lock
+      this.#length = Buffer.byteLength(logged)
+    }
+    const metrics = join(directory, files.metrics)
+    this.#metrics = await io("open", metrics, open(metrics, "r+"))
+  }
+
   /** Adds one line to metrics.jsonl and waits until it is on the disk. */
   async log(report: IterationReport): Promise<void> {
-    this.#check()
+    await this.begin()
     const line = Buffer.from(`${JSON.stringify(report)}\n`)
     const path = join(this.directory, files.metrics)
     // At an explicit place: what a failed write left is written over by the next.
     for (let done = 0; done < line.length; ) {
-      const writing = this.#metrics.write(line, done, line.length - done, this.#length + done)
+      const writing = this.#metrics!.write(line, done, line.length - done, this.#length + done)
       done += (await io("write", path, writing)).bytesWritten
     }
-    await io("flush", path, this.#metrics.sync())
+    await io("flush", path, this.#metrics!.sync())
     this.#length += line.length
   }
 
-  /**
-   * Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints.
-   *
-   * @param copied - files to put beside the weights (the tokenizer's).
-   */
-  async saveCheckpoint(
-    iteration: number,
-    policy: SavedPolicy,
-    copied: readonly string[],
-    keep: number,
-  ): Promise<Checkpoint> {
-    this.#check()
+  /** Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints. */
+  async saveCheckpoint(iteration: number, saved: Saved, keep: number): Promise<Checkpoint> {
+    await this.begin()
     const parent = join(this.directory, files.checkpoints)
-    this.#checkpoint = await writeCheckpoint(parent, iteration, policy, copied)
+    this.#checkpoint = await writeCheckpoint(parent, iteration, saved)
     await pruneCheckpoints(parent, iteration, keep)
     return this.#checkpoint
   }
 
   /** Writes the final model in Hugging Face layout, whole or not at all; returns its folder. */
-  async saveModel(policy: Pick<SavedPolicy, "save">, copied: readonly string[]): Promise<string> {
-    this.#check()
+  async saveModel({ store, files: copied = [] }: Pick<Saved, "store" | "files">): Promise<string> {
+    await this.begin()
     const model = join(this.directory, "model")
-    await writeDirectory(model, (temporary) => policy.save(temporary, { files: copied }), { overwrite: true })
+    await writeDirectory(model, (temporary) => store.save(temporary, { files: copied }), { overwrite: true })
     return model
   }
 
-  /** Puts the policy and its optimizer back to the checkpoint that was resumed; does nothing in a new run. */
-  async restore(policy: SavedPolicy): Promise<void> {
-    if (this.checkpoint) await restoreCheckpoint(this.checkpoint, policy)
+  /** Puts the policy and all that has a memory back to the checkpoint; does nothing in a new run. */
+  async restore(saved: Saved): Promise<void> {
+    if (this.checkpoint) await restoreCheckpoint(this.checkpoint, saved)
   }
 
   /** Lets another process work in the folder. */
   async close(): Promise<void> {
     if (!this.#open) return
     this.#open = false
-    await this.#metrics.close()
-    await releaseLock(this.#lock)
+    await this.#beginning?.catch(() => {})
+    await this.#metrics?.close()
+    if (this.#lock) await releaseLock(this.#lock)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
+}
 
-  #check(): void {
-    if (!this.#open) throw new GigpoError("DISPOSED", `The run in ${this.directory} was closed; open it again.`)
-  }
+/** What `begin` is to do. */
+interface Start {
+  readonly kind: "new" | "replace" | "resume"
+  /** Of config.json. */
+  readonly text: string
+  readonly fork?: Checkpoint | undefined
+}
+
+async function findResumable(directory: string, config: object, options: RunOptions & Told): Promise<Checkpoint> {
+  const { mayChange = changeableKeys, onWarning } = options
+  const old = await readRunConfig(join(directory, files.config))
+  if (!old) throw nothingToResume(directory, "its config.json cannot be read")
+  checkSameConfig(directory, options.complete?.(old) ?? old, config, mayChange)
+  const checkpoint = await findCheckpoint(join(directory, files.checkpoints), onWarning)
+  if (!checkpoint) throw nothingToResume(directory, "it has no whole checkpoint")
+  return checkpoint
+}
+
+interface Told {
+  readonly onWarning: (message: string) => void
+}
+
+/** The checkpoint at `path`, or the newest of the run there. */
+async function findFork(path: string, onWarning: Told["onWarning"]): Promise<Checkpoint> {
+  if ((await folderState(path)) !== "run") return await verifyCheckpoint(path)
+  const checkpoint = await findCheckpoint(join(path, files.checkpoints), onWarning)
+  if (checkpoint) return checkpoint
+  throw new GigpoError("RUN_CORRUPT", `The run in ${path} cannot be forked: it has no whole checkpoint.`)
 }
 
 /**
@@ -194,9 +229,13 @@ export class Run {
  */
 export async function checkRunFolder(directory: string, mode: RunMode): Promise<"nothing" | "run"> {
   const path = resolve(directory)
-  const { resume = false, overwrite = false } = mode
+  const { resume = false, overwrite = false, fork } = mode
   if (resume && overwrite)
     throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and overwritten at once; choose one.")
+  if (resume && fork !== undefined)
+    throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and forked at once: a fork begins a run of its own.")
+  if (fork !== undefined && lies(resolve(fork), path))
+    throw new GigpoError("BAD_ARGUMENT", `${fork} lies in the run folder ${directory}; fork it into another folder.`)
   const state = await folderState(path)
   if (state === "other") {
     throw new GigpoError(
@@ -227,6 +266,11 @@ async function folderState(path: string): Promise<"nothing" | "run" | "other"> {
     if (isSystemError(cause) && cause.code === "ENOTDIR") return "other"
     throw ioError("read", path, cause)
   }
+}
+
+function lies(path: string, folder: string): boolean {
+  const way = relative(folder, path)
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
 function nothingToResume(directory: string, why: string): GigpoError {

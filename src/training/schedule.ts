@@ -1,9 +1,40 @@
-import type { OptimizerOptions } from "./options.ts"
+import type { AdamWStep } from "../engine/engine.ts"
+import { at } from "../options/schedule.ts"
+import type { ResolvedOptimizerOptions } from "./options.ts"
+
+/** Which optimizer step it is: `index` (from 0) of `total`, with so many in one iteration (cloning: epoch). */
+export interface StepPlace {
+  readonly index: number
+  readonly total: number
+  readonly perIteration: number
+}
+
+/** AdamW's numbers for this step. */
+export function adamwAt(optimizer: ResolvedOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
+  const moment = { iteration: index / perIteration, iterations: total / perIteration }
+  const peak = at(optimizer.learningRate, moment)
+  const warmup = Math.round(optimizer.warmup * perIteration)
+  return {
+    learningRate: learningRate(index, total, { learningRate: peak, warmup, schedule: optimizer.schedule }),
+    beta1: optimizer.beta1,
+    beta2: optimizer.beta2,
+    epsilon: optimizer.epsilon,
+    weightDecay: at(optimizer.weightDecay, moment),
+    maxGradientNorm: at(optimizer.maxGradientNorm, moment),
+  }
+}
+
+interface RateOptions {
+  readonly learningRate: number
+  /** Steps over which it rises from 0. */
+  readonly warmup: number
+  readonly schedule: "constant" | "linear" | "cosine"
+}
 
 /** Learning rate of step `index` (from 0) of `total`: a linear warm-up, then constant, or down to 0 after the last step. */
-export function learningRate(index: number, total: number, options: Required<OptimizerOptions>): number {
+export function learningRate(index: number, total: number, options: RateOptions): number {
   const { learningRate: peak, warmup, schedule } = options
-  if (index < warmup) return (peak * (index + 1)) / warmup
+  if (index < warmup) return (peak * Math.min(index + 1, warmup)) / warmup
   const progress = (index - warmup) / Math.max(total - warmup, 1)
   if (schedule === "linear") return peak * (1 - progress)
   if (schedule === "cosine") return (peak * (1 + Math.cos(Math.PI * progress))) / 2

@@ -40,7 +40,7 @@ describe.skipIf(!built)("training an adapter from the terminal", () => {
     for (const [change, message] of [
       ["lora.rank=3", /lora.rank was 2 and is now 3/],
       ["lora.alpha=3", /lora.alpha was not set and is now 3/],
-      ["moments=bfloat16", /moments was not set and is now "bfloat16"/],
+      ["moments=bfloat16", /moments was "float32" and is now "bfloat16"/],
       ["precision=bfloat16", /the CPU computes in float32 alone/],
     ] as const) {
       const { code, stderr } = await resume("-s", change)

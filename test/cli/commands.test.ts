@@ -113,7 +113,11 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         2,
         /did you mean initialize.layers\?/,
       )
-      refused(await run(["init", "sokoban", "other", "-s", "environment.boxes=99"]), 2, /sokoban: boxes must be/)
+      refused(
+        await run(["init", "sokoban", "other", "-s", "environment.boxes=99"]),
+        2,
+        /--set: environment.boxes must be a whole number from 1 to 20, not 99/,
+      )
       expect(await readdir(folder)).toEqual(["small"])
     })
   })
@@ -133,9 +137,13 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       refused(
         await run(["config", "wrong.yaml"]),
         2,
-        /^gigpo: wrong.yaml, line 4: training.itterations: did you mean training.iterations\? \[BAD_CONFIG\]\n$/,
+        /^gigpo: wrong.yaml, line 4: training.itterations is not an option; did you mean training.iterations\? \[BAD_CONFIG\]\n$/,
       )
-      refused(await run(["config", "small/config.yaml", "-s", "environment.name=chess"]), 2, /no environment "chess"/)
+      refused(
+        await run(["config", "small/config.yaml", "-s", "environment.name=chess"]),
+        2,
+        /--set: environment.name must be "sokoban" or .*, not "chess"/,
+      )
     })
   })
 
@@ -196,6 +204,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(played).toMatchObject({ code: 0, stderr: "" })
       expect(played.stdout.match(/--- the first prompt/g)).toHaveLength(1)
       expect(played.stdout).toMatch(/--- step 1\n(.*\n)+reply .*\naction .*\nreward .*\n(.*\n)*.*: \d+ steps, return /)
+      expect(played.stdout).toMatch(/--- the end\n(.*\n)+The episode/)
       for (const { stdout } of [cloned, trained, evaluated, json, played]) expect(stdout).not.toContain("\x1b")
     })
 

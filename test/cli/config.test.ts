@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest"
 import { policyOptions } from "../../src/cli/config/config.ts"
-import { configKeys } from "../../src/cli/config/keys.ts"
+import { configFields } from "../../src/cli/config/fields.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
 import { loadConfig, resolveConfig, resolveDocument } from "../../src/cli/config/resolve.ts"
 import { openConfiguredEnvironment } from "../../src/cli/model.ts"
 import { starterConfig, starterNames } from "../../src/cli/starter.ts"
 import { GigpoError } from "../../src/errors.ts"
+import { walk } from "../../src/options/keys.ts"
 import { formatRunConfig } from "../../src/training/run-config.ts"
 
 const least = "model: models/small\nenvironment:\n  name: sokoban\n"
@@ -37,7 +38,7 @@ describe("a configuration", () => {
       rollout: { maxReplyTokens: 512 },
     })
     expect(config.clone).toMatchObject({ tasks: 1000, optimizer: { learningRate: 1e-6 } })
-    expect(policyOptions(config)).toEqual({})
+    expect(policyOptions(config)).toEqual({ device: "auto", recompute: "auto", moments: "float32" })
   })
 
   it("keeps what it says, the environment's own options too", () => {
@@ -46,7 +47,7 @@ describe("a configuration", () => {
     expect(config.environment).toEqual({ name: "sokoban", boxes: 2, thinking: "off" })
     expect(config.training.loss).toMatchObject({ clipDual: Number.POSITIVE_INFINITY, clipLow: 0.2 })
     expect(config.training.estimator).toMatchObject({ similarity: 0.9 })
-    expect(policyOptions(config)).toEqual({ threads: 3 })
+    expect(policyOptions(config)).toMatchObject({ threads: 3 })
   })
 
   it("takes settings over the file's, of any type, also where the file has no such group", () => {
@@ -65,7 +66,7 @@ describe("a configuration", () => {
   it("may be JSON, and may be what a run has kept", () => {
     const config = resolveConfig(`${least}training: { loss: { clipDual: .inf } }`)
     expect(resolveConfig(formatRunConfig(config))).toEqual(config)
-    expect(resolveConfig(JSON.stringify({ model: "m", environment: { name: "e" } })).model).toBe("m")
+    expect(resolveConfig(JSON.stringify({ model: "m", environment: { name: "search" } })).model).toBe("m")
   })
 
   it("comes out of its own description unchanged", () => {
@@ -90,20 +91,23 @@ describe("a configuration", () => {
 
 describe("a wrong configuration", () => {
   it.each([
-    ["training: { itterations: 3 }", "my.yaml, line 4: training.itterations: did you mean training.iterations?"],
+    [
+      "training: { itterations: 3 }",
+      "my.yaml, line 4: training.itterations is not an option; did you mean training.iterations?",
+    ],
     [
       "training:\n  optimizer:\n    lerningRate: 3",
-      "my.yaml, line 6: training.optimizer.lerningRate: did you mean training.optimizer.learningRate?",
+      "my.yaml, line 6: training.optimizer.lerningRate is not an option; did you mean training.optimizer.learningRate?",
     ],
-    ["iterations: 3", "my.yaml, line 4: iterations: did you mean training.iterations?"],
+    ["iterations: 3", "my.yaml, line 4: iterations is not an option; did you mean training.iterations?"],
     ["training: { learningrate: 3 }", "did you mean training.optimizer.learningRate?"],
     [
       "training: { rollout: { zzz: 3 } }",
-      "training.rollout.zzz is not known; training.rollout may hold temperature, maxReplyTokens, concurrency, maxSteps, environmentTimeout.",
+      "training.rollout.zzz is not an option; known: temperature, maxReplyTokens, concurrency, maxSteps, environmentTimeout, resamples, refills.",
     ],
-    ["zzz: 3", "zzz is not known; the file may hold gigpo, model, environment, run, seed,"],
-    ["__proto__: { x: 1 }", "__proto__ is not known"],
-    ["constructor: 1", "constructor is not known"],
+    ["zzz: 3", "zzz is not an option; known: gigpo, model, environment, run, seed,"],
+    ["__proto__: { x: 1 }", "__proto__ is not an option"],
+    ["constructor: 1", "constructor is not an option"],
   ])("with the unknown key %j is refused with the key that was meant", (text, message) => {
     expect(refusal(`${least}${text}\n`)).toContain(message)
   })
@@ -113,22 +117,41 @@ describe("a wrong configuration", () => {
     ["training: { groups: 1.5 }", "training.groups must be a whole number, not 1.5."],
     ["training: { groups: 0 }", "training.groups must be at least 1, not 0."],
     ["training: { groups: '4' }", 'training.groups must be a number, not "4".'],
-    ["training: { rollout: { temperature: 0 } }", "training.rollout.temperature must be above 0, not 0."],
+    ["training: { rollout: { temperature: 0 } }", "training.rollout.temperature must be at least 0.000001, not 0."],
     ["training: { rollout: { temperature: .nan } }", "training.rollout.temperature must be a number, not NaN."],
     [
       "training: { loss: { clipDual: -.inf } }",
-      "training.loss.clipDual must be a number above 0, or .inf to turn it off, not -Infinity.",
+      "training.loss.clipDual must be a number above 1, or Infinity (.inf in YAML) to turn it off, not -Infinity.",
     ],
     ["training: { optimizer: { schedule: step } }", 'must be "constant" or "linear" or "cosine", not "step".'],
     [
       "training: { estimator: { similarity: big } }",
-      "training.estimator.similarity must be a number from 0 to 1, or {",
+      'training.estimator.similarity must be a number, or { threshold, autojunk }, not "big".',
     ],
     ["training: 3", "training must be a group of keys, not 3."],
     ["training:", "training must be a group of keys, not empty."],
     ["seed: -1", "seed must be at least 0, not -1."],
     ["device: tpu", 'device must be "auto" or "cpu" or "cuda", not "tpu".'],
-    ["run: ''", 'run must not be empty, not ""'],
+    ["run: ''", 'run must be a text that is not blank, not "".'],
+    ["training: { loss: { clipDual: 0.5 } }", "training.loss.clipDual must be a number above 1, or Infinity"],
+    ["training: { loss: { clipLow: 1.5 } }", "training.loss.clipLow must be a number from 0 to 1, not 1.5."],
+    ["training: { estimator: { gamma: 0 } }", "training.estimator.gamma must be above 0 and at most 1, not 0."],
+    [
+      "training: { estimator: { similarity: 0 } }",
+      "similarity must be above 0 and at most 1, or { threshold, autojunk }, not 0.",
+    ],
+    [
+      "training: { estimator: { similarity: { autojunk: true } } }",
+      "training.estimator.similarity.threshold is missing.",
+    ],
+    ["training: { estimator: { name: ppo } }", 'training.estimator.name must be "gigpo" or "grpo", not "ppo".'],
+    ["training: { optimizer: { beta1: 1 } }", "training.optimizer.beta1 must be at least 0 and below 1, not 1."],
+    ["training: { loss: { clipLow: { from: 0.2 } } }", "training.loss.clipLow.to is missing. What it comes to."],
+    [
+      "training: { loss: { clipLow: { from: 0.2, to: 2 } } }",
+      "training.loss.clipLow.to must be a number from 0 to 1, not 2.",
+    ],
+    ["training: { groups: { from: 1, to: 2 } }", "training.groups must be a number, not {"],
   ])("with %j is refused with what it must be", (text, message) => {
     expect(refusal(`${least}${text}\n`)).toContain(message)
   })
@@ -140,7 +163,7 @@ describe("a wrong configuration", () => {
       '--set: seed must be a number, not "x".',
       'my.yaml, line 5: training.groups must be a number, not "x".',
       "--set: training.epochs must be at least 1, not 0.",
-      "my.yaml, line 7: training.loss.klWeigth: did you mean training.loss.klWeight?",
+      "my.yaml, line 7: training.loss.klWeigth is not an option; did you mean training.loss.klWeight?",
     ])
   })
 
@@ -186,15 +209,36 @@ describe("a wrong configuration", () => {
 })
 
 describe("the description of all keys", () => {
-  it("shows each key with its default, and those without one commented out", () => {
-    const text = renderConfig()
-    for (const { path, group, default: fallback } of configKeys.filter((key) => key.path[0] !== "gigpo")) {
+  const text = renderConfig()
+
+  it("shows every key: with its default, or commented out where it has none", () => {
+    const { gigpo: _, ...shown } = configFields
+    for (const { path, entry } of walk(shown, undefined)) {
       const name = path.at(-1)
-      if (group) expect(text).toContain(`${name}:\n`)
-      else if (fallback === undefined) expect(text).toContain(`# ${name}:\n`)
-      else expect(text).toContain(`${name}: ${fallback}\n`)
+      if (!("problem" in entry))
+        expect(text).toMatch(new RegExp(`^ *${path.includes("lora") ? "# " : ""}${name}:$`, "m"))
+      else if (entry.fallback === undefined) expect(text).toContain(`# ${name}:\n`)
+      else expect(text).toContain(`${name}: ${entry.fallback}\n`)
+      const words = entry.help.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "[\\s#]+")
+      expect(text).toMatch(new RegExp(words))
     }
     expect(text).toContain("  # Episodes of each task. Default 8.\n  groupSize: 8\n")
-    expect(text.split("\n").every((line) => line.length <= 112)).toBe(true)
+    expect(text).toContain("# Threads that compute. Default: every core.\n# threads:\n")
+    expect(text.split("\n").every((line) => line.length <= 112 || line.includes("taskTypes: ["))).toBe(true)
+  })
+
+  it("shows every environment's options, and of a configuration those of its own", () => {
+    expect(text).toContain("  # Options of sokoban\n")
+    expect(text).toContain("  # size: [6, 6]\n")
+    const own = renderConfig(resolveConfig(`${least}  boxes: 2\n`))
+    expect(own).toContain("  # Boxes, and as many targets; 1 to 20. Default 1.\n  boxes: 2\n")
+    expect(own).toContain("  # size: [6, 6]\n")
+    expect(own).not.toContain("Options of")
+  })
+
+  it("is a configuration that says the defaults, but for what must be given", () => {
+    const sets = ["model=m", "environment.name=sokoban"]
+    const all = text.replace("environment:\n", "environment: {}\n")
+    expect(resolveConfig(all, sets)).toEqual(resolveConfig("", sets))
   })
 })

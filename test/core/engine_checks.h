@@ -15,6 +15,7 @@
 #include "core/initialize.h"
 #include "core/memory_plan.h"
 #include "test/core/check.h"
+#include "test/core/training_rows.h"
 
 namespace gigpo::test {
 
@@ -43,7 +44,7 @@ inline ModelConfig tiny_model(bool biases_and_tied, int64_t head_size = 8) {
 
 // How a subject differs from the plainest.
 struct Setup {
-  int64_t micro_batch_tokens = 64, cache_bytes = 1 << 20, step_tokens = 1024, region_bytes = 0;
+  int64_t micro_batch_tokens = 64, longest_row = 0, cache_bytes = 1 << 20, step_tokens = 1024, region_bytes = 0;
   AdapterConfig adapter;
   Recompute recompute = Recompute::none;
   Type moments = Type::f32;
@@ -55,8 +56,9 @@ struct Setup {
 struct Subject {
   Subject(const DeviceFactory& make_device, const ModelConfig& config, const Setup& setup = {})
       : engine(make_device(), config,
-               {setup.micro_batch_tokens, setup.cache_bytes, setup.step_tokens, setup.region_bytes, setup.adapter, setup.recompute,
-                false, setup.moments}),
+               {.micro_batch_tokens = setup.micro_batch_tokens, .longest_row = setup.longest_row, .cache_bytes = setup.cache_bytes,
+                .step_tokens = setup.step_tokens, .region_bytes = setup.region_bytes, .adapter = setup.adapter,
+                .recompute = setup.recompute, .moments = setup.moments}),
         host(engine.transformer().layout().size) {
     initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, host.data());
     for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show
@@ -109,27 +111,40 @@ inline std::vector<int32_t> random_tokens(int64_t count, uint32_t stream, int64_
   return tokens;
 }
 
-// Rows of several lengths, two of them with one prompt, whose ratios keep their distance from every bound of the clip.
-inline std::vector<TrainingRow> training_rows(Subject& subject) {
-  std::vector<TrainingRow> rows;
-  for (const auto& [prompt, reply] : {std::pair{1, 1}, {5, 9}, {30, 20}, {5, 3}, {70, 40}}) {
-    TrainingRow row;
-    row.tokens = random_tokens(prompt, uint32_t(prompt), subject.engine.transformer().config().vocabulary_size);
-    for (const int32_t token : random_tokens(reply, uint32_t(100 + reply), subject.engine.transformer().config().vocabulary_size)) {
-      row.tokens.push_back(token);
-    }
-    row.reply = reply;
-    row.advantage = 1.5f - float(rows.size());
-    rows.push_back(std::move(row));
+// Of each row.
+inline std::vector<std::vector<float>> log_probs_of(Subject& subject, const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
+                                                    float temperature = 0.8f) {
+  const Scores scores = subject.trainer.scores(weights, FlatBatch(rows), temperature, subject.cancelled);
+  std::vector<std::vector<float>> result;
+  auto next = scores.log_probs.begin();
+  for (const TrainingRow& row : rows) {
+    result.emplace_back(next, next + row.sampled());
+    next += row.sampled();
   }
-  const auto log_probs = subject.trainer.log_probs(subject.engine.policy(), rows, 0.8f, subject.cancelled);
+  return result;
+}
+
+// Ratios that keep their distance from every bound of the clip.
+inline void add_log_probs(Subject& subject, std::vector<TrainingRow>& rows) {
+  const auto log_probs = log_probs_of(subject, subject.engine.policy(), rows);
   constexpr float log_ratios[] = {-0.9f, -0.4f, -0.1f, 0.f, 0.1f, 0.4f, 0.9f, 1.4f};
   for (size_t r = 0; r < rows.size(); r++) {
-    for (int64_t i = 0; i < rows[r].reply; i++) {
+    for (int64_t i = 0; i < rows[r].sampled(); i++) {
       rows[r].old_log_probs.push_back(log_probs[r][i] - log_ratios[size_t(3 * r + i) % 8]);
       rows[r].reference_log_probs.push_back(log_probs[r][i] + 0.5f * Subject::uniform(i));
     }
   }
+}
+
+// Rows of several lengths, two of them with one prompt.
+inline std::vector<TrainingRow> training_rows(Subject& subject) {
+  const int64_t vocabulary = subject.engine.transformer().config().vocabulary_size;
+  std::vector<TrainingRow> rows;
+  for (const auto& [prompt, reply] : {std::pair{1, 1}, {5, 9}, {30, 20}, {5, 3}, {70, 40}}) {
+    rows.push_back(step_row(random_tokens(prompt, uint32_t(prompt), vocabulary), random_tokens(reply, uint32_t(100 + reply), vocabulary),
+                            1.5f - float(rows.size())));
+  }
+  add_log_probs(subject, rows);
   return rows;
 }
 
@@ -142,11 +157,22 @@ inline PolicyHeadOptions policy_loss() {
   return options;
 }
 
-inline double train(Subject& subject, const std::vector<TrainingRow>& rows, const PolicyHeadOptions& options) {
+inline LossReport train(Subject& subject, const std::vector<TrainingRow>& rows, const TrainingLoss& loss) {
   subject.trainer.clear_gradients();
-  return subject.trainer
-      .forward_backward(subject.engine.policy(), rows, options, Aggregation::sequence_mean_token_mean, false, subject.cancelled)
-      .loss;
+  return subject.trainer.forward_backward(subject.engine.policy(), FlatBatch(rows), loss, subject.cancelled);
+}
+
+inline double train(Subject& subject, const std::vector<TrainingRow>& rows, const PolicyHeadOptions& options) {
+  return train(subject, rows, {.head = options, .aggregation = Aggregation::sequence_mean_token_mean}).loss;
+}
+
+// |found - wanted| / |wanted|
+inline double distance(const std::vector<float>& found, const std::vector<float>& wanted) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < wanted.size(); i++) {
+    difference += std::pow(double(found[i]) - wanted[i], 2), norm += double(wanted[i]) * wanted[i];
+  }
+  return std::sqrt(difference / norm);
 }
 
 // Every weight tensor moved along its gradient, a little askew.
@@ -207,9 +233,7 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
 
   Subject plain(make_device, config), subject(make_device, config, {.adapter = adapter});
   const std::vector<TrainingRow> rows = training_rows(plain);
-  const auto scores = [&](Subject& of, const PolicyTensors& weights) {
-    return of.trainer.log_probs(weights, rows, 0.8f, of.cancelled);
-  };
+  const auto scores = [&](Subject& of, const PolicyTensors& weights) { return log_probs_of(of, weights, rows); };
   const auto model = scores(plain, plain.engine.policy());
   CHECK(scores(subject, {subject.engine.model().values(), {}}) == model, "switched off");
   CHECK(scores(subject, subject.engine.policy()) != model, "switched on");
@@ -282,16 +306,38 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
       options.micro_batch_tokens = 64, options.recompute = level, options.adapter = adapter;
       Device& device = subject.engine.device();
       const MemoryPlan plan = plan_memory(config, options, device.traits(), true, true);
-      TrainingRow row;
-      row.tokens.assign(65, 0);
-      row.reply = 64;
-      train(subject, {row}, policy_loss());
+      train(subject, {step_row({0}, std::vector<int32_t>(64, 0))}, policy_loss());
       CHECK(size_t(plan.activations) == subject.trainer.peak_bytes(), "%d planned, %d taken", int(plan.activations),
             int(subject.trainer.peak_bytes()));
       CHECK(plan.gradients == int64_t(subject.trainer.gradients().size() * sizeof(float)));
       CHECK(plan.moments == 2 * plan.gradients && plan.total() > plan.weights + 4 * plan.reference);
+
+      options.longest_row = 300;
+      Subject longer(make_device, config, {.longest_row = 300, .adapter = adapter, .recompute = level});
+      train(longer, {step_row({0}, std::vector<int32_t>(300, 0))}, policy_loss());
+      const MemoryPlan with = plan_memory(config, options, device.traits(), true, true);
+      CHECK(size_t(with.activations) == longer.trainer.peak_bytes() && with.activations > 3 * plan.activations, "%d planned, %d taken",
+            int(with.activations), int(longer.trainer.peak_bytes()));
+      CHECK_THROWS(train(longer, {step_row({0}, std::vector<int32_t>(301, 0))}, policy_loss()), "BAD_ARGUMENT");
+      // Prompts that are shared, and single tokens asked for again and again, stay within it too.
+      std::vector<TrainingRow> rows;
+      for (int32_t i = 0; i < 900; i++) rows.push_back(step_row(std::vector<int32_t>(200, 1), std::vector<int32_t>(i % 3 == 0 ? 40 : 1, i % 50)));
+      train(longer, rows, policy_loss());
+      CHECK(size_t(with.activations) >= longer.trainer.peak_bytes(), "%d planned, %d taken", int(with.activations),
+            int(longer.trainer.peak_bytes()));
     }
   }
+  // What is left decides where nobody told.
+  EngineOptions options;
+  options.micro_batch_tokens = 64, options.step_tokens = 64, options.cache_bytes = 1 << 16;
+  const auto device = make_device();
+  const auto fitted = [&](int64_t available) { return fit_options(config, options, device->traits(), true, false, available); };
+  const int64_t least = fitted(INT64_MAX / 2).plan.total();
+  CHECK(fitted(INT64_MAX / 2).plan.longest_row == (device->traits().one_region ? 64 : config.max_positions));
+  CHECK(fitted(least).plan.longest_row == 64 && fitted(least).plan.total() == least);
+  options.longest_row = 500;
+  CHECK(fitted(INT64_MAX / 2).plan.longest_row == 500 && fitted(INT64_MAX / 2).plan.activations > fitted(INT64_MAX / 2).plan.weights / 1000);
+  CHECK_THROWS(fitted(least), "OUT_OF_MEMORY");
 }
 
 inline void check_micro_batches(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
@@ -299,12 +345,93 @@ inline void check_micro_batches(const DeviceFactory& make_device, const ModelCon
   const std::vector<TrainingRow> rows = training_rows(all);
   const double loss = train(all, rows, policy_loss());
   CHECK(std::abs(train(one, rows, policy_loss()) - loss) < bounds.log_prob);
-  const std::vector<float> found = one.gradients(), wanted = all.gradients();
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < wanted.size(); i++) {
-    difference += std::pow(double(found[i]) - wanted[i], 2), norm += double(wanted[i]) * wanted[i];
+  const double apart = distance(one.gradients(), all.gradients());
+  CHECK(apart < bounds.log_prob, "%g", apart);
+}
+
+// Conversations of a group: they begin alike, part at a sampled token or at what was answered, and go on.
+inline std::vector<TrainingRow> conversations(Subject& subject) {
+  const int64_t vocabulary = subject.engine.transformer().config().vocabulary_size;
+  std::vector<TrainingRow> rows;
+  for (uint32_t member = 0; member < 7; member++) {
+    TrainingRow row;
+    const auto add = [&](int64_t count, uint32_t stream, bool sampled) {
+      const std::vector<int32_t> tokens = random_tokens(count, stream, vocabulary);
+      if (sampled) row.spans.push_back({int64_t(row.tokens.size()), count});
+      row.tokens.insert(row.tokens.end(), tokens.begin(), tokens.end());
+    };
+    add(20, 1, false);
+    for (uint32_t turn = 0; turn < 2 + member % 3; turn++) {
+      const uint32_t own = turn < member / 2 ? 0 : 10 * member;  // up to then as others
+      add(5 + 3 * turn, 100 + turn + own, true);
+      if (turn % 2 == 0) add(4, 200 + turn + own, false);  // sometimes a span follows a span
+    }
+    if (member == 3) add(9, 300, false);  // and nobody asks for what comes last
+    for (int64_t i = 0; i < row.sampled(); i++) row.advantages.push_back(Subject::uniform(1000 * member + i));
+    rows.push_back(std::move(row));
   }
-  CHECK(std::sqrt(difference / norm) < bounds.log_prob, "%g", std::sqrt(difference / norm));
+  rows.push_back(rows[4]);  // one twice
+  rows.push_back(step_row(random_tokens(20, 1, vocabulary), random_tokens(6, 9, vocabulary), 0.5f));
+  add_log_probs(subject, rows);
+  return rows;
+}
+
+// The same, a row a span.
+inline std::vector<TrainingRow> one_by_one(const std::vector<TrainingRow>& rows) {
+  std::vector<TrainingRow> result;
+  for (const TrainingRow& row : rows) {
+    int64_t first = 0;
+    for (const auto& [begin, count] : row.spans) {
+      const auto part = [&, first = first, count = count](const std::vector<float>& column) {
+        return column.empty() ? column : std::vector<float>(column.begin() + first, column.begin() + first + count);
+      };
+      TrainingRow step;
+      step.tokens.assign(row.tokens.begin(), row.tokens.begin() + begin + count);
+      step.spans = {{begin, count}};
+      step.advantages = part(row.advantages), step.old_log_probs = part(row.old_log_probs);
+      step.reference_log_probs = part(row.reference_log_probs), step.gradients = part(row.gradients);
+      step.entropy_gradients = part(row.entropy_gradients);
+      result.push_back(std::move(step));
+      first += count;
+    }
+  }
+  return result;
+}
+
+// Rows of many spans score and train as their steps do one by one, however they are cut into micro-batches.
+inline void check_many_spans(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
+                             const AdapterConfig& adapter = {}) {
+  const auto flat = [](const std::vector<std::vector<float>>& parts) {
+    std::vector<float> all;
+    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  };
+  Subject apart(make_device, config, {.adapter = adapter});
+  std::vector<TrainingRow> rows = conversations(apart);
+  for (const int64_t micro_batch_tokens : {1, 64, 1 << 20}) {
+    Subject together(make_device, config, {.micro_batch_tokens = micro_batch_tokens, .adapter = adapter});
+    const std::vector<float> found = flat(log_probs_of(together, together.engine.policy(), rows));
+    const std::vector<float> wanted = flat(log_probs_of(apart, apart.engine.policy(), one_by_one(rows)));
+    for (size_t i = 0; i < wanted.size(); i++) CHECK(std::abs(found[i] - wanted[i]) < bounds.log_prob, "%g, not %g", found[i], wanted[i]);
+    const auto check = [&](const TrainingLoss& loss, const char* what) {
+      const LossReport one = train(together, rows, loss), other = train(apart, one_by_one(rows), loss);
+      CHECK(one.tokens == other.tokens && std::abs(one.loss - other.loss) < bounds.log_prob * std::max(1.0, std::abs(other.loss)),
+            "%s: %g, not %g", what, one.loss, other.loss);
+      const double difference = distance(together.gradients(), apart.gradients());
+      CHECK(difference < bounds.log_prob, "%s: gradients %g apart", what, difference);
+    };
+    check({.head = policy_loss()}, "token mean");
+    check({.head = policy_loss(), .aggregation = Aggregation::sequence_mean_token_mean}, "sequence mean");
+    check({.head = policy_loss(), .ratio = RatioLevel::sequence}, "one ratio a sequence");
+    check({.head = {.mode = HeadMode::clone}}, "cloning");
+    for (TrainingRow& row : rows) {
+      for (int64_t i = 0; i < row.sampled(); i++) {
+        row.gradients.push_back(Subject::uniform(500 + i)), row.entropy_gradients.push_back(0.3f * Subject::uniform(900 + i));
+      }
+    }
+    check({.head = {.mode = HeadMode::linear, .has_entropy_gradient = true}}, "linear");
+    for (TrainingRow& row : rows) row.gradients.clear(), row.entropy_gradients.clear();
+  }
 }
 
 inline void check_training(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
@@ -388,15 +515,11 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   }
   CHECK(subject.generator.counts()->reused == 0);
 
-  std::vector<TrainingRow> rows;
   for (size_t i = 0; i < requests.size(); i++) {
-    TrainingRow row;
-    row.tokens = requests[i].prompt;
-    row.tokens.insert(row.tokens.end(), alone[i].tokens.begin(), alone[i].tokens.end());
-    row.reply = int64_t(alone[i].tokens.size());
+    const TrainingRow row = step_row(requests[i].prompt, alone[i].tokens);
     const float temperature = requests[i].temperature == 0 ? 1 : requests[i].temperature;
-    const auto log_probs = subject.trainer.log_probs(subject.engine.policy(), {row}, temperature, subject.cancelled);
-    for (int64_t t = 0; t < row.reply; t++) {
+    const auto log_probs = log_probs_of(subject, subject.engine.policy(), {row}, temperature);
+    for (int64_t t = 0; t < row.sampled(); t++) {
       CHECK(std::abs(log_probs[0][t] - alone[i].log_probs[t]) < bounds.log_prob, "completion %d, token %d: %g, not %g",
             int(i), int(t), alone[i].log_probs[t], log_probs[0][t]);
     }
@@ -444,6 +567,8 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
 inline void check_engine(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   if (bounds.slope > 0) check_gradient(make_device, config, bounds);
   check_micro_batches(make_device, config, bounds);
+  check_many_spans(make_device, config, bounds);
+  check_many_spans(make_device, config, bounds, {3, 5});
   check_training(make_device, config, bounds);
   check_generation(make_device, config, bounds);
   check_recompute(make_device, config, {});

@@ -111,7 +111,8 @@ double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const Po
   const std::vector<double> log_probs = log_softmax(z, options.temperature);
   const double log_prob = log_probs[row.token], entropy = entropy_of(log_probs);
   if (options.mode == HeadMode::linear)
-    return double(row.gradient) * log_prob - row.weight * options.entropy_weight * entropy;
+    return double(row.gradient) * log_prob +
+           ((options.has_entropy_gradient ? double(row.entropy_gradient) : 0) - row.weight * options.entropy_weight) * entropy;
   double loss = -log_prob;
   if (options.mode == HeadMode::policy) {
     const PolicyLossOptions& o = options.loss;
@@ -166,7 +167,7 @@ void check_head(int64_t vocab, double deviation, PolicyHeadRow row, const Policy
 void head_gradients_match_finite_differences() {
   const auto row = [](float weight, float advantage, float old_minus_new, float reference_minus_new) {
     return PolicyHeadRow{.token = 3, .weight = weight, .advantage = advantage, .old_log_prob = old_minus_new,
-                         .reference_log_prob = reference_minus_new, .gradient = 0.7f};
+                         .reference_log_prob = reference_minus_new, .gradient = 0.7f, .entropy_gradient = -0.4f};
   };
   // Both sides of each edge: inside the clip, above and below it, beyond the dual clip, beyond every clamp.
   for (const float advantage : {1.5f, -0.8f, 0.0f})
@@ -198,6 +199,9 @@ void head_gradients_match_finite_differences() {
           options.temperature = temperature;
           options.entropy_weight = entropy_weight;
           check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "every mode");
+          if (mode != HeadMode::linear) continue;
+          options.has_entropy_gradient = true;
+          check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "a gradient by the entropy");
         }
 }
 
@@ -262,7 +266,7 @@ void rows_do_not_depend_on_how_they_are_split() {
   PolicyHeadOptions options;
   options.entropy_weight = 0.01;
   std::vector<PolicyHeadRow> inputs;
-  for (int32_t i = 0; i < rows; i++) inputs.push_back({i * 9, 0.1f, 1.0f - float(i % 3), -7, 0, 0});
+  for (int32_t i = 0; i < rows; i++) inputs.push_back({i * 9, 0.1f, 1.0f - float(i % 3), -7, 0, 0, 0});
   std::vector<float> whole = random_logits(9, rows * vocab, 2), split = whole;
   std::vector<PolicyHeadResult> whole_results(rows), split_results(rows);
   policy_head_chunk(rows, vocab, whole.data(), inputs.data(), options, whole_results.data());
@@ -458,7 +462,7 @@ void the_fused_head_agrees_with_the_surrogate_on_its_own() {
   head.has_reference = true;
   std::vector<PolicyHeadRow> inputs;
   for (int64_t i = 0; i < rows; i++)
-    inputs.push_back({tokens[i], mask[i] / 5, advantages[i], old_log_probs[i], reference[i], gradient[i]});
+    inputs.push_back({tokens[i], mask[i] / 5, advantages[i], old_log_probs[i], reference[i], gradient[i], 0});
   std::vector<float> fused = logits, chained = logits;
   std::vector<PolicyHeadResult> results(rows);
   policy_head_chunk(rows, vocab, fused.data(), inputs.data(), head, results.data());

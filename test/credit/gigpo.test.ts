@@ -214,22 +214,22 @@ describe("gigpoAdvantages refuses", () => {
   })
 
   it.each([
-    [{ gamma: 0 }, /gamma is 0/],
-    [{ gamma: 1.01 }, /gamma is 1.01/],
-    [{ gamma: Number.NaN }, /gamma is NaN/],
+    [{ gamma: 0 }, /gamma must be above 0 and at most 1, not 0/],
+    [{ gamma: 1.01 }, /gamma must be above 0 and at most 1, not 1.01/],
+    [{ gamma: Number.NaN }, /gamma must be a number, not NaN/],
     [{ gamma: "0.9" }, /gamma/],
-    [{ omega: -1 }, /omega is -1/],
-    [{ omega: Infinity }, /omega is Infinity/],
+    [{ omega: -1 }, /omega must be a number from 0 to 1e\+100, not -1/],
+    [{ omega: Infinity }, /omega must be a number from 0 to 1e\+100, not Infinity/],
     [{ invalidActionPenalty: -0.1 }, /invalidActionPenalty/],
-    [{ normalization: "mean" }, /normalization is "mean"; give one of "std", "none", "leaveOneOut"/],
+    [{ normalization: "mean" }, /normalization must be "std" or "none" or "leaveOneOut", not "mean"/],
     [{ episodeStatistics: "rows" }, /episodeStatistics/],
     [{ singletonEpisode: null }, /singletonEpisode/],
     [{ penaltyPlacement: "episode" }, /penaltyPlacement/],
-    [{ similarity: 0 }, /similarity threshold is 0/],
-    [{ similarity: 1.5 }, /similarity threshold is 1.5/],
+    [{ similarity: 0 }, /similarity must be above 0 and at most 1, or \{ threshold, autojunk \}, not 0/],
+    [{ similarity: 1.5 }, /similarity must be above 0 and at most 1, .*, not 1.5/],
     [{ similarity: "0.9" }, /similarity/],
-    [{ similarity: { threshold: 0.9, autojunk: 1 } }, /autojunk/],
-    [{ normalisation: "none" }, /Unknown option "normalisation"/],
+    [{ similarity: { threshold: 0.9, autojunk: 1 } }, /similarity.autojunk must be true or false, not 1/],
+    [{ normalisation: "none" }, /normalisation is not an option; did you mean normalization\?/],
   ])("the options %j", (options, message) => {
     expect(() => gigpoAdvantages([step], options as unknown as GigpoOptions)).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),

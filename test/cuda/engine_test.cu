@@ -42,9 +42,9 @@ void agrees_with_the_cpu(const CudaOptions& options, const ModelConfig& config, 
                          double log_prob_bound, double cosine_bound) {
   const test::Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
   Subject cpu(on_cpu(), config, setup), cuda(on_cuda(options), config, setup);
-  const std::vector<TrainingRow> rows = test::training_rows(cpu);
-  const auto wanted = cpu.trainer.log_probs(cpu.engine.policy(), rows, 0.8f, cpu.cancelled);
-  const auto found = cuda.trainer.log_probs(cuda.engine.policy(), rows, 0.8f, cuda.cancelled);
+  const std::vector<test::TrainingRow> rows = test::training_rows(cpu);
+  const auto wanted = test::log_probs_of(cpu, cpu.engine.policy(), rows);
+  const auto found = test::log_probs_of(cuda, cuda.engine.policy(), rows);
   double worst = 0;
   for (size_t r = 0; r < rows.size(); r++) {
     for (size_t i = 0; i < wanted[r].size(); i++) worst = std::max(worst, std::abs(double(found[r][i]) - wanted[r][i]));
@@ -66,7 +66,7 @@ void agrees_with_the_cpu(const CudaOptions& options, const ModelConfig& config, 
 // Ten steps of AdamW end where the CPU's do.
 void trains_as_the_cpu(const CudaOptions& options, Type moments, const ModelConfig& config, double bound) {
   Subject cpu(on_cpu(), config, {.moments = moments}), cuda(on_cuda(options), config, {.moments = moments});
-  const std::vector<TrainingRow> rows = test::training_rows(cpu);
+  const std::vector<test::TrainingRow> rows = test::training_rows(cpu);
   for (Subject* subject : {&cpu, &cuda}) {
     for (int i = 0; i < 10; i++) {
       test::train(*subject, rows, test::policy_loss());
@@ -115,6 +115,7 @@ void engine() {
   const test::Bounds near{0, 2e-5, longest_prompt, step_tokens, optimizer_steps};
   const test::Bounds coarse{0, 0.15, longest_prompt, step_tokens, optimizer_steps};
   test::check_micro_batches(on_cuda(fp32), test::tiny_model(true), near);
+  test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near);
   test::check_generation(on_cuda(fp32), test::tiny_model(true), near);
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   for (const bool biases_and_tied : {false, true}) {

@@ -84,11 +84,12 @@ void heads_match() {
         options.temperature = 0.8;
         options.entropy_weight = entropy_weight;
         options.has_reference = true;
+        options.has_entropy_gradient = entropy_weight != 0;
         options.loss.kl_weight = 0.1;
         std::vector<Logit> logits = random_logits<Logit>(uint32_t(vocab) + 1, rows, vocab, 2);
         std::vector<PolicyHeadRow> inputs(rows);
         for (uint32_t i = 0; i < rows; i++)
-          inputs[i] = {1, 0.25f + float(i), normal(1, i, 1), -5 + normal(2, i, 1), -5 + normal(3, i, 1), normal(4, i, 1)};
+          inputs[i] = {1, 0.25f + float(i), normal(1, i, 1), -5 + normal(2, i, 1), -5 + normal(3, i, 1), normal(4, i, 1), normal(5, i, 1)};
         inputs[2].weight = 0;  // masked, and full of NaN
         for (int64_t j = 0; j < vocab; j++) logits[size_t(2 * vocab + j)] = from_float<Logit>(nan);
         inputs[3].token = int32_t(vocab);

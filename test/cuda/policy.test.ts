@@ -2,12 +2,15 @@ import { describe, expect, it } from "vitest"
 import { deviceReport } from "../../src/device.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
-import { groupAnchors } from "../../src/kernels.ts"
+import { clippedSurrogate } from "../../src/kernels/clipped-surrogate.ts"
+import { groupAnchors } from "../../src/kernels/group-anchors.ts"
+import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
 import { Random } from "../../src/random.ts"
 import {
   adapterPath,
   adapters,
   architectures,
+  crossEntropy,
   type Expected,
   gradients,
   modelPath,
@@ -105,17 +108,55 @@ onCard(titled("training on a CUDA device"), () => {
   it("lowers the loss with bf16 moments, and leaves the reference where it was", async () => {
     await using({ ...small, moments: "bfloat16" }, "qwen3", async (policy) => {
       const rows = await rolloutRows(policy, new Random(3))
-      await policy.freezeReference()
-      const before = await policy.logProbs(rows, "reference")
+      await policy.reference.freeze()
+      const before = await policy.logProbs(rows, { of: "reference" })
       const losses: number[] = []
       for (let step = 0; step < 4; step++) {
-        losses.push((await policy.forwardBackward(rows, { kind: "clone" })).loss)
+        losses.push((await policy.forwardBackward(rows, crossEntropy)).loss)
         await policy.optimizerStep({ learningRate: 1e-2 })
       }
       expect(losses[3]!).toBeLessThan(losses[0]!)
-      expect(await policy.logProbs(rows, "reference")).toEqual(before)
-      expect(await policy.logProbs(rows, "current")).not.toEqual(before)
+      expect(await policy.logProbs(rows, { of: "reference" })).toEqual(before)
+      expect(await policy.logProbs(rows)).not.toEqual(before)
     })
+  })
+
+  it("computes token log-probabilities as the CPU does", () => {
+    const random = new Random(5)
+    const [vocabulary, count] = [301, 40]
+    const logits = Float32Array.from({ length: vocabulary * count }, () => 8 * random.uniform())
+    const tokens = Int32Array.from({ length: count }, () => random.below(vocabulary))
+    const [found, wanted] = (["cuda", "cpu"] as const).map((device) =>
+      tokenLogProbs(logits, vocabulary, tokens, { temperature: 0.7, device }),
+    )
+    expect(relativeError(found!.logProbs, wanted!.logProbs)).toBeLessThan(2e-6)
+    expect(relativeError(found!.entropies, wanted!.entropies)).toBeLessThan(2e-6)
+    const none = tokenLogProbs(new Float32Array(0), vocabulary, new Int32Array(0), { device: "cuda" })
+    expect(none.logProbs.length).toBe(0)
+  })
+
+  it.each(["token", "sequence"] as const)("computes the clipped surrogate as the CPU does, a ratio a %s", (ratio) => {
+    const random = new Random(6)
+    const rows = Int32Array.of(5, 0, 33, 1, 70)
+    const column = (scale: number) => Float32Array.from({ length: 109 }, () => scale * (random.uniform() - 0.5))
+    const logProbs = column(2)
+    const input = {
+      logProbs,
+      oldLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
+      referenceLogProbs: logProbs.map((value) => value + random.uniform() - 0.5),
+      advantages: column(3),
+      mask: column(1).map((value) => (value > -0.3 ? 1 : 0)),
+      rows,
+    }
+    for (const given of [input, { ...input, referenceLogProbs: undefined as unknown as Float32Array }]) {
+      const options = { ratio, aggregation: "sequence-mean-token-mean", klWeight: given === input ? 0.1 : 0 } as const
+      const [found, wanted] = (["cuda", "cpu"] as const).map((device) =>
+        clippedSurrogate(given, { ...options, device }),
+      )
+      const { gradient, ...report } = found!
+      expect(relativeError(gradient, wanted!.gradient)).toBeLessThan(1e-6)
+      for (const [name, value] of Object.entries(report)) expect(value).toBeCloseTo(wanted![name as "loss"], 10)
+    }
   })
 
   it("groups anchors as the CPU does", () => {

@@ -108,7 +108,7 @@ std::vector<PolicyHeadRow> random_inputs(int64_t rows, int64_t vocab, bool with_
   for (uint32_t i = 0; i < rows; i++) {
     const auto token = int32_t(random_word(3, i) % uint64_t(vocab));
     inputs.push_back({i % 3 == 1 ? int32_t(vocab - 1) : token, 0.25f + float(i % 5), random_normal(4, i, 1),
-                      random_normal(5, i, 1) - 9, random_normal(6, i, 1) - 9, random_normal(7, i, 1)});
+                      random_normal(5, i, 1) - 9, random_normal(6, i, 1) - 9, random_normal(7, i, 1), random_normal(8, i, 1)});
     if (!with_unused) continue;
     if (i % 5 == 2) inputs.back().weight = 0;
     if (i % 7 == 3) inputs.back().token = i % 2 ? -1 : int32_t(vocab);
@@ -122,6 +122,7 @@ PolicyHeadOptions options_of(HeadMode mode, double entropy_weight, double temper
   options.temperature = temperature;
   options.entropy_weight = entropy_weight;
   options.has_reference = true;
+  options.has_entropy_gradient = mode == HeadMode::linear && entropy_weight != 0;
   options.loss.kl_weight = 0.1;
   return options;
 }

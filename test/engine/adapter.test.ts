@@ -4,7 +4,17 @@ import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { Random } from "../../src/random.ts"
-import { adapterPath, adapters, modelPath, readExpected, relativeError, rolloutRows, weightNames } from "./fixtures.ts"
+import {
+  adapterPath,
+  adapters,
+  crossEntropy,
+  modelPath,
+  readExpected,
+  relativeError,
+  rolloutRows,
+  surrogate,
+  weightNames,
+} from "./fixtures.ts"
 
 const tokens = Int32Array.of(3, 1, 4, 1, 5, 9, 2, 6)
 const lora = { rank: 4, alpha: 6 }
@@ -32,7 +42,7 @@ async function train(policy: NativePolicy, steps = 4): Promise<number[]> {
   const rows = await rolloutRows(policy, new Random(2))
   const losses: number[] = []
   for (let i = 0; i < steps; i++) {
-    losses.push((await policy.forwardBackward(rows, { kind: "policy", entropyWeight: 0.01 })).loss)
+    losses.push((await policy.forwardBackward(rows, surrogate({ entropyWeight: 0.01 }))).loss)
     losses.push((await policy.optimizerStep({ learningRate: 1e-2 })).gradientNorm)
   }
   return losses
@@ -79,7 +89,7 @@ describe.each(adapters)("PEFT's adapter of %s", (name) => {
     const frozen = "model.layers.1.self_attn.q_proj.weight"
     const before = await policy.tensor(frozen)
     for (const [index, loss] of losses.entries()) {
-      expect((await policy.forwardBackward(rows, { kind: "clone" })).loss, `loss ${index}`).toBeCloseTo(loss, 4)
+      expect((await policy.forwardBackward(rows, crossEntropy)).loss, `loss ${index}`).toBeCloseTo(loss, 4)
       const { gradientNorm } = await policy.optimizerStep(step)
       expect(Math.abs(gradientNorm / gradientNorms[index]! - 1), `norm ${index}`).toBeLessThan(3e-4)
     }
@@ -130,11 +140,11 @@ describe("a new adapter", () => {
   it("is frozen as the reference without a second model", async () => {
     const policy = await open(modelPath("qwen3"), { lora, reference: true })
     const rows = await rolloutRows(policy, new Random(3))
-    const before = await policy.logProbs(rows, "current")
-    await policy.freezeReference()
+    const before = await policy.logProbs(rows)
+    await policy.reference.freeze()
     await train(policy)
-    expect(await policy.logProbs(rows, "reference")).toEqual(before)
-    expect(await policy.logProbs(rows, "current")).not.toEqual(before)
+    expect(await policy.logProbs(rows, { of: "reference" })).toEqual(before)
+    expect(await policy.logProbs(rows)).not.toEqual(before)
     expect(policy.plan.reference).toBeLessThan(policy.parameters * 4 * 0.5)
   })
 })

@@ -2,14 +2,21 @@ import { cp, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { AdamWStep, LossSpec, Row, SampleRequest } from "../../src/engine/engine.ts"
+import type {
+  AdamWStep,
+  ClippedSurrogate,
+  LinearLoss,
+  LogProbsOptions,
+  SampleRequest,
+} from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
+import { type Row, type Span, stepRow } from "../../src/engine/rows.ts"
 import { GigpoError } from "../../src/errors.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { native } from "../../src/native.ts"
 import { Random } from "../../src/random.ts"
-import { modelPath } from "./fixtures.ts"
+import { credited, crossEntropy, modelPath, surrogate } from "./fixtures.ts"
 
 // Whatever is wrong is a GigpoError with a code, and a sentence that names the fix; and the policy goes on working.
 
@@ -47,13 +54,12 @@ describe("a policy in use refuses", () => {
   afterAll(() => policy.dispose())
 
   const request: SampleRequest = { prompt: Int32Array.of(1, 2, 3), maxTokens: 5, stopTokens: [], key: [0, 0] }
-  const row = {
-    prompt: Int32Array.of(1, 2),
-    reply: Int32Array.of(3, 4),
+  const credit = {
     advantage: 1,
     logProbs: Float32Array.of(-1, -2),
     referenceLogProbs: Float32Array.of(-1, -2),
-  } satisfies Row
+  }
+  const row = stepRow(Int32Array.of(1, 2), Int32Array.of(3, 4), credit)
 
   afterEach(async () => {
     const { tokens } = await policy.sample(request)
@@ -83,47 +89,129 @@ describe("a policy in use refuses", () => {
     await expectRefused(() => policy.logits(new Int32Array(65)), "BAD_ARGUMENT", /65 tokens.*opened for 64/)
   })
 
-  const badTokens: [string, Partial<Row>, RegExp][] = [
-    ["an empty prompt", { prompt: new Int32Array(0) }, /rows\[1\]: the prompt is empty/],
-    ["an empty reply", { reply: new Int32Array(0), logProbs: new Float32Array(0) }, /rows\[1\]: the reply is empty/],
-    ["a token beyond the vocabulary", { reply: Int32Array.of(3, 67) }, /rows\[1\]: token 67/],
-    ["plain arrays", { prompt: [1] as unknown as Int32Array }, /rows\[1\]: prompt and reply must be Int32Arrays/],
-    ["more tokens than fit", { prompt: new Int32Array(70) }, /72 tokens.*opened for 64.*maxPositions/],
-  ]
-  it.each(badTokens)("to score a row with %s", async (_, wrong, message) => {
-    await expectRefused(() => policy.logProbs([row, { ...row, ...wrong }], "current"), "BAD_ARGUMENT", message)
+  const spans = (...given: Partial<Span>[]): Partial<Row> => ({
+    spans: given.map((span) => ({ start: 2, length: 2, ...credit, ...span })),
   })
-  it.each(badTokens)("to train on a row with %s", async (_, wrong, message) => {
+  const badRows: [string, Partial<Row>, RegExp][] = [
+    ["an empty prompt", spans({ start: 0 }), /rows\[1\]: the prompt is empty/],
+    ["an empty reply", spans({ start: 4, length: 0 }), /rows\[1\]: the reply is empty/],
+    ["a token beyond the vocabulary", { tokens: Int32Array.of(1, 2, 3, 67) }, /rows\[1\]: token 67/],
+    ["a negative token", { tokens: Int32Array.of(1, -2, 3, 4) }, /rows\[1\]: token -2/],
+    ["plain arrays", { tokens: [1, 2, 3, 4] as unknown as Int32Array }, /rows\[1\]: tokens must be an Int32Array/],
+    [
+      "more tokens than fit",
+      { tokens: new Int32Array(72), ...spans({ start: 70 }) },
+      /72 tokens.*opened for 64.*maxPositions/,
+    ],
+    ["a span that ends behind it", spans({ length: 3 }), /rows\[1\]: it ends at 5, but its row has 4 tokens/],
+    ["half a span", spans({ start: 1.5 }), /rows\[1\]: start is 1.5 and length 2; they must be whole/],
+    [
+      "spans that overlap",
+      spans({ length: 2 }, { start: 3, length: 1 }),
+      /rows\[1\]\.spans\[1\]: it starts at 3, .* ends at 4/,
+    ],
+    [
+      "spans out of order",
+      spans({ start: 3, length: 1 }, { start: 1, length: 1 }),
+      /rows\[1\]\.spans\[1\]: it starts at 1/,
+    ],
+    [
+      "another temperature",
+      spans({ temperature: 0.5 }),
+      /rows\[1\]: it was sampled at temperature 0.5, .* computed at 1;/,
+    ],
+    ["a constraint", spans({ constraint: "json" }), /rows\[1\]: its sampling was constrained/],
+    ["images", { attachments: [{}] }, /rows\[1\]: it has attachments/],
+  ]
+  it.each(badRows)("to score a row with %s", async (_, wrong, message) => {
+    await expectRefused(() => policy.logProbs([row, { ...row, ...wrong }]), "BAD_ARGUMENT", message)
+  })
+  it.each(badRows)("to train on a row with %s", async (_, wrong, message) => {
     const rows = [row, { ...row, ...wrong }]
-    await expectRefused(() => policy.forwardBackward(rows, { kind: "policy" }), "BAD_ARGUMENT", message)
-    await expectRefused(() => policy.forwardBackward(rows, { kind: "clone" }), "BAD_ARGUMENT", message)
+    await expectRefused(() => policy.forwardBackward(rows, surrogate()), "BAD_ARGUMENT", message)
+    await expectRefused(() => policy.forwardBackward(rows, crossEntropy), "BAD_ARGUMENT", message)
     const gradient = await policy.tensor("model.norm.weight", "gradients")
     expect(gradient.every((value) => value === 0)).toBe(true)
   })
 
-  const { advantage, ...noAdvantage } = row
-  const { logProbs, ...noLogProbs } = row
-  const { referenceLogProbs, ...noReference } = row
   it.each<[string, Row, string, RegExp]>([
-    ["without an advantage", noAdvantage, "NON_FINITE", /rows\[0\]\.advantage is undefined/],
-    ["whose advantage is NaN", { ...row, advantage: NaN }, "NON_FINITE", /rows\[0\]\.advantage is NaN/],
-    ["without log-probabilities", noLogProbs, "BAD_ARGUMENT", /logProbs must hold one number for each of the 2/],
-    ["with too many of them", { ...row, logProbs: new Float32Array(3) }, "BAD_ARGUMENT", /logProbs must hold one/],
-    ["with an infinite one", { ...row, logProbs: Float32Array.of(0, -Infinity) }, "NON_FINITE", /rows\[0\]\.logProbs/],
-    ["without the reference's", noReference, "BAD_ARGUMENT", /referenceLogProbs must hold one number/],
+    [
+      "without an advantage",
+      { ...row, spans: [{ ...row.spans[0]!, advantage: undefined as unknown as number }] },
+      "NON_FINITE",
+      /rows\[0\]\.advantage is undefined/,
+    ],
+    ["whose advantage is NaN", credited(row, { advantage: NaN }), "NON_FINITE", /rows\[0\]\.advantage is NaN/],
+    [
+      "with too few advantages",
+      credited(row, { advantage: new Float32Array(1) }),
+      "BAD_ARGUMENT",
+      /rows\[0\]: advantage must hold one number for each/,
+    ],
+    [
+      "with an infinite one of them",
+      credited(row, { advantage: Float32Array.of(1, Infinity) }),
+      "NON_FINITE",
+      /rows\[0\]\.advantage holds/,
+    ],
+    [
+      "without log-probabilities",
+      stepRow(Int32Array.of(1, 2), Int32Array.of(3, 4), { advantage: 1, referenceLogProbs: credit.referenceLogProbs }),
+      "BAD_ARGUMENT",
+      /logProbs must hold one number for each of the 2/,
+    ],
+    [
+      "with too many of them",
+      credited(row, { logProbs: new Float32Array(3) }),
+      "BAD_ARGUMENT",
+      /logProbs must hold one/,
+    ],
+    [
+      "with an infinite one",
+      credited(row, { logProbs: Float32Array.of(0, -Infinity) }),
+      "NON_FINITE",
+      /rows\[0\]\.logProbs/,
+    ],
+    [
+      "with an infinite one of the trainer's",
+      credited(row, { oldLogProbs: Float32Array.of(0, -Infinity) }),
+      "NON_FINITE",
+      /rows\[0\]\.oldLogProbs/,
+    ],
+    [
+      "without the reference's",
+      stepRow(Int32Array.of(1, 2), Int32Array.of(3, 4), { advantage: 1, logProbs: credit.logProbs }),
+      "BAD_ARGUMENT",
+      /referenceLogProbs must hold one number/,
+    ],
+    [
+      "with weights",
+      credited(row, { weights: Float32Array.of(1, 2) }),
+      "BAD_ARGUMENT",
+      /rows\[0\] has weights; evaluate the loss/,
+    ],
+    [
+      "with a scaled clip",
+      credited(row, { clipScale: 2 }),
+      "BAD_ARGUMENT",
+      /rows\[0\] has a clipScale; evaluate the loss/,
+    ],
   ])("the policy loss for a row %s", async (_, wrong, code, message) => {
     for (const ratio of ["token", "sequence"] as const) {
-      const loss = { kind: "policy", klWeight: 0.1, ratio } as const
+      const loss = surrogate({ klWeight: 0.1, ratio })
       await expectRefused(() => policy.forwardBackward([wrong], loss), code, message)
     }
   })
 
   it("to train on nothing", async () => {
-    await expectRefused(() => policy.forwardBackward([], { kind: "clone" }), "BAD_ARGUMENT", /no rows/)
-    expect(await policy.logProbs([], "current")).toEqual([])
+    const context = { tokens: Int32Array.of(1, 2), spans: [] }
+    for (const rows of [[], [context]])
+      await expectRefused(() => policy.forwardBackward(rows, crossEntropy), "BAD_ARGUMENT", /no rows/)
+    expect(await policy.logProbs([])).toEqual([])
+    expect(await policy.logProbs([context])).toEqual([{ logProbs: new Float32Array(0) }])
   })
 
-  it.each<[Partial<Extract<LossSpec, { kind: "policy" }>>, RegExp]>([
+  it.each<[Partial<ClippedSurrogate>, RegExp]>([
     [{ temperature: 0 }, /temperature is 0; it must be at least/],
     [{ clipLow: -0.1 }, /clipLow is -0.1/],
     [{ clipHigh: NaN }, /clipHigh is NaN/],
@@ -133,16 +221,25 @@ describe("a policy in use refuses", () => {
     [{ klEstimator: "k4" as "k3" }, /klEstimator is "k4"; give one of "k1", "k2", "k3"\./],
     [{ aggregation: "mean" as "token-mean" }, /aggregation is "mean"; give one of "token-mean"/],
     [{ ratio: "tokens" as "token" }, /ratio is "tokens"; give one of "token", "sequence"\./],
+    [{ unit: "step" as "span" }, /unit is "step"; give one of "span", "row"\./],
+    [{ kind: "ppo" as "clipped-surrogate" }, /of kind "ppo"; give cross-entropy, clipped-surrogate, linear\./],
   ])("the loss %j", async (wrong, message) => {
-    await expectRefused(() => policy.forwardBackward([row], { kind: "policy", ...wrong }), "BAD_ARGUMENT", message)
+    await expectRefused(() => policy.forwardBackward([row], surrogate(wrong)), "BAD_ARGUMENT", message)
   })
 
   it("a temperature of 0 to score or to train at", async () => {
-    const loss = () => ({ loss: 0, gradient: [new Float32Array(2)] })
     const message = /temperature is 0; it must be at least/
-    await expectRefused(() => policy.logProbs([row], "current", { temperature: 0 }), "BAD_ARGUMENT", message)
-    const custom = { kind: "custom", temperature: 0, loss } as const
-    await expectRefused(() => policy.forwardBackward([row], custom), "BAD_ARGUMENT", message)
+    await expectRefused(() => policy.logProbs([row], { temperature: 0 }), "BAD_ARGUMENT", message)
+    const linear: LinearLoss = { kind: "linear", temperature: 0, coefficients: new Float32Array(2) }
+    await expectRefused(() => policy.forwardBackward([row], linear), "BAD_ARGUMENT", message)
+  })
+
+  it.each<[LogProbsOptions, RegExp]>([
+    [{ of: "teacher" }, /no model "teacher"; give "current" or "reference"\./],
+    [{ of: "reference" }, /no reference policy: call reference\.freeze\(\)/],
+    [{ needs: ["logits" as "entropy"] }, /does not know the statistic "logits"; it has "entropy"/],
+  ])("to score with the options %j", async (wrong, message) => {
+    await expectRefused(() => policy.logProbs([row], wrong), "BAD_ARGUMENT", message)
   })
 
   it.each<[Partial<AdamWStep>, RegExp]>([
@@ -239,17 +336,18 @@ describe("a model is refused", () => {
   })
 
   it.each<[NativePolicyOptions, RegExp]>([
-    [{ threads: 0 }, /threads is 0/],
+    [{ threads: 0 }, /threads must be at least 1, not 0/],
     [{ threads: 5000 }, /threads must be between 1 and 1024/],
-    [{ maxPositions: 1.5 }, /maxPositions is 1.5/],
-    [{ microBatchTokens: -1 }, /microBatchTokens is -1/],
-    [{ cacheBytes: NaN }, /cacheBytes is NaN/],
-    [{ device: "tpu" as "cpu" }, /device is "tpu"; give one of "auto", "cpu", "cuda"/],
+    [{ maxPositions: 1.5 }, /maxPositions must be a whole number, not 1.5/],
+    [{ microBatchTokens: -1 }, /microBatchTokens must be at least 1, not -1/],
+    [{ longestRow: 0 }, /longestRow must be at least 1, not 0/],
+    [{ cacheBytes: NaN }, /cacheBytes must be a number, not NaN/],
+    [{ device: "tpu" as "cpu" }, /device must be "auto" or "cpu" or "cuda", not "tpu"/],
     [{ device: "cpu", precision: "bfloat16" }, /the CPU computes in float32 alone/],
-    [{ recompute: "all" as "none" }, /recompute is "all"/],
-    [{ moments: "int8" as "float32" }, /moments is "int8"/],
-    [{ lora: { rank: 0 } }, /lora.rank is 0/],
-    [{ lora: { rank: 4, alpha: -1 } }, /lora.alpha is -1/],
+    [{ recompute: "all" as "none" }, /recompute must be .* not "all"/],
+    [{ moments: "int8" as "float32" }, /moments must be .* not "int8"/],
+    [{ lora: { rank: 0 } }, /lora.rank must be at least 1, not 0/],
+    [{ lora: { rank: 4, alpha: -1 } }, /lora.alpha must be above 0, not -1/],
   ])("with the options %j", async (wrong, message) => {
     await expectRefused(() => NativePolicy.create(config, new Random(0), wrong), "BAD_ARGUMENT", message)
   })
@@ -273,8 +371,8 @@ describe("weights that are not finite", () => {
 
   it("are not stepped from: the step is skipped and says so", async () => {
     const before = await policy.tensor("model.norm.weight")
-    const rows = [{ prompt: Int32Array.of(1, 2), reply: Int32Array.of(3) }]
-    expect((await policy.forwardBackward(rows, { kind: "clone" })).loss).toBeNaN()
+    const rows = [stepRow(Int32Array.of(1, 2), Int32Array.of(3))]
+    expect((await policy.forwardBackward(rows, crossEntropy)).loss).toBeNaN()
     const { gradientNorm, skipped } = await policy.optimizerStep({ learningRate: 0.1 })
     expect([Number.isFinite(gradientNorm), skipped, policy.steps]).toEqual([false, true, 0])
     expect(await policy.tensor("model.norm.weight")).toEqual(before)
@@ -288,14 +386,14 @@ describe("a policy that was disposed of", () => {
     const policy = await NativePolicy.create(config, new Random(0))
     await policy.dispose()
     const tokens = Int32Array.of(1)
-    const rows = [{ prompt: tokens, reply: tokens }]
+    const rows = [stepRow(tokens, tokens)]
     const calls: (() => Promise<unknown>)[] = [
       () => policy.sample({ prompt: tokens, maxTokens: 1, stopTokens: [], key: [0, 0] }),
       () => policy.logits(tokens),
-      () => policy.logProbs(rows, "current"),
-      () => policy.forwardBackward(rows, { kind: "clone" }),
+      () => policy.logProbs(rows),
+      () => policy.forwardBackward(rows, crossEntropy),
       () => policy.optimizerStep({ learningRate: 1 }),
-      () => policy.freezeReference(),
+      () => policy.reference.freeze(),
       () => policy.clearGradients(),
       () => policy.tensor("model.norm.weight"),
     ]

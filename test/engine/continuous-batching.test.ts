@@ -2,8 +2,9 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import type { Completion, SampleRequest } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
+import { stepRow } from "../../src/engine/rows.ts"
 import { Random } from "../../src/random.ts"
-import { architectures, modelPath, randomTokens } from "./fixtures.ts"
+import { architectures, crossEntropy, logProbsOf, modelPath, randomTokens } from "./fixtures.ts"
 
 // A completion depends on its own request alone: not on what else runs, on the order, on the size of the cache, on what the
 // cache holds, or on the number of threads. "Same" means the same bits.
@@ -162,11 +163,11 @@ describe("the cache", () => {
     const policy = await openPolicy("qwen3")
     const prompt = randomTokens(64, random)
     await policy.sample(request(prompt, 0))
-    await policy.forwardBackward([{ prompt, reply: randomTokens(9, random) }], { kind: "clone" })
+    await policy.forwardBackward([stepRow(prompt, randomTokens(9, random))], crossEntropy)
     await policy.optimizerStep({ learningRate: 0.01 })
     const { tokens, logProbs } = await policy.sample(request(prompt, 0))
     expect(policy.statistics.reusedTokens).toBe(0)
-    const [wanted] = await policy.logProbs([{ prompt, reply: tokens }], "current")
+    const [wanted] = await logProbsOf(policy, [stepRow(prompt, tokens)])
     for (const [index, value] of logProbs.entries()) expect(value).toBeCloseTo(wanted![index]!, 4)
   })
 

@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Row } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { type Row, stepRow } from "../../src/engine/rows.ts"
 import { Random } from "../../src/random.ts"
 import {
   architectures,
   gradients,
+  logProbsOf,
   modelPath,
   randomTokens,
   readExpected,
   relativeError,
+  surrogate,
   weightNames,
 } from "./fixtures.ts"
 
@@ -31,9 +33,9 @@ describe.each(architectures)("the model %s", (name) => {
         policy.sample({ prompt, maxTokens, temperature, stopTokens: [], key: random.fork(temperature, index).key }),
       ),
     )
-    const rows = completions.map(({ tokens }, index): Row => ({ prompt: prompts[index]!, reply: tokens }))
+    const rows = completions.map(({ tokens }, index) => stepRow(prompts[index]!, tokens))
     // Greedy completions come with log-probabilities at temperature 1.
-    const found = await policy.logProbs(rows, "current", { temperature: temperature || 1 })
+    const found = await logProbsOf(policy, rows, { temperature: temperature || 1 })
     let worst = 0
     for (const [index, { logProbs }] of completions.entries()) {
       expect(logProbs.length).toBe(maxTokens)
@@ -61,22 +63,22 @@ describe.each(architectures)("the model %s", (name) => {
     return lengths.map((length, index) => {
       const reply = randomTokens(1 + (length % 23), random)
       const logProbs = Float32Array.from(reply, () => -4.2 + random.uniform())
-      return { prompt: randomTokens(length, random), reply, advantage: index - 3.5, logProbs }
+      return stepRow(randomTokens(length, random), reply, { advantage: index - 3.5, logProbs })
     })
   }
 
   it("scores packed rows as it scores each alone", async () => {
     const rows = randomRows()
-    const packed = await policy.logProbs(rows, "current")
+    const packed = await logProbsOf(policy, rows)
     for (const [index, row] of rows.entries()) {
-      const [alone] = await policy.logProbs([row], "current")
+      const [alone] = await logProbsOf(policy, [row])
       expect(relativeError(packed[index]!, alone!)).toBeLessThan(1e-6)
     }
   })
 
   it("computes the same gradient in micro-batches of any size", async () => {
     const rows = randomRows()
-    const loss = { kind: "policy", entropyWeight: 0.01 } as const
+    const loss = surrogate({ entropyWeight: 0.01 })
     const names = weightNames(readExpected(name))
     await policy.clearGradients()
     const whole = await policy.forwardBackward(rows, loss)
@@ -84,8 +86,10 @@ describe.each(architectures)("the model %s", (name) => {
     for (const microBatchTokens of [1, 100]) {
       const other = await NativePolicy.open(modelPath(name), { maxPositions: 4096, microBatchTokens })
       const report = await other.forwardBackward(rows, loss)
-      for (const [part, value] of Object.entries(whole))
-        expect(report[part as keyof typeof report], part).toBeCloseTo(value, 6)
+      expect(report.tokens).toBe(whole.tokens)
+      expect(report.loss).toBeCloseTo(whole.loss, 6)
+      for (const [part, value] of Object.entries(whole.metrics))
+        expect(report.metrics[part], part).toBeCloseTo(value, 6)
       for (const [weight, gradient] of await gradients(other, names))
         expect(relativeError(gradient, wanted.get(weight)!), weight).toBeLessThan(3e-6)
       await other.dispose()

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import type { AdamWStep, LossReport, LossSpec, Row } from "../../src/engine/engine.ts"
+import type { AdamWStep, ClippedSurrogate, CrossEntropy, LogProbsOptions, LossReport } from "../../src/engine/engine.ts"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { type Row, type SpanCredit, stepRow } from "../../src/engine/rows.ts"
 import type { Random } from "../../src/random.ts"
 
 // The tiny models of test/fixtures and what transformers computes with them; see the README there.
@@ -21,7 +22,7 @@ export interface Expected {
 }
 
 export interface PolicyCase {
-  readonly loss: Extract<LossSpec, { kind: "policy" }>
+  readonly loss: ClippedSurrogate
   readonly rows: readonly Row[]
   readonly logProbs: readonly number[][]
   readonly entropy: readonly number[][]
@@ -46,11 +47,33 @@ export function readExpected(name: string, folder: string = modelPath(name)): Ex
   const json = JSON.parse(readFileSync(`${folder}/expected.json`, "utf8"))
   return {
     logits: json.logits.rows.map((row: number[]) => Int32Array.from(row)),
-    policy: (json.policy ?? []).map((one: { rows: JsonRow[] }) => ({ ...one, rows: one.rows.map(toRow) })),
+    policy: (json.policy ?? []).map((one: JsonCase) => ({
+      ...one,
+      loss: surrogate({ ...one.loss, kind: "clipped-surrogate" }),
+      rows: one.rows.map(toRow),
+      report: toReport(one.report),
+    })),
     greedy: (json.greedy ?? []).map((one: { prompt: number[] }) => ({ ...one, prompt: Int32Array.from(one.prompt) })),
     adamw: json.adamw && { ...json.adamw, rows: json.adamw.rows.map(toRow) },
     tensors: readTensors(`${folder}/expected.safetensors`),
   }
+}
+
+interface JsonCase {
+  loss: object
+  rows: JsonRow[]
+  report: Record<"loss" | "tokens" | "entropy" | "clipFraction" | "kl" | "policyKl" | "ratio", number>
+}
+
+function toReport({ loss, tokens, entropy, clipFraction, kl, policyKl, ratio }: JsonCase["report"]): LossReport {
+  const metrics = {
+    "loss/kl": kl,
+    "policy/entropy": entropy,
+    "policy/clip-fraction": clipFraction,
+    "policy/kl": policyKl,
+    "policy/ratio": ratio,
+  }
+  return { loss, tokens, metrics }
 }
 
 interface JsonRow {
@@ -62,13 +85,53 @@ interface JsonRow {
 }
 
 function toRow({ prompt, reply, advantage, logProbs, referenceLogProbs }: JsonRow): Row {
-  return {
-    prompt: Int32Array.from(prompt),
-    reply: Int32Array.from(reply),
+  return stepRow(Int32Array.from(prompt), Int32Array.from(reply), {
     ...(advantage !== undefined && { advantage }),
     ...(logProbs && { logProbs: Float32Array.from(logProbs) }),
     ...(referenceLogProbs && { referenceLogProbs: Float32Array.from(referenceLogProbs) }),
+  })
+}
+
+/** The clipped surrogate with the defaults of its options. */
+export function surrogate(options: Partial<ClippedSurrogate> = {}): ClippedSurrogate {
+  return {
+    kind: "clipped-surrogate",
+    clipLow: 0.2,
+    clipHigh: 0.2,
+    clipDual: 3,
+    ratio: "token",
+    klWeight: 0,
+    klEstimator: "k3",
+    entropyWeight: 0,
+    aggregation: "token-mean",
+    ...options,
   }
+}
+
+export const crossEntropy: CrossEntropy = { kind: "cross-entropy" }
+
+/** A step's prompt and reply. */
+export function partsOf({ tokens, spans }: Row): { prompt: Int32Array; reply: Int32Array } {
+  const { start, length } = spans[0]!
+  return { prompt: tokens.slice(0, start), reply: tokens.slice(start, start + length) }
+}
+
+/** A step with other credit. */
+export function credited(row: Row, credit: SpanCredit): Row {
+  return { ...row, spans: [{ ...row.spans[0]!, ...credit }] }
+}
+
+/** Log-probabilities alone, one array a row. */
+export async function logProbsOf(
+  policy: NativePolicy,
+  rows: readonly Row[],
+  options: LogProbsOptions = {},
+): Promise<Float32Array[]> {
+  return (await policy.logProbs(rows, options)).map(({ logProbs }) => logProbs)
+}
+
+export function join(parts: readonly ArrayLike<number>[]): Float32Array {
+  return Float32Array.from(parts.flatMap((part) => Array.from(part)))
 }
 
 /** Header length, header, float32 data; written on its own here, so that a fault of the package's reader shows. */
@@ -117,17 +180,17 @@ export function randomTokens(count: number, random: Random): Int32Array {
  * Rows as a rollout leaves them: random tokens of six lengths, advantages of both signs, and log-probabilities of policies that
  * were a little, or a lot, different. No ratio lies so near a bound that rounding could move it across.
  */
-export async function rolloutRows(policy: NativePolicy, random: Random, temperature = 1): Promise<Required<Row>[]> {
-  const rows = [1, 2, 5, 9, 14, 30].map((length) => ({
-    prompt: randomTokens(length + 3, random),
-    reply: randomTokens(length, random),
-  }))
-  const current = await policy.logProbs(rows, "current", { temperature })
+export async function rolloutRows(policy: NativePolicy, random: Random, temperature = 1): Promise<Row[]> {
+  const rows = [1, 2, 5, 9, 14, 30].map((length) =>
+    stepRow(randomTokens(length + 3, random), randomTokens(length, random)),
+  )
+  const current = await logProbsOf(policy, rows, { temperature })
   const ratios = [0.4, 0.7, 0.9, 1, 1.1, 1.5, 2.5, 4]
-  return rows.map((row, index) => ({
-    ...row,
-    advantage: [1.5, -0.75, 0.5, -1.25, 0, 2][index]!,
-    logProbs: current[index]!.map((value) => value - Math.log(ratios[random.below(ratios.length)]!)),
-    referenceLogProbs: current[index]!.map((value) => value + random.uniform() - 0.5),
-  }))
+  return rows.map((row, index) =>
+    credited(row, {
+      advantage: [1.5, -0.75, 0.5, -1.25, 0, 2][index]!,
+      logProbs: current[index]!.map((value) => value - Math.log(ratios[random.below(ratios.length)]!)),
+      referenceLogProbs: current[index]!.map((value) => value + random.uniform() - 0.5),
+    }),
+  )
 }

@@ -2,21 +2,21 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { LossSpec } from "../../src/engine/engine.ts"
+import type { ClippedSurrogate } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { Random } from "../../src/random.ts"
-import { gradients, modelPath, readExpected, rolloutRows, weightNames } from "./fixtures.ts"
+import { gradients, modelPath, readExpected, rolloutRows, surrogate, weightNames } from "./fixtures.ts"
 
 // The whole loss against its central difference, for every kind of weight. The weights are changed in the model's file.
 
-const losses: [string, LossSpec & { temperature?: number }][] = [
+const losses: [string, ClippedSurrogate][] = [
   [
     "the token-level policy loss",
-    { kind: "policy", temperature: 0.8, clipHigh: 0.28, klWeight: 0.1, klEstimator: "k3", entropyWeight: 0.05 },
+    surrogate({ temperature: 0.8, clipHigh: 0.28, klWeight: 0.1, klEstimator: "k3", entropyWeight: 0.05 }),
   ],
   [
     "the policy loss of each sequence's mean",
-    { kind: "policy", aggregation: "sequence-mean-token-mean", klWeight: 0.1, klEstimator: "k2", entropyWeight: 0.05 },
+    surrogate({ aggregation: "sequence-mean-token-mean", klWeight: 0.1, klEstimator: "k2", entropyWeight: 0.05 }),
   ],
 ]
 

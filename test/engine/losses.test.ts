@@ -1,13 +1,28 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { CustomLoss, LossSpec, PolicyLossOptions, Row } from "../../src/engine/engine.ts"
+import type { ClippedSurrogate, LinearLoss, NativeLoss } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { clippedSurrogate, type SurrogateInput } from "../../src/kernels.ts"
+import { type Row, sampledTokens } from "../../src/engine/rows.ts"
+import { clippedSurrogate, type SurrogateInput } from "../../src/kernels/clipped-surrogate.ts"
+import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
 import { Random } from "../../src/random.ts"
-import { gradients, modelPath, readExpected, relativeError, rolloutRows, weightNames } from "./fixtures.ts"
+import {
+  credited,
+  crossEntropy,
+  gradients,
+  join,
+  logProbsOf,
+  modelPath,
+  partsOf,
+  readExpected,
+  relativeError,
+  rolloutRows,
+  surrogate,
+  weightNames,
+} from "./fixtures.ts"
 
 const names = weightNames(readExpected("qwen3"))
 let policy: NativePolicy
-let rows: Required<Row>[]
+let rows: Row[]
 
 beforeAll(async () => {
   policy = await NativePolicy.open(modelPath("qwen3"))
@@ -16,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => policy.dispose())
 beforeEach(() => policy.clearGradients())
 
-async function run(loss: LossSpec, of: readonly Row[] = rows) {
+async function run(loss: NativeLoss | LinearLoss, of: readonly Row[] = rows) {
   await policy.clearGradients()
   const report = await policy.forwardBackward(of, loss)
   return { report, gradients: await gradients(policy, names) }
@@ -28,38 +43,27 @@ function expectSame(found: Map<string, Float32Array>, wanted: Map<string, Float3
 
 /** The rows as the standalone kernel takes them. */
 function surrogateInput(logProbs: readonly Float32Array[]): SurrogateInput {
-  const join = (parts: readonly ArrayLike<number>[]) => Float32Array.from(parts.flatMap((part) => Array.from(part)))
+  const spans = rows.map((row) => row.spans[0]!)
   return {
     logProbs: join(logProbs),
-    oldLogProbs: join(rows.map((row) => row.logProbs)),
-    referenceLogProbs: join(rows.map((row) => row.referenceLogProbs)),
-    advantages: join(rows.map((row) => row.logProbs.map(() => row.advantage))),
-    mask: join(rows.map((row) => row.logProbs.map(() => 1))),
-    rows: Int32Array.from(rows, (row) => row.reply.length),
+    oldLogProbs: join(spans.map((span) => span.logProbs!)),
+    referenceLogProbs: join(spans.map((span) => span.referenceLogProbs!)),
+    advantages: join(spans.map((span) => new Float32Array(span.length).fill(span.advantage as number))),
+    mask: new Float32Array(sampledTokens(rows)).fill(1),
+    rows: Int32Array.from(spans, (span) => span.length),
   }
 }
 
-function split(flat: Float32Array): Float32Array[] {
-  let at = 0
-  return rows.map(({ reply }) => {
-    at += reply.length
-    return flat.slice(at - reply.length, at)
-  })
-}
-
-/** What the kernel says of the log-probabilities, as a custom loss. */
-function throughKernel(options: PolicyLossOptions): LossSpec {
-  const loss = (logProbs: readonly Float32Array[]): CustomLoss => {
-    const { entropyWeight, ...rest } = options
-    const found = clippedSurrogate(surrogateInput(logProbs), rest)
-    return { loss: found.loss, gradient: split(found.gradient) }
-  }
-  return { kind: "custom", loss }
+/** What the kernel says of the log-probabilities, and the gradient of that. */
+async function throughKernel({ entropyWeight: _, ...options }: Partial<ClippedSurrogate>) {
+  const input = surrogateInput(await logProbsOf(policy, rows))
+  const { loss, gradient } = clippedSurrogate(input, options)
+  return { loss, ...(await run({ kind: "linear", coefficients: gradient })) }
 }
 
 describe("the built-in policy loss", () => {
   const base = { clipLow: 0.2, clipHigh: 0.28, klWeight: 0.05 } as const
-  const cases: PolicyLossOptions[] = [
+  const cases: Partial<ClippedSurrogate>[] = [
     {},
     base,
     { ...base, klEstimator: "k1" },
@@ -73,112 +77,154 @@ describe("the built-in policy loss", () => {
   ]
 
   it.each(cases)("agrees with the standalone kernel: %j", async (options) => {
-    const found = await run({ kind: "policy", ...options })
-    const wanted = await run(throughKernel(options))
-    expect(found.report.loss).toBeCloseTo(wanted.report.loss, 5)
+    const found = await run(surrogate(options))
+    const wanted = await throughKernel(options)
+    expect(found.report.loss).toBeCloseTo(wanted.loss, 5)
     expectSame(found.gradients, wanted.gradients)
-    const kernel = clippedSurrogate(surrogateInput(await policy.logProbs(rows, "current")), {
+    const kernel = clippedSurrogate(surrogateInput(await logProbsOf(policy, rows)), {
       ...options,
       aggregation: "token-mean",
     })
-    expect(found.report).toMatchObject({ tokens: 61, entropy: expect.closeTo(wanted.report.entropy, 5) })
-    expect(found.report.clipFraction).toBeCloseTo(kernel.clipFraction + kernel.dualClipFraction, 6)
-    expect(found.report.ratio).toBeCloseTo(kernel.ratio, 4)
-    expect(found.report.policyKl).toBeCloseTo(kernel.policyKl, 5)
-    expect(found.report.kl).toBeCloseTo(kernel.kl, 5)
+    const { tokens, metrics } = found.report
+    expect(tokens).toBe(61)
+    expect(metrics["policy/entropy"]).toBeCloseTo(wanted.report.metrics["policy/entropy"]!, 5)
+    expect(metrics["policy/clip-fraction"]).toBeCloseTo(kernel.clipFraction + kernel.dualClipFraction, 6)
+    expect(metrics["policy/ratio"]).toBeCloseTo(kernel.ratio, 4)
+    expect(metrics["policy/kl"]).toBeCloseTo(kernel.policyKl, 5)
+    expect(metrics["loss/kl"]).toBeCloseTo(kernel.kl, 5)
   })
 
   it("cuts some gradients, in these tests, and lets others pass", async () => {
-    const { report } = await run({ kind: "policy", ...base })
-    expect(report.clipFraction).toBeGreaterThan(0.2)
-    expect(report.clipFraction).toBeLessThan(0.8)
+    const { report } = await run(surrogate(base))
+    expect(report.metrics["policy/clip-fraction"]).toBeGreaterThan(0.2)
+    expect(report.metrics["policy/clip-fraction"]).toBeLessThan(0.8)
   })
 
   it("has no gradient where every advantage is 0", async () => {
-    const still = rows.map((row) => ({ ...row, advantage: 0 }))
-    const found = await run({ kind: "policy" }, still)
+    const still = rows.map((row) => credited(row, { advantage: 0 }))
+    const found = await run(surrogate(), still)
     expect(Math.abs(found.report.loss)).toBe(0)
     for (const gradient of found.gradients.values()) expect(gradient.every((value) => value === 0)).toBe(true)
   })
 
-  it("takes the options' defaults where they are undefined", async () => {
-    const options = { clipLow: undefined, clipDual: undefined, aggregation: undefined } as unknown as PolicyLossOptions
-    expect((await run({ kind: "policy", ...options })).report).toEqual((await run({ kind: "policy" })).report)
+  it("takes the defaults of what may be left out where that is undefined", async () => {
+    const options = { temperature: undefined, unit: undefined, skipZeroAdvantage: undefined }
+    expect((await run(surrogate(options))).report).toEqual((await run(surrogate())).report)
   })
 })
 
 describe("the entropy bonus", () => {
   const entropyWeight = 0.3
 
-  it.each<PolicyLossOptions>([
+  it.each<Partial<ClippedSurrogate>>([
     {},
     { ratio: "sequence" },
     { aggregation: "sequence-mean-token-sum" },
     { aggregation: "sequence-mean-token-mean" },
     { aggregation: "sequence-mean-token-mean", ratio: "sequence" },
   ])("adds the same gradient to any policy loss of the same aggregation: %j", async (options) => {
-    const plain = await run({ kind: "policy", ...options })
-    const bonus = await run({ kind: "policy", ...options, entropyWeight })
-    const still = rows.map((row) => ({ ...row, advantage: 0 }))
-    const alone = await run({ kind: "policy", ...options, ratio: "token", entropyWeight }, still)
+    const plain = await run(surrogate(options))
+    const bonus = await run(surrogate({ ...options, entropyWeight }))
+    const still = rows.map((row) => credited(row, { advantage: 0 }))
+    const alone = await run(surrogate({ ...options, ratio: "token", entropyWeight }), still)
     const sum = new Map(
       names.map((name) => [name, plain.gradients.get(name)!.map((g, i) => g + alone.gradients.get(name)![i]!)]),
     )
     expectSame(bonus.gradients, sum)
     expect(bonus.report.loss).toBeCloseTo(plain.report.loss + alone.report.loss, 5)
-    expect(bonus.report.entropy).toBeCloseTo(plain.report.entropy, 6)
+    expect(bonus.report.metrics["policy/entropy"]).toBeCloseTo(plain.report.metrics["policy/entropy"]!, 6)
   })
 
   it("is the weight times the mean entropy", async () => {
-    const still = rows.map((row) => ({ ...row, advantage: 0 }))
-    const { report } = await run({ kind: "policy", entropyWeight }, still)
-    expect(report.loss).toBeCloseTo(-entropyWeight * report.entropy, 6)
+    const still = rows.map((row) => credited(row, { advantage: 0 }))
+    const { report } = await run(surrogate({ entropyWeight }), still)
+    expect(report.loss).toBeCloseTo(-entropyWeight * report.metrics["policy/entropy"]!, 6)
   })
 })
 
-describe("a custom loss", () => {
-  it("is given the log-probabilities at its temperature and the rows", async () => {
-    const wanted = await policy.logProbs(rows, "current", { temperature: 0.6 })
-    const loss = (logProbs: readonly Float32Array[], given: readonly Row[]): CustomLoss => {
-      expect(logProbs).toEqual(wanted)
-      expect(given).toBe(rows)
-      return { loss: 0, gradient: rows.map((row) => row.logProbs.map(() => 0)) }
+describe("a loss that is evaluated outside", () => {
+  it("is given the log-probabilities at its temperature, and the entropies", async () => {
+    const wanted = await logProbsOf(policy, rows, { temperature: 0.6 })
+    const found = await policy.logProbs(rows, { temperature: 0.6, needs: ["entropy"] })
+    expect(found.map(({ logProbs }) => logProbs)).toEqual(wanted)
+    for (const [index, row] of rows.entries()) {
+      const { prompt, reply } = partsOf(row)
+      const [from, vocabulary] = [prompt.length - 1, policy.vocabularySize]
+      const logits = (await policy.logits(row.tokens)).slice(from * vocabulary, (from + reply.length) * vocabulary)
+      const { entropies } = tokenLogProbs(logits, vocabulary, reply, { temperature: 0.6 })
+      expect(relativeError(found[index]!.entropies!, entropies)).toBeLessThan(1e-5)
     }
-    await policy.forwardBackward(rows, { kind: "custom", temperature: 0.6, loss })
   })
 
   it("that says what cloning says has cloning's gradient", async () => {
-    const clone = await run({ kind: "clone" })
-    const mean = await run({
-      kind: "custom",
-      loss: (logProbs) => {
-        const tokens = logProbs.reduce((sum, { length }) => sum + length, 0)
-        return {
-          loss: -logProbs.reduce((sum, values) => sum + values.reduce((a, b) => a + b, 0), 0) / tokens,
-          gradient: logProbs.map((values) => values.map(() => -1 / tokens)),
-        }
-      },
-    })
-    expect(clone.report.loss).toBeCloseTo(mean.report.loss, 5)
+    const clone = await run(crossEntropy)
+    const tokens = sampledTokens(rows)
+    const mean = await run({ kind: "linear", coefficients: new Float32Array(tokens).fill(-1 / tokens) })
+    expect(mean.report).toMatchObject({ loss: 0, tokens })
+    expect(clone.report.loss).toBeCloseTo(-join(await logProbsOf(policy, rows)).reduce((a, b) => a + b, 0) / tokens, 5)
     expectSame(clone.gradients, mean.gradients)
   })
 
-  it.each<[string, () => CustomLoss, string]>([
-    ["too few rows", () => ({ loss: 0, gradient: [] }), "BAD_ARGUMENT"],
-    ["too short a row", () => ({ loss: 0, gradient: rows.map(() => new Float32Array(1)) }), "BAD_ARGUMENT"],
-    ["a gradient of NaN", () => ({ loss: 0, gradient: rows.map((row) => row.logProbs.map(() => NaN)) }), "NON_FINITE"],
-    ["a loss of NaN", () => ({ loss: NaN, gradient: rows.map((row) => row.logProbs.map(() => 0)) }), "NON_FINITE"],
-  ])("is refused when it returns %s", async (_, loss, code) => {
-    await expect(policy.forwardBackward(rows, { kind: "custom", loss })).rejects.toMatchObject({ code })
-    for (const gradient of (await gradients(policy, names)).values()) expect(gradient.every((g) => g === 0)).toBe(true)
+  it("that says what the entropy bonus says has its gradient", async () => {
+    const still = rows.map((row) => credited(row, { advantage: 0 }))
+    const bonus = await run(surrogate({ entropyWeight: 0.3, temperature: 0.7 }), still)
+    const tokens = sampledTokens(rows)
+    const found = await run({
+      kind: "linear",
+      temperature: 0.7,
+      coefficients: new Float32Array(tokens),
+      entropyCoefficients: new Float32Array(tokens).fill(-0.3 / tokens),
+    })
+    expectSame(found.gradients, bonus.gradients)
   })
 
-  it("may throw, and what it throws comes out", async () => {
-    const failure = new Error("of its own")
-    const loss = () => {
-      throw failure
-    }
-    await expect(policy.forwardBackward(rows, { kind: "custom", loss })).rejects.toBe(failure)
+  it("adds both coefficients of every token", async () => {
+    const random = new Random(5)
+    const [coefficients, entropyCoefficients] = [0, 1].map(() =>
+      Float32Array.from({ length: sampledTokens(rows) }, () => random.uniform() - 0.5),
+    ) as [Float32Array, Float32Array]
+    const both = await run({ kind: "linear", coefficients, entropyCoefficients })
+    const none = new Float32Array(coefficients.length)
+    const one = await run({ kind: "linear", coefficients })
+    const other = await run({ kind: "linear", coefficients: none, entropyCoefficients })
+    const sum = new Map(
+      names.map((name) => [name, one.gradients.get(name)!.map((g, i) => g + other.gradients.get(name)![i]!)]),
+    )
+    expectSame(both.gradients, sum)
+  })
+
+  it("leaves the gradient to the bit where it has no entropy term", async () => {
+    const coefficients = Float32Array.from({ length: sampledTokens(rows) }, (_, i) => Math.sin(i))
+    const [one, other] = [
+      await run({ kind: "linear", coefficients }),
+      await run({ kind: "linear", coefficients, entropyCoefficients: undefined }),
+    ]
+    expect(one).toEqual(other)
+  })
+
+  it.each<[string, object, string, RegExp]>([
+    ["too few coefficients", { coefficients: new Float32Array(1) }, "BAD_ARGUMENT", /one number for each of the 61/],
+    ["none", {}, "BAD_ARGUMENT", /coefficients must be a Float32Array/],
+    ["a coefficient of NaN", { coefficients: new Float32Array(61).fill(NaN) }, "NON_FINITE", /coefficients hold/],
+    [
+      "too few for the entropies",
+      { coefficients: new Float32Array(61), entropyCoefficients: new Float32Array(62) },
+      "BAD_ARGUMENT",
+      /entropyCoefficients must be/,
+    ],
+    [
+      "an infinite one for an entropy",
+      { coefficients: new Float32Array(61), entropyCoefficients: new Float32Array(61).fill(Infinity) },
+      "NON_FINITE",
+      /entropyCoefficients hold/,
+    ],
+  ])("is refused with %s", async (_, wrong, code, message) => {
+    const loss = { kind: "linear", ...wrong } as LinearLoss
+    await expect(policy.forwardBackward(rows, loss)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    })
+    for (const gradient of (await gradients(policy, names)).values()) expect(gradient.every((g) => g === 0)).toBe(true)
   })
 })
 
@@ -191,32 +237,34 @@ describe("the reference policy", () => {
   afterAll(() => trained.dispose())
 
   it("must be frozen before it is asked", async () => {
-    await expect(trained.logProbs(rows, "reference")).rejects.toMatchObject({
+    await expect(logProbsOf(trained, rows, { of: "reference" })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: expect.stringContaining("freezeReference()"),
+      message: expect.stringContaining("reference.freeze()"),
     })
   })
 
   it("stays as it was frozen while the policy moves, until it is frozen again", async () => {
-    const first = await trained.logProbs(rows, "current")
-    await trained.freezeReference()
-    expect(await trained.logProbs(rows, "reference")).toEqual(first)
-    await trained.forwardBackward(rows, { kind: "clone" })
+    const first = await logProbsOf(trained, rows)
+    await trained.reference.freeze()
+    expect(await logProbsOf(trained, rows, { of: "reference" })).toEqual(first)
+    await trained.forwardBackward(rows, crossEntropy)
     await trained.optimizerStep(step)
-    const second = await trained.logProbs(rows, "current")
+    const second = await logProbsOf(trained, rows)
     expect(second).not.toEqual(first)
-    expect(await trained.logProbs(rows, "reference")).toEqual(first)
-    await trained.freezeReference()
-    expect(await trained.logProbs(rows, "reference")).toEqual(second)
+    expect(await logProbsOf(trained, rows, { of: "reference" })).toEqual(first)
+    await trained.reference.freeze()
+    expect(await logProbsOf(trained, rows, { of: "reference" })).toEqual(second)
   })
 
   it("is what the KL term measures the distance to, by each estimator", async () => {
-    await trained.freezeReference()
-    const reference = await trained.logProbs(rows, "reference")
-    await trained.forwardBackward(rows, { kind: "clone" })
+    await trained.reference.freeze()
+    const reference = await logProbsOf(trained, rows, { of: "reference" })
+    await trained.forwardBackward(rows, crossEntropy)
     await trained.optimizerStep(step)
-    const current = await trained.logProbs(rows, "current")
-    const withReference = rows.map((row, index) => ({ ...row, advantage: 0, referenceLogProbs: reference[index]! }))
+    const current = await logProbsOf(trained, rows)
+    const withReference = rows.map((row, index) =>
+      credited(row, { advantage: 0, referenceLogProbs: reference[index]! }),
+    )
     const differences = current.flatMap((values, row) => [...values].map((value, i) => reference[row]![i]! - value))
     const mean = (estimate: (d: number) => number) =>
       differences.reduce((sum, d) => sum + estimate(d), 0) / differences.length
@@ -227,13 +275,13 @@ describe("the reference policy", () => {
     }
     expect(wanted.k3).toBeGreaterThan(1e-3)
     for (const klEstimator of ["k1", "k2", "k3"] as const) {
-      const weighed = { kind: "policy", klWeight: 0.5, klEstimator } as const
+      const weighed = surrogate({ klWeight: 0.5, klEstimator })
       const report = await trained.forwardBackward(withReference, weighed)
-      expect(report.kl).toBeCloseTo(wanted[klEstimator], 5)
+      expect(report.metrics["loss/kl"]).toBeCloseTo(wanted[klEstimator], 5)
       expect(report.loss).toBeCloseTo(0.5 * wanted[klEstimator], 5)
       // Without a weight it is reported all the same.
       const watched = await trained.forwardBackward(withReference, { ...weighed, klWeight: 0 })
-      expect(watched.kl).toBeCloseTo(wanted[klEstimator], 5)
+      expect(watched.metrics["loss/kl"]).toBeCloseTo(wanted[klEstimator], 5)
       expect(Math.abs(watched.loss)).toBe(0)
     }
   })

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { memoryPlan } from "../../src/engine/native/options.ts"
+import { stepRow } from "../../src/engine/rows.ts"
 import { Random } from "../../src/random.ts"
+import { crossEntropy } from "./fixtures.ts"
 
 /** Qwen2.5 7B. */
 const large = {
@@ -72,8 +74,67 @@ describe("the memory plan", () => {
     expect(() => memoryPlan(large, { ...adapted, recompute: "none" }, 80e9)).toThrow(/It would fit with .*norms/)
   })
 
+  it("counts the longest row where it is told, and says how long one may be where it is not", () => {
+    const adapted = {
+      ...cuda,
+      lora: { rank: 32 },
+      microBatchTokens: 4096,
+      recompute: "norms",
+      cacheBytes: 2 ** 28,
+    } as const
+    const usual = memoryPlan(large, adapted)
+    const long = memoryPlan(large, { ...adapted, longestRow: 16384 })
+    expect(long.activations / usual.activations).toBeCloseTo(4, 0)
+    expect(long.longestRow).toBe(16384)
+    expect(memoryPlan(large, { ...adapted, longestRow: 1000 })).toMatchObject({
+      activations: usual.activations,
+      longestRow: 4096,
+    })
+    // What fits without is not refused, and tells what would: no more than the memory is for.
+    const tight = memoryPlan(large, adapted, usual.total)
+    expect(tight.total).toBeLessThanOrEqual(usual.total)
+    expect(tight.longestRow).toBeGreaterThanOrEqual(4096)
+    expect(tight.longestRow).toBeLessThan(16384)
+    expect(() => memoryPlan(large, { ...adapted, longestRow: 16384 }, usual.total)).toThrow(
+      /It would fit with|does not fit/,
+    )
+    expect(memoryPlan(large, { device: "cpu" }).longestRow).toBe(32768)
+    expect(memoryPlan(large, { ...cuda, training: false }).longestRow).toBe(0)
+  })
+
+  it("is what rows are held to", async () => {
+    const small = {
+      ...large,
+      hiddenSize: 32,
+      intermediateSize: 32,
+      layers: 1,
+      heads: 1,
+      keyValueHeads: 1,
+      headSize: 32,
+    }
+    const config = { ...small, vocabularySize: 64, maxPositions: 1024 }
+    const open = { device: "cpu", microBatchTokens: 64 } as const
+    const row = stepRow(new Int32Array(400), new Int32Array(40))
+    const usual = await NativePolicy.create(config, new Random(0), open)
+    expect(usual.plan.longestRow).toBe(1024)
+    const wanted = await usual.forwardBackward([row], crossEntropy)
+    const enough = await NativePolicy.create(config, new Random(0), { ...open, longestRow: 440 })
+    expect(await enough.forwardBackward([row], crossEntropy)).toEqual(wanted)
+    expect(enough.plan.activations).toBeGreaterThan(4 * usual.plan.activations)
+    const less = await NativePolicy.create(config, new Random(0), { ...open, longestRow: 300 })
+    for (const call of [() => less.forwardBackward([row], crossEntropy), () => less.logProbs([row])]) {
+      await expect(call()).rejects.toMatchObject({
+        code: "BAD_ARGUMENT",
+        message: expect.stringMatching(
+          /A row has 440 tokens.* memory to train 300 at once: open it with longestRow: 440/,
+        ),
+      })
+    }
+    await Promise.all([usual, enough, less].map((policy) => policy.dispose()))
+  })
+
   it("refuses bad options as a policy does", () => {
-    expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(/microBatchTokens is 0/)
+    expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(/microBatchTokens must be at least 1, not 0/)
     expect(() => memoryPlan({ ...large, heads: 3 })).toThrow(/multiple of keyValueHeads/)
   })
 

@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { tokenLogProbs } from "../../src/kernels.ts"
-import { architectures, type Expected, modelPath, readExpected, relativeError, weightNames } from "./fixtures.ts"
+import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
+import {
+  architectures,
+  crossEntropy,
+  type Expected,
+  logProbsOf,
+  modelPath,
+  partsOf,
+  readExpected,
+  relativeError,
+  weightNames,
+} from "./fixtures.ts"
 
 // What transformers computes in float64 (scripts/fixtures) is the truth. The bounds are some ten times what float32 shows.
 
@@ -37,27 +47,31 @@ describe.each(architectures)("the model %s", (name) => {
     const temperature = loss.temperature!
 
     it("computes the log-probability of every token", async () => {
-      const found = await policy.logProbs(rows, "current", { temperature })
+      const found = await logProbsOf(policy, rows, { temperature })
       for (const [row, values] of logProbs.entries()) expect(relativeError(found[row]!, values)).toBeLessThan(1e-5)
     })
 
     it("computes the entropy at every token, from its logits", async () => {
       const vocabulary = policy.config.vocabularySize
-      for (const [index, { prompt, reply }] of rows.entries()) {
-        const logits = await policy.logits(Int32Array.from([...prompt, ...reply]))
+      const scored = await policy.logProbs(rows, { temperature, needs: ["entropy"] })
+      for (const [index, row] of rows.entries()) {
+        const { prompt, reply } = partsOf(row)
+        const logits = await policy.logits(row.tokens)
         const from = (prompt.length - 1) * vocabulary
         const scores = logits.slice(from, from + reply.length * vocabulary)
         const found = tokenLogProbs(scores, vocabulary, reply, { temperature })
         expect(relativeError(found.entropies, entropy[index]!)).toBeLessThan(1e-5)
+        expect(relativeError(scored[index]!.entropies!, entropy[index]!)).toBeLessThan(1e-5)
         expect(relativeError(found.logProbs, logProbs[index]!)).toBeLessThan(1e-5)
       }
     })
 
     it("reports the loss and its parts", async () => {
       const found = await policy.forwardBackward(rows, loss)
-      expect(Object.keys(found).sort()).toEqual(Object.keys(report).sort())
-      for (const [part, value] of Object.entries(report))
-        expect(found[part as keyof typeof report], part).toBeCloseTo(value, 5)
+      expect(Object.keys(found.metrics).sort()).toEqual(Object.keys(report.metrics).sort())
+      for (const [part, value] of Object.entries(report.metrics))
+        expect(found.metrics[part], part).toBeCloseTo(value, 5)
+      expect(found.loss).toBeCloseTo(report.loss, 5)
       expect(found.tokens).toBe(report.tokens)
     })
 
@@ -91,7 +105,7 @@ describe.each(architectures)("the model %s", (name) => {
   it("takes ten AdamW steps", async () => {
     const { step, rows, losses, gradientNorms } = expected.adamw
     for (const [index, loss] of losses.entries()) {
-      const report = await policy.forwardBackward(rows, { kind: "clone" })
+      const report = await policy.forwardBackward(rows, crossEntropy)
       const { gradientNorm, skipped } = await policy.optimizerStep(step)
       expect(skipped).toBe(false)
       expect(report.loss, `loss ${index}`).toBeCloseTo(loss, 4)

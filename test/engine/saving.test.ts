@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { Random } from "../../src/random.ts"
-import { architectures, modelPath, readExpected, rolloutRows, weightNames } from "./fixtures.ts"
+import { architectures, modelPath, readExpected, rolloutRows, surrogate, weightNames } from "./fixtures.ts"
 
 let folder: string
 const policies: NativePolicy[] = []
@@ -40,7 +40,7 @@ describe.each(architectures)("a saved %s", (name) => {
     const train = async (policy: NativePolicy, steps: number): Promise<number[]> => {
       const losses: number[] = []
       for (let i = 0; i < steps; i++) {
-        const { loss } = await policy.forwardBackward(rows, { kind: "policy", klWeight: 0.01, entropyWeight: 0.01 })
+        const { loss } = await policy.forwardBackward(rows, surrogate({ klWeight: 0.01, entropyWeight: 0.01 }))
         losses.push(loss, (await policy.optimizerStep(step)).gradientNorm)
       }
       return losses

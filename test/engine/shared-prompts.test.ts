@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Row } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { type Row, sampledTokens, stepRow } from "../../src/engine/rows.ts"
 import { Random } from "../../src/random.ts"
 import {
   architectures,
+  credited,
   gradients,
+  join,
+  logProbsOf,
   modelPath,
+  partsOf,
   randomTokens,
   readExpected,
   relativeError,
+  surrogate,
   weightNames,
 } from "./fixtures.ts"
 
@@ -21,12 +26,12 @@ function groupRows(): Row[] {
   const rows = [1, 2, 17, 40, 64, 120].flatMap((length) => {
     const prompt = randomTokens(length, random)
     const replies = [1, 1, 3, 8, 16, 30, 75].map((size) => randomTokens(size, random))
-    return [...replies, replies[2]!].map((reply) => ({ prompt, reply }))
+    return [...replies, replies[2]!].map((reply) => stepRow(prompt, reply))
   })
   // A prompt that begins like another one, and one that is another one with its reply's beginning.
-  const { prompt, reply } = rows.at(-2)!
-  rows.push({ prompt: prompt.slice(0, 60), reply: prompt.slice(60) })
-  rows.push({ prompt: Int32Array.of(...prompt, reply[0]!), reply: reply.slice(1) })
+  const { prompt, reply } = partsOf(rows.at(-2)!)
+  rows.push(stepRow(prompt.slice(0, 60), prompt.slice(60)))
+  rows.push(stepRow(Int32Array.of(...prompt, reply[0]!), reply.slice(1)))
   return random.shuffled(rows)
 }
 
@@ -40,20 +45,20 @@ describe.each(architectures)("rows of %s that share prompts", (name) => {
 
   it("are scored as each alone, in their order", async () => {
     const rows = groupRows()
-    const together = await policy.logProbs(rows, "current", { temperature: 0.7 })
+    const together = await logProbsOf(policy, rows, { temperature: 0.7 })
     for (const [index, row] of rows.entries()) {
-      const [alone] = await policy.logProbs([row], "current", { temperature: 0.7 })
+      const [alone] = await logProbsOf(policy, [row], { temperature: 0.7 })
       expect(relativeError(together[index]!, alone!)).toBeLessThan(2e-6)
     }
   })
 
   it("have the gradient that they have one by one", async () => {
     const rows = groupRows()
-    const slopes = rows.map(({ reply }) => Float32Array.from(reply, () => random.uniform() - 0.5))
+    const slopes = rows.map((row) => Float32Array.from(partsOf(row).reply, () => random.uniform() - 0.5))
     const train = async (some: readonly number[]) => {
-      const gradient = some.map((index) => slopes[index]!)
+      const coefficients = join(some.map((index) => slopes[index]!))
       const chosen = some.map((index) => rows[index]!)
-      await policy.forwardBackward(chosen, { kind: "custom", loss: () => ({ loss: 0, gradient }) })
+      await policy.forwardBackward(chosen, { kind: "linear", coefficients })
     }
     await policy.clearGradients()
     await train([...rows.keys()])
@@ -70,13 +75,15 @@ describe("rows without an advantage", () => {
   it("may be skipped: the loss and the gradient stay, the report is over the others", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const names = weightNames(readExpected("qwen3"))
-    const rows = groupRows().map((row, index) => ({
-      ...row,
-      advantage: (index % 3) - 1,
-      logProbs: Float32Array.from(row.reply, () => -4 - random.uniform()),
-    }))
+    const advantages = (index: number) => (index % 3) - 1
+    const rows = groupRows().map((row, index) =>
+      credited(row, {
+        advantage: advantages(index),
+        logProbs: Float32Array.from(partsOf(row).reply, () => -4 - random.uniform()),
+      }),
+    )
     for (const aggregation of ["token-mean", "sequence-mean-token-mean"] as const) {
-      const loss = { kind: "policy", aggregation } as const
+      const loss = surrogate({ aggregation })
       await policy.clearGradients()
       const all = await policy.forwardBackward(rows, loss)
       const wanted = await gradients(policy, names)
@@ -85,17 +92,17 @@ describe("rows without an advantage", () => {
       for (const [weight, gradient] of await gradients(policy, names))
         expect(relativeError(gradient, wanted.get(weight)!), weight).toBeLessThan(1e-5)
       expect(skipped.loss).toBeCloseTo(all.loss, 6)
-      const tokens = rows.filter(({ advantage }) => advantage !== 0).reduce((sum, { reply }) => sum + reply.length, 0)
+      const tokens = sampledTokens(rows.filter((_, index) => advantages(index) !== 0))
       expect(skipped.tokens).toBe(tokens)
       expect(skipped.tokens).toBeLessThan(all.tokens)
       // They do count where there is a KL or an entropy term.
       const bonus = await policy.forwardBackward(rows, { ...loss, entropyWeight: 0.01, skipZeroAdvantage: true })
       expect(bonus.tokens).toBe(all.tokens)
     }
-    const still = rows.map((row) => ({ ...row, advantage: 0 }))
+    const still = rows.map((row) => credited(row, { advantage: 0 }))
     await policy.clearGradients()
-    const none = await policy.forwardBackward(still, { kind: "policy", skipZeroAdvantage: true })
-    expect(none).toMatchObject({ loss: 0, tokens: 0, entropy: 0, ratio: 0 })
+    const none = await policy.forwardBackward(still, surrogate({ skipZeroAdvantage: true }))
+    expect(none).toMatchObject({ loss: 0, tokens: 0, metrics: { "policy/entropy": 0, "policy/ratio": 0 } })
     expect(await policy.optimizerStep({ learningRate: 1 })).toEqual({ gradientNorm: 0, skipped: false })
     await policy.dispose()
   })

@@ -97,7 +97,7 @@ describe("the agent's options", () => {
     [{ thinking: "no" }, 'thinking must be "optional" or "required" or "off"'],
     [{ rules: 1 }, "rules must be true or false, not 1"],
     [{ memory: "mine" }, 'memory must be a function, not "mine"'],
-    [{ promt: 1 }, "promt is not an option; known: history, thinking, rules, memory, prompt, parse"],
+    [{ promt: 1 }, "promt is not an option; did you mean prompt?"],
     [null, "options must be an object"],
     [[], "options must be an object"],
     [{ rules: Symbol("yes") }, "not Symbol.yes."],

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest"
+import { describe, expect, expectTypeOf, it } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
 import { environmentNames, openEnvironment } from "../../src/environment/registry.ts"
 import type { SokobanTask } from "../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../src/random.ts"
@@ -12,10 +13,23 @@ describe("openEnvironment", () => {
   it("hands the options on", async () => {
     const environment = await openEnvironment("sokoban", { size: [8, 7] })
     const [task] = environment.tasks("test", new Random(1))
-    expect((task as SokobanTask).room.split("\n")).toHaveLength(8)
+    expect(task!.room.split("\n")).toHaveLength(8)
     await expect(openEnvironment("sokoban", { boxes: 0 })).rejects.toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining("boxes") }),
     )
+  })
+
+  it("knows the options and the tasks of what it is asked for by name", () => {
+    expectTypeOf(openEnvironment<"sokoban">).returns.resolves.toEqualTypeOf<Environment<SokobanTask>>()
+    expectTypeOf(openEnvironment<string>).returns.resolves.toEqualTypeOf<Environment>()
+    const wrong = () => [
+      // @ts-expect-error: of another type
+      openEnvironment("sokoban", { boxes: "2" }),
+      // @ts-expect-error: unknown
+      openEnvironment("sokoban", { boxs: 2 }),
+    ]
+    const known = (name: string) => openEnvironment(name, { anything: 2 })
+    expect([wrong, known]).toHaveLength(2)
   })
 
   it.each([

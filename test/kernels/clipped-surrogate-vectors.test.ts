@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { clippedSurrogate, type SurrogateInput } from "../../src/kernels.ts"
+import { clippedSurrogate, type SurrogateInput } from "../../src/kernels/clipped-surrogate.ts"
 
 const vectors = new URL("../../../shared/vectors/gigpo.json", import.meta.url)
 const absent = existsSync(vectors) ? "" : " (skipped: ../shared/vectors/gigpo.json is not here)"

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { clippedSurrogate, type SurrogateInput, type SurrogateOptions } from "../../src/kernels.ts"
+import { clippedSurrogate, type SurrogateInput, type SurrogateOptions } from "../../src/kernels/clipped-surrogate.ts"
+import { native } from "../../src/native.ts"
 import { Random } from "../../src/random.ts"
 import { badArgument } from "./bad-argument.ts"
 
@@ -120,19 +121,21 @@ describe("clippedSurrogate", () => {
     }
   })
 
+  it.skipIf(!native().deviceReport().unavailable)("says why there is no GPU to run on", () => {
+    const { message } = native().deviceReport().unavailable!
+    const call = () => clippedSurrogate(row([1, 1], 1), { device: "cuda" })
+    expect(call).toThrow(expect.objectContaining({ code: "DEVICE_UNAVAILABLE", message }))
+  })
+
   it.each<[string, Partial<SurrogateInput>, SurrogateOptions, RegExp]>([
     ["arrays of another length", { mask: new Float32Array(1) }, {}, /mask must be as long as logProbs \(2\)/],
     ["rows that do not sum up", { rows: Int32Array.of(1) }, {}, /summing to 2, not 1/],
     ["rows of negative length", { rows: Int32Array.of(3, -1) }, {}, /rows must hold the lengths/],
     ["a KL weight without a reference", {}, { klWeight: 1 }, /a klWeight needs referenceLogProbs/],
-    [
-      "an unknown aggregation",
-      {},
-      { aggregation: "sum" as "token-mean" },
-      /aggregation is "sum"; give one of .*-norm"/,
-    ],
-    ["an unknown ratio", {}, { ratio: "row" as "token" }, /ratio is "row"/],
-    ["a clip of NaN", {}, { clipLow: NaN }, /clipLow is NaN/],
+    ["an unknown aggregation", {}, { aggregation: "sum" as "token-mean" }, /aggregation must be .*-norm", not "sum"/],
+    ["an unknown ratio", {}, { ratio: "row" as "token" }, /ratio must be "token" or "sequence", not "row"/],
+    ["a clip of NaN", {}, { clipLow: NaN }, /clipLow must be a number from 0 to 1, not NaN/],
+    ["an unknown device", {}, { device: "tpu" as "cpu" }, /device is "tpu"; it must be/],
   ])("refuses %s", (_, input, options, message) => {
     expect(() => clippedSurrogate(row([1, 1], 1, input), options)).toThrow(badArgument(message))
   })

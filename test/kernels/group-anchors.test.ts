@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { groupAnchors } from "../../src/kernels.ts"
+import { groupAnchors } from "../../src/kernels/group-anchors.ts"
 import { Random } from "../../src/random.ts"
 import { badArgument } from "./bad-argument.ts"
 
@@ -22,6 +22,10 @@ describe("groupAnchors", () => {
       if (!ids.has(key)) ids.set(key, ids.size)
       return ids.get(key)!
     })
+  }
+
+  function expectTexts(tasks: ArrayLike<number | string>, anchors: readonly string[]): void {
+    expect([...groupAnchors(tasks, anchors).groups]).toEqual(groupByMap(tasks, anchors))
   }
 
   function expectGroups(tasks: ArrayLike<number | string>, anchors: readonly string[]): void {
@@ -51,6 +55,15 @@ describe("groupAnchors", () => {
     expectGroups(new Int32Array(all.length), all)
   })
 
+  it("takes strings that no bytes of UTF-8 stand for, and all others with them", () => {
+    // Lone halves of pairs are all one character in UTF-8; "A\0" in UTF-16 has the bytes of "A" and of a zero.
+    const halves = ["\ud800", "\udc00", "\ud800\udc00", "\udc00\ud800", "\ufffd", "a\ud800", "a\udbff", "A", "A\0"]
+    for (const anchors of [halves, halves.toReversed()]) {
+      const all = [...anchors, "plain", "é", ...anchors, "plain", "é"]
+      expectTexts(new Int32Array(all.length), all)
+    }
+  })
+
   it("groups nothing into nothing", () => {
     expectGroups([], [])
     expect(groupAnchors([], { bytes: new Uint8Array(0), offsets: Float64Array.of(0) }).count).toBe(0)
@@ -64,6 +77,17 @@ describe("groupAnchors", () => {
       const anchors = Array.from({ length: count }, () => "#. _@$".repeat(random.below(6)) + random.below(40))
       expectGroups(keys, anchors)
     }
+  })
+
+  it("agrees with a Map where texts are taken a few tasks at a time", () => {
+    const random = new Random(9)
+    const room = "#".repeat(20_000)
+    const anchors = Array.from({ length: 600 }, () => `${room}${random.below(20)}${random.below(9) ? "" : "\udc00"}`)
+    for (const task of [(i: number) => Math.floor(i / 90), (i: number) => i % 7, () => 0])
+      expectTexts(
+        Int32Array.from(anchors, (_, i) => task(i)),
+        anchors,
+      )
   })
 
   it("agrees with a Map where there is enough for several threads", () => {

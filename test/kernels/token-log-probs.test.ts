@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { tokenLogProbs } from "../../src/kernels.ts"
+import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
+import { native } from "../../src/native.ts"
 import { Random } from "../../src/random.ts"
 import { badArgument } from "./bad-argument.ts"
 
@@ -40,6 +41,12 @@ describe("tokenLogProbs", () => {
     expect([...entropies]).toEqual([0, NaN])
   })
 
+  it.skipIf(!native().deviceReport().unavailable)("says why there is no GPU to run on", () => {
+    const { message } = native().deviceReport().unavailable!
+    const call = () => tokenLogProbs(new Float32Array(3), 3, Int32Array.of(0), { device: "cuda" })
+    expect(call).toThrow(expect.objectContaining({ code: "DEVICE_UNAVAILABLE", message }))
+  })
+
   it("takes no rows", () => {
     expect(tokenLogProbs(new Float32Array(0), 5, new Int32Array(0)).logProbs.length).toBe(0)
   })
@@ -56,6 +63,11 @@ describe("tokenLogProbs", () => {
       "a temperature of 0",
       () => tokenLogProbs(new Float32Array(3), 3, Int32Array.of(0), { temperature: 0 }),
       /temperature must be positive, not 0/,
+    ],
+    [
+      "a device that it does not know",
+      () => tokenLogProbs(new Float32Array(3), 3, Int32Array.of(0), { device: "tpu" as "cpu" }),
+      /device is "tpu"; it must be "auto", "cpu" or "cuda"/,
     ],
   ])("refuses %s", (_, call, message) => {
     expect(call).toThrow(badArgument(message))

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { surrogate } from "../engine/fixtures.ts"
 import { aWhile, createPolicy, request, row, sampleLong, scoreLong, trainLong } from "./long-work.ts"
 
 // Each kind of work here would take minutes: a test that ends at all shows that it was stopped.
@@ -15,9 +16,9 @@ const norm = "model.layers.0.input_layernorm.weight"
 /** What the policy does with a small piece of each kind of work. */
 async function behaviour(of: NativePolicy) {
   const completion = await of.sample(request)
-  const [logProbs] = await of.logProbs([row], "current")
+  const [logProbs] = await of.logProbs([row])
   await of.clearGradients()
-  const report = await of.forwardBackward([row, row], { kind: "clone" })
+  const report = await of.forwardBackward([row, row], { kind: "cross-entropy" })
   return { completion, logProbs, report, gradient: await of.tensor(norm, "gradients") }
 }
 
@@ -56,8 +57,8 @@ describe.each([
   it("has no effect after the end", async () => {
     const controller = new AbortController()
     await policy.sample({ ...request, signal: controller.signal })
-    await policy.logProbs([row], "current", { signal: controller.signal })
-    await policy.forwardBackward([row], { kind: "clone" }, { signal: controller.signal })
+    await policy.logProbs([row], { signal: controller.signal })
+    await policy.forwardBackward([row], { kind: "cross-entropy" }, { signal: controller.signal })
     controller.abort()
     expect((await policy.sample(request)).tokens.length).toBe(8)
   })
@@ -65,7 +66,7 @@ describe.each([
 
 describe("an aborted forwardBackward", () => {
   it("leaves no gradients, not even those of calls before it", async () => {
-    await policy.forwardBackward([row], { kind: "clone" })
+    await policy.forwardBackward([row], { kind: "cross-entropy" })
     expect((await policy.tensor(norm, "gradients")).some((value) => value !== 0)).toBe(true)
     const controller = new AbortController()
     const working = trainLong(policy, { signal: controller.signal })
@@ -75,16 +76,16 @@ describe("an aborted forwardBackward", () => {
     expect((await policy.tensor(norm, "gradients")).every((value) => value === 0)).toBe(true)
   })
 
-  it("of a custom loss may be stopped while log-probabilities are computed", async () => {
+  it("of sequences may be stopped while log-probabilities are computed, and leaves none either", async () => {
+    await policy.forwardBackward([row], { kind: "cross-entropy" })
+    const logProbs = new Float32Array(64).fill(-6)
+    const rows = new Array(20_000).fill({ ...row, spans: [{ ...row.spans[0], advantage: 1, logProbs }] })
     const controller = new AbortController()
-    const loss = () => {
-      throw new Error("should not come so far")
-    }
-    const rows = new Array(20_000).fill(row)
-    const working = policy.forwardBackward(rows, { kind: "custom", loss }, { signal: controller.signal })
+    const working = policy.forwardBackward(rows, surrogate({ ratio: "sequence" }), { signal: controller.signal })
     await aWhile()
     controller.abort(new Error("enough"))
     await expect(working).rejects.toThrow("enough")
+    expect((await policy.tensor(norm, "gradients")).every((value) => value === 0)).toBe(true)
   })
 })
 

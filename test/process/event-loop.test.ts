@@ -3,8 +3,8 @@ import { createPolicy, request, row } from "./long-work.ts"
 
 describe("the event loop", () => {
   it.each<[string, (policy: Awaited<ReturnType<typeof createPolicy>>) => Promise<unknown>]>([
-    ["forwardBackward", (policy) => policy.forwardBackward(new Array(100).fill(row), { kind: "clone" })],
-    ["logProbs", (policy) => policy.logProbs(new Array(200).fill(row), "current")],
+    ["forwardBackward", (policy) => policy.forwardBackward(new Array(100).fill(row), { kind: "cross-entropy" })],
+    ["logProbs", (policy) => policy.logProbs(new Array(200).fill(row))],
     [
       "one sample after the other",
       async (policy) => {
@@ -34,7 +34,7 @@ describe("two engines", () => {
       for (let i = 0; i < 5; i++) {
         const samples = Array.from({ length: 8 }, (_, member) => policy.sample({ ...request, key: [i, member] }))
         results.push(await Promise.all(samples))
-        results.push(await policy.forwardBackward([row], { kind: "clone" }))
+        results.push(await policy.forwardBackward([row], { kind: "cross-entropy" }))
         results.push(await policy.optimizerStep({ learningRate: 1e-3 }))
       }
       return [results, await policy.tensor("model.embed_tokens.weight")]
@@ -57,12 +57,12 @@ describe("calls that are not waited for", () => {
     const [one, other] = [await createPolicy(), await createPolicy()]
     const step = { learningRate: 1e-2 }
     const waited = [await one.sample(request)]
-    await one.forwardBackward([row], { kind: "clone" })
+    await one.forwardBackward([row], { kind: "cross-entropy" })
     await one.optimizerStep(step)
     waited.push(await one.sample(request))
 
     const first = other.sample(request)
-    const trained = [other.forwardBackward([row], { kind: "clone" }), other.optimizerStep(step)]
+    const trained = [other.forwardBackward([row], { kind: "cross-entropy" }), other.optimizerStep(step)]
     const second = other.sample(request)
     expect(await Promise.all([first, second])).toEqual(waited)
     expect(waited[0]).not.toEqual(waited[1])

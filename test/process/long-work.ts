@@ -1,6 +1,7 @@
-import type { Completion, LossReport, Row, SampleRequest } from "../../src/engine/engine.ts"
+import type { Completion, LossReport, RowStatistics, SampleRequest } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
+import { type Row, stepRow } from "../../src/engine/rows.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { Random } from "../../src/random.ts"
 
@@ -29,17 +30,20 @@ export async function createPolicy(options: NativePolicyOptions & { seed?: numbe
 
 export const request: SampleRequest = { prompt: Int32Array.of(1, 2, 3), maxTokens: 8, stopTokens: [], key: [1, 2] }
 
-export const row: Row = { prompt: new Int32Array(64).fill(5), reply: new Int32Array(64).map((_, i) => 3 * i) }
+export const row: Row = stepRow(
+  new Int32Array(64).fill(5),
+  new Int32Array(64).map((_, i) => 3 * i),
+)
 
 /** 20,000 micro-batches: minutes, if nobody stops them. */
 const manyRows: Row[] = new Array(20_000).fill(row)
 
 export function trainLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<LossReport> {
-  return policy.forwardBackward(manyRows, { kind: "clone" }, options)
+  return policy.forwardBackward(manyRows, { kind: "cross-entropy" }, options)
 }
 
-export function scoreLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<Float32Array[]> {
-  return policy.logProbs(manyRows, "current", options)
+export function scoreLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<RowStatistics[]> {
+  return policy.logProbs(manyRows, options)
 }
 
 export function sampleLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<Completion[]> {

@@ -67,7 +67,7 @@ describe("a rollout that is aborted", () => {
     expect(count).toEqual({ started: 128, disposed: 128, told: 128 })
     expect(setup.policy.running).toBe(0)
     expect(listeners(controller.signal)).toBe(0)
-    expect(await rollout({ ...rolloutSetup(tokenizer.get()), policy: setup.policy })).toHaveLength(4)
+    expect((await rollout({ ...rolloutSetup(tokenizer.get()), policy: setup.policy })).groups).toHaveLength(4)
   })
 
   it("waits a second for environments to clean up, not their whole time", async () => {

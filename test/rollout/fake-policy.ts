@@ -1,10 +1,13 @@
 import { setImmediate } from "node:timers/promises"
-import type { Completion, Policy, SampleRequest } from "../../src/engine/engine.ts"
+import type { Completion, SampleRequest, Sampler } from "../../src/engine/engine.ts"
 import { Random } from "../../src/random.ts"
 import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 
 /** A policy without a model: says a, b or c and stops, some turns of the event loop after it was asked. */
-export class FakePolicy implements Policy {
+export class FakePolicy implements Sampler {
+  readonly vocabularySize: number
+  readonly maxPositions: number = 200
+  readonly deterministic: boolean = true
   /** Completions under way now, and the most there have been. */
   running: number = 0
   most: number = 0
@@ -16,6 +19,7 @@ export class FakePolicy implements Policy {
   readonly #replies: Int32Array[]
 
   constructor(tokenizer: Tokenizer) {
+    this.vocabularySize = tokenizer.vocabularySize
     this.#replies = ["a", "b", "c"].map((text) => Int32Array.from([...tokenizer.encode(text), tokenizer.eosTokens[0]!]))
   }
 
@@ -31,13 +35,4 @@ export class FakePolicy implements Policy {
     signal?.throwIfAborted()
     return { tokens, logProbs: new Float32Array(tokens.length).fill(-1), finishReason: "stop" }
   }
-
-  logProbs = unused
-  forwardBackward = unused
-  optimizerStep = unused
-  save = unused
-}
-
-async function unused(): Promise<never> {
-  throw new Error("A rollout only samples.")
 }

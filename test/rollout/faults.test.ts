@@ -37,10 +37,10 @@ async function playWith(changes: Changes, options: { environmentTimeout?: number
     },
     parse: (reply, now) => shown.get(now)!.parse(reply, now),
   }
-  const healthy = await rollout(rolloutSetup(tokenizer.get()))
-  const groups = await rollout(rolloutSetup(tokenizer.get(), { environment, ...options }))
+  const { groups: healthy } = await rollout(rolloutSetup(tokenizer.get()))
+  const { groups } = await rollout(rolloutSetup(tokenizer.get(), { environment, ...options }))
   expect(groups.toSpliced(1, 1)).toEqual(healthy.toSpliced(1, 1))
-  return groups[1]!
+  return [...groups[1]!.episodes]
 }
 
 const boom = () => {
@@ -187,12 +187,27 @@ describe("an environment that hangs", () => {
 describe("an environment that breaks its contract", () => {
   const observation = { text: "red 0", anchor: "red 0" }
   it.each<[string, Changes, string, RegExp]>([
-    ["a reward of NaN", broken({ reward: Number.NaN }), "NON_FINITE", /step\(\) gave the reward NaN/],
-    ["an infinite reward", broken({ reward: -1 / 0 }), "NON_FINITE", /the reward -Infinity/],
-    ["a reward beyond all statistics", broken({ reward: 1e101 }), "NON_FINITE", /at most 1e\+100/],
-    ["no reward", broken({ reward: undefined }), "NON_FINITE", /the reward undefined/],
-    ["a reward that is a text", broken({ reward: "1" }), "NON_FINITE", /the reward '1'/],
-    ["a metric of NaN", broken({ metrics: { success: Number.NaN } }), "NON_FINITE", /metric success as NaN/],
+    [
+      "a reward of NaN",
+      broken({ reward: Number.NaN }),
+      "NON_FINITE",
+      /rewards must be finite numbers, but a step gave NaN/,
+    ],
+    ["an infinite reward", broken({ reward: -1 / 0 }), "NON_FINITE", /a step gave -Infinity/],
+    [
+      "a reward beyond all statistics",
+      broken({ reward: 1e101 }),
+      "NON_FINITE",
+      /at most 1e\+100 in size, but a step gave 1e\+101/,
+    ],
+    ["no reward", broken({ reward: undefined }), "NON_FINITE", /a step gave undefined/],
+    ["a reward that is a text", broken({ reward: "1" }), "NON_FINITE", /a step gave '1'/],
+    [
+      "a metric of NaN",
+      broken({ metrics: { success: Number.NaN } }),
+      "NON_FINITE",
+      /metrics must be finite numbers, but success is NaN/,
+    ],
     ["no result", { step: async () => undefined }, "BAD_ENVIRONMENT", /step\(\) gave no observation/],
     ["no observation", broken({ observation: undefined }), "BAD_ENVIRONMENT", /step\(\) gave no observation/],
     ["no anchor", broken({ observation: { text: "red" } }), "BAD_ENVIRONMENT", /the strings text and anchor/],
@@ -212,7 +227,7 @@ describe("an environment that breaks its contract", () => {
     ],
     ["no messages", { prompt: () => [] }, "BAD_ENVIRONMENT", /at least one message/],
     ["a message without content", { prompt: () => [{ role: "user" }] as never }, "BAD_ENVIRONMENT", /role and content/],
-    ["nothing parsed", { parse: () => undefined as never }, "BAD_ENVIRONMENT", /the string action/],
+    ["nothing parsed", { parse: () => undefined as never }, "BAD_ENVIRONMENT", /parse\(\) must give { action: string/],
     ["no word on whether a reply is valid", { parse: () => ({ action: "a" }) as never }, "BAD_ENVIRONMENT", /valid/],
   ])("with %s fails its episode", async (_, changes, code, message) => {
     for (const episode of await playWith(changes)) {

@@ -12,10 +12,11 @@ const tokenizer = useTokenizer()
 describe("a rollout", () => {
   it("plays every task as often as its group is large, in its place", async () => {
     const setup = rolloutSetup(tokenizer.get())
-    const groups = await rollout(setup)
-    expect(groups.map((group) => group.length)).toEqual([4, 4, 4, 4])
+    const { groups } = await rollout(setup)
+    expect(groups.map(({ episodes }) => episodes.length)).toEqual([4, 4, 4, 4])
     for (const [index, group] of groups.entries())
-      for (const { steps } of group) expect(steps[0]!.observation.text).toBe(`${setup.tasks[index]!.rooms[0]} 0`)
+      for (const { steps } of group.episodes)
+        expect(steps[0]!.observation.text).toBe(`${setup.tasks[index]!.rooms[0]} 0`)
   })
 
   it.each([1, 7, 64])("gives the same with %i episodes in flight as with 16, and has no more", async (concurrency) => {
@@ -28,10 +29,12 @@ describe("a rollout", () => {
 
   it("gives each episode what it would be alone", async () => {
     const setup = rolloutSetup(tokenizer.get())
-    const groups = await rollout(setup)
+    const { groups } = await rollout(setup)
     const alone = await runEpisode({ ...setup, task: setup.tasks[2]!, random: setup.random.fork(2, 3) })
-    expect(groups[2]![3]).toEqual(alone)
-    const all = groups.flat().map((episode) => episode.steps.map((step) => step.text).join(""))
+    expect(groups[2]!.episodes[3]).toEqual(alone)
+    const all = groups
+      .flatMap(({ episodes }) => episodes)
+      .map((episode) => episode.steps.map((step) => step.text).join(""))
     expect(new Set(all).size).toBeGreaterThan(3)
   })
 
@@ -49,7 +52,7 @@ describe("a rollout", () => {
   })
 
   it("of no tasks is empty", async () => {
-    expect(await rollout(rolloutSetup(tokenizer.get(), { tasks: [] }))).toEqual([])
+    expect(await rollout(rolloutSetup(tokenizer.get(), { tasks: [] }))).toEqual({ groups: [], dropped: [] })
   })
 
   it.each([
@@ -162,7 +165,9 @@ describe("an episode", () => {
       step: async (_action, episode) => ({ ...(await episode.step("wait")), terminated: false }),
       prompt: (_task, history, now) => [{ role: "user", content: now.text + "!".repeat(10 * history.length) }],
     })
-    const plain = await tokenizer.get().encodeChat(environment.prompt(first, [], { text: "red 0", anchor: "" }))
+    const { tokens: plain } = await tokenizer
+      .get()
+      .encodeChat(environment.prompt(first, [], { text: "red 0", anchor: "" }))
     const fits = { environment, maxReplyTokens: 4, maxPositions: plain.length + 20 + 4 }
     const { outcome, steps } = await runEpisode(alone(fits))
     expect([outcome, steps.length]).toEqual(["overflow", 3])

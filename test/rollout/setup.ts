@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
 import { Random } from "../../src/random.ts"
 import type { RolloutSetup } from "../../src/rollout/rollout.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
@@ -29,10 +30,17 @@ export function takeDoors(count: number): DoorsTask[] {
   return [...doorsEnvironment({ count }).tasks("train", new Random(1))]
 }
 
+export interface DoorsSetup extends RolloutSetup<DoorsTask> {
+  readonly policy: FakePolicy
+  readonly environment: Environment<DoorsTask>
+  readonly tasks: readonly DoorsTask[]
+}
+
+/** What every test sets, and its changes. */
 export function rolloutSetup(
   tokenizer: Tokenizer,
-  changes: Partial<RolloutSetup<DoorsTask>> = {},
-): RolloutSetup<DoorsTask> & { policy: FakePolicy } {
+  { policy = new FakePolicy(tokenizer), ...changes }: Partial<DoorsSetup> = {},
+): DoorsSetup {
   return {
     tokenizer,
     environment: doorsEnvironment(),
@@ -46,6 +54,6 @@ export function rolloutSetup(
     temperature: 1,
     environmentTimeout: 30,
     ...changes,
-    policy: (changes.policy as FakePolicy | undefined) ?? new FakePolicy(tokenizer),
+    policy,
   }
 }

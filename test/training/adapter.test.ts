@@ -41,11 +41,12 @@ async function part({ directory, base, resume = false, leaveAfter }: Part) {
   const model = await tiny.open(base, { lora, reference: true })
   await using run = await Run.open(directory, { training: options }, { resume })
   const metrics = []
-  for await (const report of train({ ...model, environment: openDoors(), options, run })) {
+  for await (const report of train({ ...model, environment: openDoors(), ...options, run })) {
     metrics.push(timeless(report))
     if (report.iteration === leaveAfter) break
   }
-  if (run.iteration === options.iterations) await run.saveModel(model.policy, model.tokenizer.files)
+  if (run.iteration === options.iterations)
+    await run.saveModel({ store: model.policy.store, files: model.tokenizer.files })
   return { ...model, metrics }
 }
 
@@ -79,9 +80,7 @@ describe("a run that trains an adapter", () => {
     const evaluated = []
     for (const folder of [checkpoint, join(directory, "model")]) {
       const model = await tiny.open(folder, { training: false })
-      evaluated.push(
-        await evaluate({ ...model, environment: openDoors(), options: { tasks: 20 }, rollout: options.rollout! }),
-      )
+      evaluated.push(await evaluate({ ...model, environment: openDoors(), tasks: 20, rollout: options.rollout! }))
     }
     expect(evaluated[1]).toEqual(evaluated[0])
   })

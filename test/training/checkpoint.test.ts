@@ -4,26 +4,45 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, truncate, writeFil
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { findCheckpoint, pruneCheckpoints, verifyCheckpoint, writeCheckpoint } from "../../src/training/checkpoint.ts"
-import { FakePolicy } from "./fake-policy.ts"
+import { GigpoError } from "../../src/errors.ts"
+import {
+  findCheckpoint,
+  pruneCheckpoints,
+  restoreCheckpoint,
+  verifyCheckpoint,
+  writeCheckpoint,
+} from "../../src/training/checkpoint.ts"
+import { FakePolicy, Memory } from "./fake-policy.ts"
 
 let folder: string
 let parent: string
 let policy: FakePolicy
+let memory: Memory
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "gigpo-checkpoint-"))
   parent = join(folder, "checkpoints")
   policy = new FakePolicy()
+  memory = new Memory("mine")
+  memory.arrays = { means: Float64Array.of(0.1, 0.2), counts: Int32Array.of(-1) }
 })
 afterEach(async () => await rm(folder, { recursive: true }))
 
-const written = ["config.json", "model.safetensors", "optimizer/model.safetensors"]
+const written = [
+  "config.json",
+  "memory.estimator.counts.bin",
+  "memory.estimator.means.bin",
+  "moments.bin",
+  "weights.bin",
+]
+
+const saved = () => ({ store: policy.store, parts: { estimator: memory } })
 
 /** Writes checkpoints of these iterations; each has as many steps. */
 async function write(...iterations: number[]): Promise<void> {
   for (const iteration of iterations) {
     policy.steps = iteration
-    await writeCheckpoint(parent, iteration, policy, [])
+    memory.count = iteration
+    await writeCheckpoint(parent, iteration, saved())
   }
 }
 
@@ -38,18 +57,20 @@ describe("writing a checkpoint", () => {
     const tokenizer = join(folder, "tokenizer.json")
     await writeFile(tokenizer, "{}")
     policy.steps = 42
-    const checkpoint = await writeCheckpoint(parent, 7, policy, [tokenizer])
-    expect(checkpoint).toEqual({ directory: join(parent, "step-7"), iteration: 7, optimizerSteps: 42 })
-    expect((await readdir(checkpoint.directory)).sort()).toEqual([
-      "config.json",
-      "manifest.json",
-      "model.safetensors",
-      "optimizer",
-      "tokenizer.json",
-    ])
+    const checkpoint = await writeCheckpoint(parent, 7, { ...saved(), files: [tokenizer] })
+    expect(checkpoint).toEqual({
+      directory: join(parent, "step-7"),
+      iteration: 7,
+      handle: { steps: 42 },
+      memory: {
+        estimator: { name: "mine", json: { count: 0 }, arrays: { means: "Float64Array", counts: "Int32Array" } },
+      },
+    })
+    const all = [...written, "tokenizer.json"].sort()
+    expect((await readdir(checkpoint.directory)).sort()).toEqual([...all, "manifest.json"].sort())
     const manifest = JSON.parse(await readFile(join(checkpoint.directory, "manifest.json"), "utf8"))
-    expect(manifest).toMatchObject({ version: 1, iteration: 7, optimizerSteps: 42, finite: true })
-    expect(manifest.files.map((file: { name: string }) => file.name)).toEqual([...written, "tokenizer.json"])
+    expect(manifest).toMatchObject({ version: 2, iteration: 7, handle: { steps: 42 } })
+    expect(manifest.files.map((file: { name: string }) => file.name)).toEqual(all)
     for (const { name, bytes, sha256 } of manifest.files) {
       const content = await readFile(join(checkpoint.directory, name))
       expect(bytes).toBe(content.length)
@@ -57,49 +78,57 @@ describe("writing a checkpoint", () => {
     }
   })
 
-  it("refuses weights and moments that are not finite, and leaves the older checkpoint", async () => {
+  it("refuses what the engine says is not finite, and leaves the older checkpoint", async () => {
     await write(1)
-    for (const [bad, where] of [
-      [Number.NaN, "weights"],
-      [Number.NEGATIVE_INFINITY, "moments"],
-    ] as const) {
-      policy = new FakePolicy()
-      policy[where][1] = bad
-      await expect(writeCheckpoint(parent, 2, policy, [])).rejects.toMatchObject({
-        code: "NON_FINITE",
-        message: expect.stringMatching(
-          /After iteration 2, (weight|firstMoment.weight) holds numbers that are not finite/,
-        ),
-      })
-    }
+    const diverged = new GigpoError("NON_FINITE", "weight holds numbers that are not finite.")
+    const store = { ...policy.store, checkpoint: () => Promise.reject(diverged) }
+    await expect(writeCheckpoint(parent, 2, { store })).rejects.toMatchObject({
+      code: "NON_FINITE",
+      message: "After iteration 2, weight holds numbers that are not finite.",
+    })
     expect(await readdir(parent)).toEqual(["step-1"])
     await verifyCheckpoint(join(parent, "step-1"))
   })
 
-  it("takes the largest finite numbers for finite", async () => {
-    policy.weights = Float32Array.of(3.4028234663852886e38, -3.4028234663852886e38, 1e-45)
-    await write(1)
+  it("gives engine and parts back what they were", async () => {
+    await write(4)
+    const checkpoint = await verifyCheckpoint(join(parent, "step-4"))
+    const [fresh, other] = [new FakePolicy(), new Memory("mine")]
+    fresh.weights = Float32Array.of(9)
+    await restoreCheckpoint(checkpoint, { store: fresh.store, parts: { estimator: other } })
+    expect([fresh.weights, fresh.steps]).toEqual([policy.weights, 4])
+    expect(other).toEqual(memory)
   })
 
-  it.each(["save", "saveOptimizer"] as const)(
-    "leaves the older checkpoint when the disk is full in %s",
-    async (name) => {
-      await write(1)
-      policy[name] = async () => {
-        throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" })
-      }
-      await expect(writeCheckpoint(parent, 2, policy, [])).rejects.toMatchObject({
-        code: "IO",
-        message: expect.stringMatching(/the disk is full/),
+  it("refuses other parts than it was written with, before anything is restored", async () => {
+    await write(4)
+    const checkpoint = await verifyCheckpoint(join(parent, "step-4"))
+    for (const parts of [{ estimator: new Memory("yours") }, {}, { estimator: memory, hooks: new Memory("new") }]) {
+      const fresh = new FakePolicy()
+      await expect(restoreCheckpoint(checkpoint, { store: fresh.store, parts })).rejects.toMatchObject({
+        code: "BAD_CONFIG",
+        message: expect.stringMatching(/was written with another (estimator|hooks)/),
       })
-      expect(await readdir(parent)).toEqual(["step-1"])
-      await verifyCheckpoint(join(parent, "step-1"))
-    },
-  )
+      expect(fresh.steps).toBe(0)
+    }
+  })
+
+  it.each(["checkpoint"] as const)("leaves the older checkpoint when the disk is full in %s", async (name) => {
+    await write(1)
+    const full = async () => {
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" })
+    }
+    await expect(writeCheckpoint(parent, 2, { store: { ...policy.store, [name]: full } })).rejects.toMatchObject({
+      code: "IO",
+      message: expect.stringMatching(/the disk is full/),
+    })
+    expect(await readdir(parent)).toEqual(["step-1"])
+    await verifyCheckpoint(join(parent, "step-1"))
+  })
 
   it("takes the place of a damaged one of the same iteration", async () => {
     await write(5)
-    await flipBit(join(parent, "step-5", "model.safetensors"))
+    await flipBit(join(parent, "step-5", "weights.bin"))
     await write(5)
     await verifyCheckpoint(join(parent, "step-5"))
     expect(await readdir(parent)).toEqual(["step-5"])
@@ -125,14 +154,28 @@ describe("verifying a checkpoint", () => {
     },
   )
 
-  it.each(["", "{}", "null", '{"version":2}', '{"version":1,"iteration":1,"optimizerSteps":1,"files":[{}]}'])(
-    "refuses the manifest %j",
-    async (text) => {
-      await write(1)
-      await writeFile(join(parent, "step-1", "manifest.json"), text)
-      await expect(verifyCheckpoint(join(parent, "step-1"))).rejects.toMatchObject({ code: "RUN_CORRUPT" })
-    },
-  )
+  it.each([
+    "",
+    "{}",
+    "null",
+    '{"version":2,"iteration":1,"files":[]}',
+    '{"version":3,"iteration":1,"handle":1,"files":[]}',
+    '{"version":1,"iteration":1,"optimizerSteps":1,"files":[{}]}',
+  ])("refuses the manifest %j", async (text) => {
+    await write(1)
+    await writeFile(join(parent, "step-1", "manifest.json"), text)
+    await expect(verifyCheckpoint(join(parent, "step-1"))).rejects.toMatchObject({ code: "RUN_CORRUPT" })
+  })
+
+  it("reads the manifest of gigpo 0.1, which had no handle and no memory", async () => {
+    await write(5)
+    const path = join(parent, "step-5", "manifest.json")
+    const { files } = JSON.parse(await readFile(path, "utf8"))
+    const old = { version: 1, gigpo: "0.1.0", iteration: 5, optimizerSteps: 10, finite: true, files }
+    await writeFile(path, JSON.stringify(old))
+    const found = await verifyCheckpoint(join(parent, "step-5"))
+    expect(found).toMatchObject({ iteration: 5, handle: { optimizerSteps: 10 }, memory: {} })
+  })
 
   it("does not mind that the folder has been moved", async () => {
     await write(3)
@@ -148,17 +191,17 @@ describe("finding a checkpoint", () => {
 
   it("takes the newest by number, not by name", async () => {
     await write(9, 10, 100)
-    expect(await findCheckpoint(parent, refuseWarnings)).toMatchObject({ iteration: 100, optimizerSteps: 100 })
+    expect(await findCheckpoint(parent, refuseWarnings)).toMatchObject({ iteration: 100, handle: { steps: 100 } })
   })
 
   it("falls back to an older one and says so when the newest is damaged", async () => {
     await write(1, 2, 3)
-    await flipBit(join(parent, "step-3", "optimizer", "model.safetensors"))
+    await flipBit(join(parent, "step-3", "moments.bin"))
     await rm(join(parent, "step-2", "manifest.json"))
     const warnings: string[] = []
     expect(await findCheckpoint(parent, (message) => warnings.push(message))).toMatchObject({ iteration: 1 })
     expect(warnings).toEqual([
-      expect.stringMatching(/step-3 is damaged: optimizer\/model.safetensors is not what was written/),
+      expect.stringMatching(/step-3 is damaged: moments.bin is not what was written/),
       expect.stringMatching(/step-2 is damaged: it has no readable manifest/),
     ])
   })
@@ -181,8 +224,8 @@ describe("pruning checkpoints", () => {
 
   it("does not count those beyond the newest whole one, which did not verify", async () => {
     await write(10, 20, 30, 15)
-    await flipBit(join(parent, "step-20", "model.safetensors"))
-    await flipBit(join(parent, "step-30", "model.safetensors"))
+    await flipBit(join(parent, "step-20", "weights.bin"))
+    await flipBit(join(parent, "step-30", "weights.bin"))
     await pruneCheckpoints(parent, 15, 2)
     expect((await readdir(parent)).sort()).toEqual(["step-10", "step-15", "step-20", "step-30"])
   })
@@ -214,9 +257,9 @@ describe("on a disk that fills up", () => {
     try {
       policy.weights = new Float32Array(100_000) // 400 kB, so that two find room only without their optimizers
       policy.moments = new Float32Array(20_000)
-      const first = await writeCheckpoint(disk, 1, policy, [])
+      const first = await writeCheckpoint(disk, 1, saved())
       policy.moments = new Float32Array(100_000)
-      await expect(writeCheckpoint(disk, 2, policy, [])).rejects.toMatchObject({
+      await expect(writeCheckpoint(disk, 2, saved())).rejects.toMatchObject({
         code: "IO",
         message: expect.stringMatching(/the disk is full/),
       })

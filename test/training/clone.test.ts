@@ -14,7 +14,7 @@ const small: CloneOptions = { tasks: 8, epochs: 3, batchRows: 8, optimizer: { le
 
 async function run(options: CloneOptions = {}, environment = doors()) {
   const model = await tiny.open()
-  const reports = await all(clone({ ...model, environment, options: { ...small, ...options } }))
+  const reports = await all(clone({ ...model, environment, ...small, ...options }))
   return { ...model, reports: reports.map(({ seconds: _, ...report }) => report) }
 }
 
@@ -31,7 +31,7 @@ describe("cloning", () => {
 
   it("teaches the end of the reply too", async () => {
     const { policy, tokenizer } = await run({ epochs: 30 })
-    const prompt = await tokenizer.encodeChat([{ role: "user", content: "red 0" }])
+    const { tokens: prompt } = await tokenizer.encodeChat([{ role: "user", content: "red 0" }])
     const stopTokens = tokenizer.eosTokens
     const { tokens } = await policy.sample({ prompt, maxTokens: 5, temperature: 0, stopTokens, key: [0, 0] })
     expect(tokenizer.decode(tokens)).toBe("a<|im_end|>")
@@ -49,7 +49,7 @@ describe("cloning", () => {
     const told: number[] = []
     const model = await tiny.open()
     const onProgress = ({ done, total }: { done: number; total: number }) => told.push(done / total)
-    await all(clone({ ...model, environment: doors(), options: small, onProgress }))
+    await all(clone({ ...model, environment: doors(), ...small, onProgress }))
     expect(told).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9].map((step) => step / 9))
   })
 })
@@ -62,19 +62,19 @@ describe("cloning that is aborted", () => {
     const controller = new AbortController()
     const { signal } = controller
     const onProgress = ({ done }: { done: number }) => done === 4 && controller.abort(reason)
-    const cloning = clone({ ...model, environment: doors(), options: small, signal, onProgress })
+    const cloning = clone({ ...model, environment: doors(), ...small, signal, onProgress })[Symbol.asyncIterator]()
     expect((await cloning.next()).value).toMatchObject({ epoch: 1 })
     await expect(cloning.next()).rejects.toBe(reason)
     expect(model.policy.steps).toBe(4)
     expect(getEventListeners(signal, "abort")).toEqual([])
-    expect(await all(clone({ ...model, environment: doors(), options: small }))).toHaveLength(3)
+    expect(await all(clone({ ...model, environment: doors(), ...small }))).toHaveLength(3)
   })
 
   it("while the expert's environment hangs does not wait for it", async () => {
     const model = await tiny.open()
     const controller = new AbortController()
     const environment = doors({ step: () => new Promise(() => {}) })
-    const first = clone({ ...model, environment, options: small, signal: controller.signal }).next()
+    const first = clone({ ...model, environment, ...small, signal: controller.signal }).then()
     await sleep(20)
     controller.abort(reason)
     await expect(first).rejects.toBe(reason)
@@ -84,10 +84,14 @@ describe("cloning that is aborted", () => {
 
 describe("cloning is refused", () => {
   it.each<[string, CloneOptions, RegExp]>([
-    ["no tasks", { tasks: 0 }, /tasks is 0/],
-    ["no epochs", { epochs: 0 }, /epochs is 0/],
-    ["no batch", { batchRows: 0 }, /batchRows is 0/],
-    ["a negative learning rate", { optimizer: { learningRate: -1 } }, /learningRate is -1/],
+    ["no tasks", { tasks: 0 }, /clone: tasks must be at least 1, not 0/],
+    ["no epochs", { epochs: 0 }, /epochs must be at least 1, not 0/],
+    ["no batch", { batchRows: 0 }, /batchRows must be at least 1, not 0/],
+    [
+      "a negative learning rate",
+      { optimizer: { learningRate: -1 } },
+      /optimizer.learningRate must be at least 0, not -1/,
+    ],
   ])("for %s", async (_, options, message) => {
     await expect(run(options)).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
   })
@@ -110,7 +114,7 @@ describe("cloning is refused", () => {
   it("where a step does not fit the model, before anything is trained", async () => {
     const { tokenizer } = await tiny.open()
     await using policy = await NativePolicy.open(tiny.directory, { threads: 2, maxPositions: 8 })
-    await expect(clone({ policy, tokenizer, environment: doors(), options: small }).next()).rejects.toMatchObject({
+    await expect(clone({ policy, tokenizer, environment: doors(), ...small })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(/A step of the expert has \d+ tokens, but the model takes 8: raise maxPositions/),
     })

@@ -1,17 +1,15 @@
 import { getEventListeners } from "node:events"
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { Random } from "../../src/random.ts"
-import { type EvaluateSetup, evaluate, mean, takeTasks, wilsonInterval } from "../../src/training/evaluate.ts"
+import { type EvaluateSetup, evaluate, mean, wilsonInterval } from "../../src/training/evaluate.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel } from "./tiny.ts"
 
 const tiny = new TinyModel(doorsEnvironment() as Environment)
 
 async function run(changes: Partial<EvaluateSetup> = {}) {
-  const options = { tasks: 12, ...changes.options }
   const rollout = { maxReplyTokens: 4, ...changes.rollout }
-  return await evaluate({ ...(await tiny.open()), environment: openDoors(), ...changes, options, rollout })
+  return await evaluate({ ...(await tiny.open()), environment: openDoors(), tasks: 12, ...changes, rollout })
 }
 
 describe("an evaluation", () => {
@@ -40,10 +38,10 @@ describe("an evaluation", () => {
   })
 
   it("gives the same for the same seed, with however many in flight, and another for another", async () => {
-    const one = await run({ seed: 5, options: { temperature: 1 } })
+    const one = await run({ seed: 5, temperature: 1 })
     for (const concurrency of [1, 5])
-      expect(await run({ seed: 5, options: { temperature: 1 }, rollout: { concurrency } })).toEqual(one)
-    expect(await run({ seed: 6, options: { temperature: 1 } })).not.toEqual(one)
+      expect(await run({ seed: 5, temperature: 1, rollout: { concurrency } })).toEqual(one)
+    expect(await run({ seed: 6, temperature: 1 })).not.toEqual(one)
   })
 
   it("at temperature 0 hangs on the tasks alone", async () => {
@@ -53,7 +51,7 @@ describe("an evaluation", () => {
     ]
     const environment: Environment = { ...openDoors(), tasks: () => rooms }
     const results = []
-    for (const seed of [1, 2, 3]) results.push(await run({ seed, environment, options: { temperature: 0 } }))
+    for (const seed of [1, 2, 3]) results.push(await run({ seed, environment, temperature: 0 }))
     expect(results[1]).toEqual(results[0])
     expect(results[2]).toEqual(results[0])
     expect(results[0]!.episodes).toBe(2)
@@ -115,41 +113,9 @@ describe("an evaluation", () => {
   it("refuses a tokenizer that the model's vocabulary is too small for", async () => {
     const { policy, tokenizer } = await tiny.open()
     const small = new Proxy(policy, {
-      get: (target, name) =>
-        name === "config" ? { ...target.config, vocabularySize: 100 } : Reflect.get(target, name, target),
+      get: (target, name) => (name === "vocabularySize" ? 100 : Reflect.get(target, name, target)),
     })
     await expect(run({ policy: small, tokenizer })).rejects.toMatchObject({ code: "BAD_TOKENIZER" })
-  })
-})
-
-describe("tasks", () => {
-  const take = (count: number, available?: number) =>
-    takeTasks(doorsEnvironment(available === undefined ? {} : { count: available }), "train", new Random(1), count)
-
-  it("are the first of an endless supply, or all there are", () => {
-    expect(take(5).map(({ index }) => index)).toEqual([0, 1, 2, 3, 4])
-    expect(take(5, 3)).toEqual(take(3))
-  })
-
-  it("are drawn one by one, no more than asked for, and the supply is closed", () => {
-    let [drawn, closed] = [0, false]
-    const environment: Environment = {
-      ...openDoors(),
-      *tasks() {
-        try {
-          for (;;) yield drawn++
-        } finally {
-          closed = true
-        }
-      },
-    }
-    expect(takeTasks(environment, "test", new Random(1), 3)).toEqual([0, 1, 2])
-    expect([drawn, closed]).toEqual([3, true])
-  })
-
-  it("must be some", () => {
-    expect(() => take(2, 0)).toThrow(/doors offers no train tasks/)
-    for (const count of [0, -1, 1.5, Number.NaN]) expect(() => take(count)).toThrow(/the number of tasks is/)
   })
 })
 

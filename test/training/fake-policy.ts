@@ -1,46 +1,57 @@
-import { copyFile, writeFile } from "node:fs/promises"
+import { copyFile, readFile, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path"
-import { openSafetensors } from "../../src/model-files/safetensors.ts"
-import { writeSafetensors } from "../../src/model-files/safetensors-writer.ts"
-import type { SavedPolicy } from "../../src/training/checkpoint.ts"
+import type { ModelStore } from "../../src/engine/engine.ts"
+import type { Json, State, Stateful } from "../../src/state.ts"
 
-/** A policy that is one tensor of weights and one of moments, saved and loaded as the real one does. */
-export class FakePolicy implements SavedPolicy {
+/** A policy that is some weights and moments, saved and loaded as an engine does. */
+export class FakePolicy {
   weights: Float32Array = Float32Array.of(1, 2, 3)
   moments: Float32Array = Float32Array.of(0, 0, 0)
   steps: number = 0
 
-  async save(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
-    await writeFile(join(directory, "config.json"), "{}")
-    await writeSafetensors(join(directory, "model.safetensors"), [tensor("weight", this.weights)])
-    for (const file of options.files ?? []) await copyFile(file, join(directory, basename(file)))
-  }
-
-  async saveOptimizer(path: string): Promise<void> {
-    await writeSafetensors(path, [tensor("firstMoment.weight", this.moments)])
-  }
-
-  async load(directory: string): Promise<void> {
-    this.weights = await read(directory, "weight")
-  }
-
-  async loadOptimizer(directory: string, steps: number): Promise<void> {
-    this.moments = await read(directory, "firstMoment.weight")
-    this.steps = steps
+  readonly store: ModelStore = {
+    save: async (directory, { files = [] } = {}) => {
+      await writeFile(join(directory, "config.json"), "{}")
+      await writeFloats(join(directory, "weights.bin"), this.weights)
+      for (const file of files) await copyFile(file, join(directory, basename(file)))
+    },
+    checkpoint: async (directory, options) => {
+      await this.store.save(directory, options)
+      await writeFloats(join(directory, "moments.bin"), this.moments)
+      return { steps: this.steps }
+    },
+    restore: async (handle: Json, directory) => {
+      this.weights = await readFloats(join(directory, "weights.bin"))
+      this.moments = await readFloats(join(directory, "moments.bin"))
+      this.steps = (handle as { steps: number }).steps
+    },
   }
 }
 
-function tensor(name: string, values: Float32Array) {
-  const chunks = [new Uint8Array(values.buffer, values.byteOffset, values.byteLength)]
-  return { name, dtype: "F32" as const, shape: [values.length], chunks }
+/** Something with a memory: a number in JSON, and an array of each type. */
+export class Memory implements Stateful {
+  readonly name: string
+  count: number = 0
+  arrays: NonNullable<State["arrays"]> = {}
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  state(): State {
+    return { json: { count: this.count }, arrays: this.arrays }
+  }
+
+  restore({ json, arrays = {} }: State): void {
+    this.count = (json as { count: number }).count
+    this.arrays = arrays
+  }
 }
 
-async function read(directory: string, name: string): Promise<Float32Array> {
-  const files = await openSafetensors(directory)
-  try {
-    for await (const chunk of files.read(name)) return new Float32Array(chunk.slice().buffer)
-    return new Float32Array()
-  } finally {
-    await files.close()
-  }
+async function writeFloats(path: string, values: Float32Array): Promise<void> {
+  await writeFile(path, new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
+}
+
+async function readFloats(path: string): Promise<Float32Array> {
+  return new Float32Array((await readFile(path)).slice().buffer)
 }

@@ -7,7 +7,8 @@ import type { Environment } from "../../src/environment/environment.ts"
 import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../src/random.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
-import { type InitializeOptions, initialize } from "../../src/training/initialize.ts"
+import { initialize } from "../../src/training/initialize.ts"
+import type { InitializeOptions } from "../../src/training/options.ts"
 import { type Changes, doorsEnvironment } from "../rollout/doors.ts"
 
 let folder: string
@@ -104,7 +105,7 @@ describe("a new model", () => {
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     await using tokenizer = await Tokenizer.open(directory)
     const [task] = long.tasks("train", new Random(1))
-    const prompt = await tokenizer.encodeChat(long.prompt(task, [], { text: "green 2", anchor: "" }))
+    const { tokens: prompt } = await tokenizer.encodeChat(long.prompt(task, [], { text: "green 2", anchor: "" }))
     expect(policy.maxPositions / prompt.length).toBeGreaterThan(3.8)
     const asked = await make("asked", { maxPositions: 77 }, long)
     await using other = await NativePolicy.open(asked.directory, { threads: 1 })
@@ -147,9 +148,9 @@ describe("a folder that is there", () => {
       /hiddenSize \(32\) must be a multiple of 2 × heads \(3\)/,
     ],
     ["heads are odd in size", { heads: 32 }, {}, /multiple of 2 × heads/],
-    ["there are no heads", { heads: 0 }, {}, /multiple of 2 × heads/],
+    ["there are no heads", { heads: 0 }, {}, /heads must be at least 1, not 0/],
     ["keys and values do not fit", { keyValueHeads: 3 }, {}, /multiple of keyValueHeads/],
-    ["there are no layers", { layers: 0 }, {}, /layers is 0/],
+    ["there are no layers", { layers: 0 }, {}, /layers must be at least 1, not 0/],
     ["the vocabulary has no room for the bytes", { vocabularySize: 200 }, {}, /at least 259/],
     ["the weights would fill the memory", { hiddenSize: 2 ** 16, layers: 1000 }, {}, /This needs weights .* are free/],
     ["the environment offers no tasks", {}, { count: 0 }, /no train tasks/],

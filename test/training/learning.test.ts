@@ -15,7 +15,7 @@ const cloning = { tasks: 16, batchRows: 16, optimizer: { learningRate: 3e-3 } }
 
 it("a model that has cloned an expert for long enough imitates it", async () => {
   const model = await tiny.open()
-  const reports = await all(clone({ ...model, environment, options: { ...cloning, epochs: 20 } }))
+  const reports = await all(clone({ ...model, environment, ...cloning, epochs: 20 }))
   expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss / 50)
   const { success, meanReturn, meanSteps } = await evaluate({ ...model, environment, rollout })
   expect({ success, meanReturn, meanSteps }).toEqual({ success: 1, meanReturn: 3, meanSteps: 3 })
@@ -25,8 +25,8 @@ it.each(["gigpo", "grpo"] as const)(
   "a model that has seen an expert a little learns the rest by itself: %s",
   async (name) => {
     const model = await tiny.open()
-    await all(clone({ ...model, environment, options: { ...cloning, epochs: 4 } }))
-    const ask = () => evaluate({ ...model, environment, rollout, options: { tasks: 64, temperature: 1 } })
+    await all(clone({ ...model, environment, ...cloning, epochs: 4 }))
+    const ask = () => evaluate({ ...model, environment, rollout, tasks: 64, temperature: 1 })
     expect((await ask()).success).toBeLessThan(0.25)
     const options = {
       iterations: 40,
@@ -37,7 +37,7 @@ it.each(["gigpo", "grpo"] as const)(
       estimator: { name },
       optimizer: { learningRate: 2e-3 },
     }
-    await all(train({ ...model, environment, options }))
+    await all(train({ ...model, environment, ...options }))
     expect((await ask()).success).toBeGreaterThan(0.8)
   },
 )

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest"
-import { gigpoAdvantages } from "../../src/credit/gigpo.ts"
-import { grpoAdvantages } from "../../src/credit/grpo.ts"
+import { batchOf } from "../../src/credit/batch.ts"
+import type { Credit, Estimator } from "../../src/credit/estimator.ts"
+import { gigpo } from "../../src/credit/gigpo.ts"
+import { grpo } from "../../src/credit/grpo.ts"
 import type { LossReport } from "../../src/engine/engine.ts"
+import { Random } from "../../src/random.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "../../src/training/metrics.ts"
 import { collectSteps } from "../../src/training/rows.ts"
 import { episode, step } from "./episodes.ts"
@@ -20,9 +23,17 @@ const groups = [
   ],
 ]
 
+const numbered = (all: typeof groups) => all.map((episodes, index) => ({ task: index, index, episodes }))
+
+/** The metrics with this estimator's credit. */
+function metricsOf(all: typeof groups, estimator: Estimator = gigpo({})) {
+  const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
+  const credit = estimator.estimate(batchOf(collectSteps(all)), context) as Credit
+  return rolloutMetrics(numbered(all), credit)
+}
+
 describe("the metrics of a rollout", () => {
-  const { diagnostics } = gigpoAdvantages(collectSteps(groups))
-  const metrics = rolloutMetrics(groups, diagnostics)
+  const metrics = metricsOf(groups)
 
   it("count every episode, but average over those that did not fail", () => {
     expect(metrics).toMatchObject({
@@ -45,7 +56,7 @@ describe("the metrics of a rollout", () => {
 
   it("are not hidden by metrics of the environment with their names", () => {
     const rude = [[episode([step("a", 1)], { metrics: { count: 99, return: 99, failed: 99, steps: 99 } })]]
-    expect(rolloutMetrics(rude, gigpoAdvantages(collectSteps(rude)).diagnostics)).toMatchObject({
+    expect(metricsOf(rude)).toMatchObject({
       "episode/count": 1,
       "episode/return": 1,
       "episode/failed": 0,
@@ -62,8 +73,7 @@ describe("the metrics of a rollout", () => {
       "group/constant": 0,
     })
     expect(metrics["advantage/std"]).toBeGreaterThan(0)
-    const grpo = rolloutMetrics(groups, grpoAdvantages(collectSteps(groups)).diagnostics)
-    expect(Object.keys(grpo).filter((name) => name.startsWith("step-group/"))).toEqual([])
+    expect(Object.keys(metricsOf(groups, grpo({}))).filter((name) => name.startsWith("step-group/"))).toEqual([])
   })
 })
 
@@ -71,11 +81,13 @@ describe("the metrics of updates", () => {
   const loss = (value: number): LossReport => ({
     loss: value,
     tokens: 10,
-    entropy: 2 * value,
-    clipFraction: 0.25,
-    kl: 0.5,
-    policyKl: 0.125,
-    ratio: 1,
+    metrics: {
+      "loss/kl": 0.5,
+      "policy/entropy": 2 * value,
+      "policy/clip-fraction": 0.25,
+      "policy/kl": 0.125,
+      "policy/ratio": 1,
+    },
   })
 
   it("average losses over batches and gradients over steps that were taken", () => {

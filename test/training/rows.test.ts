@@ -1,20 +1,35 @@
 import { describe, expect, it } from "vitest"
+import type { Row } from "../../src/engine/rows.ts"
 import { Random } from "../../src/random.ts"
-import { batches, byTask, collectSteps, toRows } from "../../src/training/rows.ts"
+import { batches, byTask, collectSteps, layRows, toRows } from "../../src/training/rows.ts"
 import { episode, step } from "./episodes.ts"
 
 const groups = [
-  [episode([step("a", 0), step("b", 1)]), episode([step("a", 5)], { outcome: "failed" }), episode([step("c", 2)])],
+  [
+    episode([step("a", 0), step("b", 1)], { last: { text: "", anchor: "end" } }),
+    episode([step("a", 5)], { outcome: "failed" }),
+    episode([step("c", 2)]),
+    episode([step("d", 2)], { outcome: "dropped" }),
+  ],
   [episode([], { outcome: "overflow" }), episode([step("a", 3, 1, { valid: false })], { outcome: "truncated" })],
 ]
 
+/** A step of a conversation whose prompt is `before` and something more. */
+const said = (before: readonly number[], more: readonly number[], reply: readonly number[], changes = {}) =>
+  step("s", 0, 1, {
+    prompt: Int32Array.from([...before, ...more]),
+    reply: Int32Array.from(reply),
+    logProbs: new Float32Array(reply.length).fill(-1),
+    ...changes,
+  })
+
 describe("the steps of episodes", () => {
-  it("are those of all but the failed ones, with their place", () => {
-    expect(collectSteps(groups).map(({ step: _, ...rest }) => rest)).toEqual([
-      { task: 0, episode: 0, anchor: "a", reward: 0, valid: true },
-      { task: 0, episode: 0, anchor: "b", reward: 1, valid: true },
-      { task: 0, episode: 2, anchor: "c", reward: 2, valid: true },
-      { task: 1, episode: 1, anchor: "a", reward: 3, valid: false },
+  it("are those of all but the failed and the dropped ones, with their place and what came after", () => {
+    expect(collectSteps(groups).map(({ record: _, ...rest }) => rest)).toEqual([
+      { task: 0, episode: 0, anchor: "a", nextAnchor: "b", reward: 0, valid: true, length: 2 },
+      { task: 0, episode: 0, anchor: "b", nextAnchor: "end", reward: 1, valid: true, length: 2, terminated: true },
+      { task: 0, episode: 2, anchor: "c", reward: 2, valid: true, length: 2, terminated: true },
+      { task: 1, episode: 1, anchor: "a", reward: 3, valid: false, length: 2, truncated: true },
     ])
     expect(collectSteps([])).toEqual([])
   })
@@ -22,16 +37,99 @@ describe("the steps of episodes", () => {
   it("become rows with their advantages, token for token", () => {
     const steps = collectSteps(groups)
     const rows = toRows(steps, Float64Array.of(1, -1, 0.5, 0))
+    const places = [
+      [0, 0],
+      [0, 0],
+      [0, 1],
+      [1, 2],
+    ]
     for (const [index, row] of rows.entries()) {
-      const { prompt, reply, logProbs } = steps[index]!.step
-      expect(row).toEqual({ prompt, reply, logProbs, advantage: [1, -1, 0.5, 0][index] })
+      const { prompt, reply, logProbs } = steps[index]!.record
+      const [task, episode] = places[index]!
+      const span = { start: 3, length: 2, step: index, task, episode, logProbs, advantage: [1, -1, 0.5, 0][index] }
+      expect({ ...row, tokens: [...row.tokens] }).toEqual({ tokens: [...prompt, ...reply], spans: [span] })
     }
   })
 
   it("stand together by task", () => {
-    expect(byTask(["first", "second", "third", "fourth"], collectSteps(groups))).toEqual([
-      ["first", "second", "third"],
-      ["fourth"],
+    const rows = layRows(collectSteps(groups))
+    expect(byTask(rows).map((group) => group.map(({ spans: [span] }) => span!.step))).toEqual([[0, 1, 2], [3]])
+  })
+})
+
+describe("a conversation that only grows", () => {
+  const first = [1, 2, 3]
+  const second = [...first, 7, 8]
+  const steps = () =>
+    collectSteps([
+      [episode([said(first, [], [7, 8]), said(second, [4, 4], [9]), said([...second, 4, 4, 9], [5], [6])])],
+    ])
+  const shape = (rows: readonly Row[]) =>
+    rows.map(({ tokens, spans }) => [[...tokens], spans.map(({ start, length, step }) => [start, length, step])])
+
+  it("is one row of a span a step", () => {
+    expect(shape(layRows(steps()))).toEqual([
+      [
+        [1, 2, 3, 7, 8, 4, 4, 9, 5, 6],
+        [
+          [3, 2, 0],
+          [7, 1, 1],
+          [9, 1, 2],
+        ],
+      ],
+    ])
+  })
+
+  it("keeps steps that are left out as context, but not at its end", () => {
+    const advantages = Float64Array.of(1, 2, 3)
+    const left = toRows(steps(), { advantages, skip: Uint8Array.of(0, 1, 0) })
+    expect(shape(left)).toEqual([
+      [
+        [1, 2, 3, 7, 8, 4, 4, 9, 5, 6],
+        [
+          [3, 2, 0],
+          [9, 1, 2],
+        ],
+      ],
+    ])
+    expect(toRows(steps(), { advantages, skip: Uint8Array.of(1, 1, 1) })).toEqual([])
+    expect(shape(toRows(steps(), { advantages, skip: Uint8Array.of(0, 0, 1) }))[0]![0]).toEqual([
+      1, 2, 3, 7, 8, 4, 4, 9,
+    ])
+  })
+
+  it("ends where one token differs, or another conversation, episode or picture begins", () => {
+    const other = said([...first, 7, 9], [4], [5])
+    expect(shape(layRows(collectSteps([[episode([said(first, [], [7, 8]), other])]])))).toHaveLength(2)
+    const apart = said(second, [4], [5], { conversation: "title" })
+    const back = said(second, [6], [7])
+    const rows = layRows(collectSteps([[episode([said(first, [], [7, 8]), apart, back])]]))
+    expect(shape(rows)).toEqual([
+      [
+        [1, 2, 3, 7, 8, 6, 7],
+        [
+          [3, 2, 0],
+          [6, 1, 2],
+        ],
+      ],
+      [[1, 2, 3, 7, 8, 4, 5], [[6, 1, 1]]],
+    ])
+    const members = [episode([said(first, [], [7, 8])]), episode([said(second, [4], [5])])]
+    expect(layRows(collectSteps([members]))).toHaveLength(2)
+    const picture = said(second, [4], [5], { attachments: ["a picture"] })
+    expect(layRows(collectSteps([[episode([said(first, [], [7, 8]), picture])]]))).toHaveLength(2)
+  })
+
+  it("carries what an estimator says of tokens, weights and clips", () => {
+    const [row] = toRows(steps(), {
+      advantages: [Float32Array.of(1, 2), Float32Array.of(3), Float32Array.of(4)],
+      weights: [Float32Array.of(0.5, 1), Float32Array.of(1), Float32Array.of(2)],
+      clipScale: Float64Array.of(1, 2, 3),
+    })
+    expect(row!.spans.map(({ advantage, weights, clipScale }) => ({ advantage, weights, clipScale }))).toEqual([
+      { advantage: Float32Array.of(1, 2), weights: Float32Array.of(0.5, 1), clipScale: 1 },
+      { advantage: Float32Array.of(3), weights: Float32Array.of(1), clipScale: 2 },
+      { advantage: Float32Array.of(4), weights: Float32Array.of(2), clipScale: 3 },
     ])
   })
 })
@@ -39,7 +137,7 @@ describe("the steps of episodes", () => {
 describe("batches", () => {
   const numbered = (...lengths: number[]) => {
     let next = 0
-    return lengths.map((length) => Array.from({ length }, () => next++))
+    return lengths.map((length) => Array.from({ length }, () => ({ number: next++, spans: [0] })))
   }
 
   it.each([
@@ -59,7 +157,7 @@ describe("batches", () => {
     const orders = new Set<string>()
     for (let seed = 0; seed < 20; seed++) {
       const made = batches(groups, 6, new Random(seed))
-      expect(made.flat().toSorted((a, b) => a - b)).toEqual(groups.flat())
+      expect(made.flat().toSorted((a, b) => a.number - b.number)).toEqual(groups.flat())
       for (const batch of made) expect([5, 6]).toContain(batch.length)
       // Whole groups follow each other.
       for (const group of groups) {
@@ -67,8 +165,25 @@ describe("batches", () => {
         expect(made.flat().slice(at, at + group.length)).toEqual(group)
       }
       expect(batches(groups, 6, new Random(seed))).toEqual(made)
-      orders.add(made.flat().join())
+      orders.add(
+        made
+          .flat()
+          .map(({ number }) => number)
+          .join(),
+      )
     }
     expect(orders.size).toBeGreaterThan(15)
+  })
+
+  it("count steps, not rows, and cut no row", () => {
+    const row = (steps: number) => ({ spans: Array.from({ length: steps }) })
+    const sizes = (...rows: number[]) =>
+      batches([rows.map(row)], 4, new Random(1)).map((batch) => batch.map(({ spans }) => spans.length))
+    expect(sizes(2, 2, 2, 2)).toEqual([
+      [2, 2],
+      [2, 2],
+    ])
+    expect(sizes(8, 1, 1)).toEqual([[8], [1, 1]])
+    expect(batches([[row(8), row(1)]], 4, new Random(1), () => 1)).toHaveLength(1)
   })
 })

@@ -26,13 +26,14 @@ const config = {
 /** A run whose iterations up to `iteration` are logged, with checkpoints of some of them. */
 async function putRun(iteration: number, checkpoints: readonly number[]): Promise<void> {
   const run = await Run.open(directory, config)
+  await run.begin()
   const policy = new FakePolicy()
   for (let i = 1; i <= iteration; i++) {
     await run.log({ iteration: i, metrics: { "loss/policy": i / 10 } })
     policy.weights = Float32Array.of(i, i, i)
     policy.moments = Float32Array.of(-i, -i, -i)
     policy.steps = 2 * i
-    if (checkpoints.includes(i)) await run.saveCheckpoint(i, policy, [], 2)
+    if (checkpoints.includes(i)) await run.saveCheckpoint(i, policy, 2)
   }
   await run.close()
 }
@@ -64,6 +65,8 @@ async function loggedIterations(): Promise<number[]> {
 describe("a new run", () => {
   it("has the configuration, an empty log and a lock; the lock goes when it is closed", async () => {
     const run = await Run.open(directory, config)
+    expect(await readdir(folder)).toEqual([])
+    await run.begin()
     expect((await readdir(directory)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl", "run.lock"])
     expect(run).toMatchObject({ directory, iteration: 0, checkpoint: undefined })
     const { gigpo, ...kept } = JSON.parse(await readFile(join(directory, "config.json"), "utf8"))
@@ -77,7 +80,10 @@ describe("a new run", () => {
 
   it("may use an empty folder", async () => {
     await mkdir(directory, { recursive: true })
-    await (await Run.open(directory, config)).close()
+    const run = await Run.open(directory, config)
+    await run.begin()
+    await run.close()
+    expect(await readdir(directory)).toContain("config.json")
   })
 
   it("is refused where a run is, with both ways out, and changes nothing", async () => {
@@ -100,7 +106,7 @@ describe("a new run", () => {
     const run = await Run.open(directory, config)
     const policy = new FakePolicy()
     await run.restore(policy)
-    expect(policy).toEqual(new FakePolicy())
+    expect([policy.weights, policy.steps]).toEqual([new FakePolicy().weights, 0])
     await run.close()
   })
 
@@ -109,11 +115,11 @@ describe("a new run", () => {
     const policy = new FakePolicy()
     for (const value of [1, 2]) {
       policy.weights = Float32Array.of(value)
-      expect(await run.saveModel(policy, [])).toBe(join(directory, "model"))
+      expect(await run.saveModel(policy)).toBe(join(directory, "model"))
     }
-    const read = new FakePolicy()
-    await read.load(join(directory, "model"))
-    expect([...read.weights]).toEqual([2])
+    expect(new Float32Array((await readFile(join(directory, "model", "weights.bin"))).slice().buffer)).toEqual(
+      Float32Array.of(2),
+    )
     expect((await readdir(directory)).sort()).toEqual([
       "checkpoints",
       "config.json",
@@ -128,7 +134,7 @@ describe("a new run", () => {
     const run = await Run.open(directory, config)
     await run.close()
     await expect(run.log({ iteration: 1, metrics: {} })).rejects.toMatchObject({ code: "DISPOSED" })
-    await expect(run.saveCheckpoint(1, new FakePolicy(), [], 2)).rejects.toMatchObject({ code: "DISPOSED" })
+    await expect(run.saveCheckpoint(1, new FakePolicy(), 2)).rejects.toMatchObject({ code: "DISPOSED" })
   })
 })
 
@@ -136,7 +142,12 @@ describe("a run that is overwritten", () => {
   it("is replaced as a whole", async () => {
     await putRun(2, [2])
     await writeFile(join(directory, "notes.txt"), "mine")
+    const before = await snapshot(folder)
+    const refusedLater = await Run.open(directory, { ...config, seed: 4 }, { overwrite: true })
+    await refusedLater.close()
+    expect(await snapshot(folder)).toEqual(before)
     const run = await Run.open(directory, { ...config, seed: 4 }, { overwrite: true })
+    await run.begin()
     expect((await readdir(directory)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl", "run.lock"])
     expect(await readdir(join(directory, "checkpoints"))).toEqual([])
     expect(await loggedIterations()).toEqual([])
@@ -173,6 +184,41 @@ describe("a run that is overwritten", () => {
   })
 })
 
+describe("a run that is forked", () => {
+  it("begins with the state and the log of another, which stays as it is", async () => {
+    await putRun(7, [2, 4, 6])
+    const before = await snapshot(directory)
+    const branch = join(folder, "runs", "branch")
+    for (const [fork, iteration] of [
+      [directory, 6],
+      [join(directory, "checkpoints", "step-4"), 4],
+    ] as const) {
+      const run = await Run.open(branch, { ...config, seed: 9 }, { fork, overwrite: iteration === 4 })
+      expect({ iteration: run.iteration, saved: run.saved }).toEqual({ iteration, saved: false })
+      await run.begin()
+      const policy = new FakePolicy()
+      await run.restore(policy)
+      expect(policy.weights).toEqual(Float32Array.of(iteration, iteration, iteration))
+      await run.log({ iteration: iteration + 1, metrics: {} })
+      await run.saveCheckpoint(iteration + 1, policy, 2)
+      expect(run.saved).toBe(true)
+      await run.close()
+      const lines = (await readFile(join(branch, "metrics.jsonl"), "utf8")).trim().split("\n")
+      expect(lines).toHaveLength(iteration + 1)
+    }
+    expect(await snapshot(directory)).toEqual(before)
+  })
+
+  it("is refused where there is nothing to fork, into itself, and together with resuming", async () => {
+    await putRun(2, [])
+    const branch = join(folder, "runs", "branch")
+    await expect(Run.open(branch, config, { fork: directory })).rejects.toMatchObject({ code: "RUN_CORRUPT" })
+    await expect(Run.open(branch, config, { fork: folder })).rejects.toMatchObject({ code: "RUN_CORRUPT" })
+    await refused({ fork: join(directory, "checkpoints", "step-2"), overwrite: true }, "BAD_ARGUMENT", /another folder/)
+    await refused({ fork: branch, resume: true }, "BAD_ARGUMENT", /begins a run of its own/)
+  })
+})
+
 describe("a run that is resumed", () => {
   it("gives back policy, optimizer and log as they were at the checkpoint", async () => {
     await putRun(7, [2, 4, 6])
@@ -181,11 +227,13 @@ describe("a run that is resumed", () => {
     expect(run.checkpoint).toEqual({
       directory: join(directory, "checkpoints", "step-6"),
       iteration: 6,
-      optimizerSteps: 12,
+      handle: { steps: 12 },
+      memory: {},
     })
     const policy = new FakePolicy()
     await run.restore(policy)
     expect(policy).toMatchObject({ weights: Float32Array.of(6, 6, 6), moments: Float32Array.of(-6, -6, -6), steps: 12 })
+    await run.begin()
     expect(await loggedIterations()).toEqual([1, 2, 3, 4, 5, 6])
     await run.log({ iteration: 7, metrics: {} })
     await run.close()
@@ -203,13 +251,14 @@ describe("a run that is resumed", () => {
 
   it("falls back to the checkpoint before a damaged one, with a warning, and writes that one again", async () => {
     await putRun(7, [4, 6])
-    await truncate(join(directory, "checkpoints", "step-6", "model.safetensors"), 10)
+    await truncate(join(directory, "checkpoints", "step-6", "weights.bin"), 10)
     const warnings: string[] = []
     const run = await Run.open(directory, config, { resume: true, onWarning: (message) => warnings.push(message) })
     expect(run.iteration).toBe(4)
     expect(warnings).toEqual([expect.stringMatching(/step-6 is damaged/)])
+    await run.begin()
     expect(await loggedIterations()).toEqual([1, 2, 3, 4])
-    await run.saveCheckpoint(6, new FakePolicy(), [], 2)
+    await run.saveCheckpoint(6, new FakePolicy(), 2)
     expect(run.iteration).toBe(6)
     await run.close()
   })
@@ -237,7 +286,9 @@ describe("a run that is resumed", () => {
       ...config,
       training: { ...config.training, iterations: 20, keepCheckpoints: 9, evaluation: { every: 5 } },
     }
-    await (await Run.open(directory, more, { resume: true })).close()
+    const run = await Run.open(directory, more, { resume: true })
+    await run.begin()
+    await run.close()
     expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8")).training.iterations).toBe(20)
     await refused({ resume: true, mayChange: [] }, "BAD_CONFIG", /training.iterations was 20 and is now 10/)
     await (await Run.open(directory, { ...more, threads: 3 }, { resume: true, mayChange: ["threads"] })).close()
@@ -274,6 +325,7 @@ describe.skipIf(!existsSync(built))("a run whose process is killed (needs dist: 
       const run = await Run.open(directory, config, { resume: true })
       expect(run.iteration).toBeGreaterThanOrEqual(last)
       const policy = new FakePolicy()
+      await run.begin()
       await run.restore(policy)
       expect(policy.steps).toBe(run.iteration)
       expect(policy.weights).toEqual(new Float32Array(10_000).fill(run.iteration))
@@ -291,23 +343,20 @@ function childSource(): string {
     import { writeFile } from "node:fs/promises"
     import { join } from "node:path"
     import { Run } from ${from("training/run.js")}
-    import { writeSafetensors } from ${from("model-files/safetensors-writer.js")}
     const [directory, resume] = process.argv.slice(2)
     const config = ${JSON.stringify(config).replace('"clipDual":null', '"clipDual":Infinity')}
     const run = await Run.open(directory, config, { resume: resume === "resume" })
     for (let iteration = run.iteration + 1; ; iteration++) {
-      const chunks = [new Uint8Array(new Float32Array(10_000).fill(iteration).buffer)]
-      const tensor = (name) => [{ name, dtype: "F32", shape: [10_000], chunks }]
-      const policy = {
-        steps: iteration,
-        async save(folder) {
-          await writeFile(join(folder, "config.json"), "{}")
-          await writeSafetensors(join(folder, "model.safetensors"), tensor("weight"))
+      const bytes = new Uint8Array(new Float32Array(10_000).fill(iteration).buffer)
+      const store = {
+        async checkpoint(folder) {
+          await writeFile(join(folder, "weights.bin"), bytes)
+          await writeFile(join(folder, "moments.bin"), bytes)
+          return { steps: iteration }
         },
-        saveOptimizer: (path) => writeSafetensors(path, tensor("firstMoment.weight")),
       }
       await run.log({ iteration, metrics: {} })
-      await run.saveCheckpoint(iteration, policy, [], 2)
+      await run.saveCheckpoint(iteration, { store }, 2)
       process.stdout.write(iteration + "\\n")
     }`
 }

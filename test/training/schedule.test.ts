@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest"
-import { optimizerDefaults } from "../../src/training/defaults.ts"
-import type { OptimizerOptions } from "../../src/training/options.ts"
 import { learningRate } from "../../src/training/schedule.ts"
 
-const rates = (total: number, options: OptimizerOptions) =>
+type Options = Partial<Parameters<typeof learningRate>[2]>
+
+const rates = (total: number, options: Options) =>
   Array.from({ length: total }, (_, index) =>
-    learningRate(index, total, { ...optimizerDefaults, learningRate: 8, ...options }),
+    learningRate(index, total, { warmup: 0, schedule: "constant", learningRate: 8, ...options }),
   )
 
 describe("the learning rate", () => {
-  it.each<[string, OptimizerOptions, number[]]>([
+  it.each<[string, Options, number[]]>([
     ["stays", {}, [8, 8, 8, 8]],
     ["rises over the warm-up and stays", { warmup: 2 }, [4, 8, 8, 8]],
     ["falls in a line to reach 0 after the last step", { schedule: "linear" }, [8, 6, 4, 2]],

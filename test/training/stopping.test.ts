@@ -37,7 +37,6 @@ interface Part {
   readonly directory: string
   readonly resume?: boolean
   readonly environment?: Environment
-  readonly options?: TrainOptions
   /** Aborts where it says so; `iteration` counts those that were given out before. */
   readonly abortAt?: (progress: Progress, iteration: number) => boolean
   /** Leaves the loop after this iteration. */
@@ -56,7 +55,7 @@ async function part({ directory, resume = false, abortAt, leaveAfter, ...changes
     for await (const report of train({
       ...model,
       environment: openDoors(),
-      options,
+      ...options,
       ...changes,
       run,
       signal,
@@ -107,7 +106,10 @@ describe("a run", () => {
       ...model,
       environment: openDoors(),
       run,
-      options: { ...options, iterations: 5, checkpointEvery: 2, evaluation: {} },
+      ...options,
+      iterations: 5,
+      checkpointEvery: 2,
+      evaluation: {},
     })
     for await (const _ of training) saved.push(run.iteration)
     expect(saved).toEqual([0, 2, 2, 4, 5])
@@ -196,7 +198,7 @@ describe("a run that is stopped", () => {
 
   it("leaves the policy usable", async () => {
     const { policy, tokenizer } = await part({ directory: newFolder(), abortAt: ({ stage }) => stage === "rollout" })
-    const more = train({ policy, tokenizer, environment: openDoors(), options: { ...options, iterations: 1 } })
+    const more = train({ policy, tokenizer, environment: openDoors(), ...options, iterations: 1 })
     expect(await all(more)).toHaveLength(2)
   })
 
@@ -212,7 +214,7 @@ describe("a run that is stopped", () => {
       },
     })
     const training = async () => {
-      for await (const _ of train({ ...model, policy, environment: openDoors(), options, run })) given++
+      for await (const _ of train({ ...model, policy, environment: openDoors(), ...options, run })) given++
     }
     await expect(training()).rejects.toThrow("out of memory")
     expect([given, run.iteration]).toEqual([2, 0])

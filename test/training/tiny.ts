@@ -6,8 +6,8 @@ import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
-import { type InitializeOptions, initialize } from "../../src/training/initialize.ts"
-import type { IterationReport } from "../../src/training/options.ts"
+import { initialize } from "../../src/training/initialize.ts"
+import type { InitializeOptions, IterationReport } from "../../src/training/options.ts"
 import { type Changes, doorsEnvironment } from "../rollout/doors.ts"
 
 export interface Model {

@@ -4,9 +4,9 @@ import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../src/random.ts"
+import { rolloutDefaults } from "../../src/rollout/options.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
-import { rolloutDefaults } from "../../src/training/defaults.ts"
-import { takeTasks } from "../../src/training/evaluate.ts"
+import { takeTasks } from "../../src/rollout/tasks.ts"
 import { initialize } from "../../src/training/initialize.ts"
 import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
 import { train } from "../../src/training/train.ts"
@@ -26,7 +26,7 @@ const small: TrainOptions = {
 
 async function run(options: TrainOptions = {}, environment: Environment = openDoors()) {
   const model = await doors.open()
-  const reports = await all(train({ ...model, environment, options: { ...small, ...options } }))
+  const reports = await all(train({ ...model, environment, ...small, ...options }))
   return { ...model, reports, weights: await doors.weights(model.policy) }
 }
 
@@ -98,7 +98,7 @@ describe("training", () => {
   })
 
   it("with GRPO has no step level", async () => {
-    const { reports } = await run({ estimator: { name: "grpo", gamma: 0.5 } })
+    const { reports } = await run({ estimator: { name: "grpo" } })
     const names = Object.keys(reports[0]!.metrics)
     expect(names).toContain("group/constant")
     expect(names.filter((name) => name.startsWith("step-group/"))).toEqual([])
@@ -170,7 +170,7 @@ describe("training", () => {
     for await (const _ of train({
       ...model,
       environment: openDoors(),
-      options,
+      ...options,
       onProgress: ({ stage, done, total }) => done === total && told.push(`${stage} ${total}`),
     }));
     expect(told).toEqual(["evaluation 2", "rollout 16", expect.stringMatching(/^update \d$/), "evaluation 2"])
@@ -193,7 +193,8 @@ describe("training on Sokoban", () => {
       const setup = { ...rolloutDefaults, policy, tokenizer, environment, maxPositions: policy.maxPositions }
       const random = new Random(4)
       const tasks = takeTasks(environment, "train", random, 8)
-      results.push(await rollout({ ...setup, tasks, groupSize: 4, random, concurrency, maxReplyTokens: 6 }))
+      const { groups } = await rollout({ ...setup, tasks, groupSize: 4, random, concurrency, maxReplyTokens: 6 })
+      results.push(groups.map(({ episodes }) => episodes))
     }
     expect(results[1]).toEqual(results[0])
     expect(results[2]).toEqual(results[0])
@@ -207,7 +208,7 @@ describe("training on Sokoban", () => {
     for (const concurrency of [1, 64]) {
       const model = await rooms.open()
       const rollout = { ...small.rollout, concurrency }
-      const reports = await all(train({ ...model, environment, options: { ...small, rollout } }))
+      const reports = await all(train({ ...model, environment, ...small, rollout }))
       results.push({ reports: reports.map(timeless), weights: await rooms.weights(model.policy) })
     }
     expect(results[1]).toEqual(results[0])
@@ -267,29 +268,33 @@ describe("training in an environment that fails", () => {
 
 describe("bad options", () => {
   it.each<[TrainOptions, RegExp]>([
-    [{ iterations: 0 }, /iterations is 0/],
-    [{ groups: 0 }, /groups is 0/],
-    [{ groupSize: 1.5 }, /groupSize is 1.5/],
-    [{ batchRows: Number.NaN }, /batchRows is NaN/],
-    [{ epochs: -1 }, /epochs is -1/],
-    [{ checkpointEvery: 0 }, /checkpointEvery is 0/],
-    [{ keepCheckpoints: 0 }, /keepCheckpoints is 0/],
-    [{ rollout: { concurrency: 0 } }, /concurrency is 0/],
-    [{ rollout: { maxSteps: 0 } }, /maxSteps is 0/],
-    [{ rollout: { environmentTimeout: 0 } }, /environmentTimeout is 0/],
-    [{ rollout: { maxReplyTokens: 0 } }, /maxTokens is 0/],
-    [{ rollout: { temperature: 0 } }, /temperature is 0/],
-    [{ estimator: { gamma: 2 } }, /gamma is 2/],
-    [{ estimator: { name: "ppo" as "grpo" } }, /estimator.name is "ppo"/],
-    [{ loss: { clipDual: 0.5 } }, /clipDual is 0.5/],
-    [{ optimizer: { learningRate: -1 } }, /learningRate is -1/],
-    [{ optimizer: { warmup: 0.5 } }, /warmup is 0.5/],
-    [{ optimizer: { schedule: "step" as "linear" } }, /optimizer.schedule is "step"/],
+    [{ iterations: 0 }, /train: iterations must be at least 1, not 0/],
+    [{ groups: 0 }, /groups must be at least 1, not 0/],
+    [{ groupSize: 1.5 }, /groupSize must be a whole number, not 1.5/],
+    [{ batchRows: Number.NaN }, /batchRows must be a number, not NaN/],
+    [{ epochs: -1 }, /epochs must be at least 1, not -1/],
+    [{ checkpointEvery: 0 }, /checkpointEvery must be at least 1, not 0/],
+    [{ keepCheckpoints: 0 }, /keepCheckpoints must be at least 1, not 0/],
+    [{ rollout: { concurrency: 0 } }, /rollout.concurrency must be at least 1, not 0/],
+    [{ rollout: { maxSteps: 0 } }, /rollout.maxSteps must be at least 1, not 0/],
+    [{ rollout: { environmentTimeout: 0 } }, /rollout.environmentTimeout must be above 0, not 0/],
+    [{ rollout: { maxReplyTokens: 0 } }, /rollout.maxReplyTokens must be at least 1, not 0/],
+    [{ rollout: { temperature: 0 } }, /rollout.temperature must be at least 0.000001, not 0/],
+    [{ estimator: { gamma: 2 } }, /estimator.gamma must be above 0 and at most 1, not 2/],
+    [{ estimator: { name: "grpo", normalisation: "std" } as object }, /did you mean estimator.normalization/],
+    [{ estimator: { name: "ppo" as "grpo" } }, /estimator.name must be "gigpo" or "grpo", not "ppo"/],
+    [{ loss: { clipDual: 0.5 } }, /loss.clipDual must be a number above 1, .* not 0.5/],
+    [{ optimizer: { learningRate: -1 } }, /optimizer.learningRate must be at least 0, not -1/],
+    [{ optimizer: { warmup: -0.5 } }, /optimizer.warmup must be at least 0, not -0.5/],
+    [
+      { optimizer: { schedule: "step" as "linear" } },
+      /optimizer.schedule must be "constant" or "linear" or "cosine", not "step"/,
+    ],
   ])("are refused before the first episode ends: %j", async (wrong, message) => {
     const model = await doors.open()
     const onProgress = () => expect.unreachable()
     const options = { ...small, ...wrong, rollout: { ...small.rollout, ...wrong.rollout } }
-    const training = train({ ...model, environment: openDoors(), options, onProgress })
+    const training = train({ ...model, environment: openDoors(), ...options, onProgress })[Symbol.asyncIterator]()
     await expect(training.next()).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),
@@ -302,7 +307,7 @@ describe("bad options", () => {
     const environment = sokoban() as Environment
     await initialize({ directory, environment, options: { hiddenSize: 32, layers: 1, vocabularySize: 400 } })
     const { tokenizer } = await doors.open(directory)
-    await expect(train({ policy, tokenizer, environment, options: small }).next()).rejects.toMatchObject({
+    await expect(train({ policy, tokenizer, environment, ...small })).rejects.toMatchObject({
       code: "BAD_TOKENIZER",
     })
   })

@@ -35,7 +35,7 @@ async function runClone(file: string, options: CloneArguments): Promise<void> {
   await using model = await openModel(config)
   const screen = new Screen(process.stdout)
   await interruptible(async (signal) => {
-    const setup = { ...model, environment, options: { ...config.clone, seed: config.seed }, signal }
+    const setup = { ...model, environment, ...config.clone, seed: config.seed, signal }
     const epochs = clone({
       ...setup,
       onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  step ${done}/${total}`]),

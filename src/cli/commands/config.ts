@@ -1,8 +1,8 @@
 import { Command } from "commander"
 import { type ConfigArguments, setOption } from "../arguments.ts"
+import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../config/modules.ts"
 import { renderConfig } from "../config/render.ts"
 import { loadConfig } from "../config/resolve.ts"
-import { openConfiguredEnvironment } from "../model.ts"
 
 export function showConfigCommand(): Command {
   return new Command("config")
@@ -23,5 +23,6 @@ async function runConfig(file: string | undefined, options: ConfigArguments): Pr
   }
   const config = await loadConfig(file, options.set)
   await openConfiguredEnvironment(config)
-  process.stdout.write(renderConfig(config))
+  await configuredTraining(config)
+  process.stdout.write(renderConfig(config, await moduleFields(config)))
 }

@@ -11,7 +11,6 @@ import {
 import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
-import { rolloutDefaults } from "../../training/defaults.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { type Config, trainingOptions } from "../config/config.ts"
 import { loadConfig } from "../config/resolve.ts"
@@ -72,12 +71,12 @@ async function runEstimate(file: string, options: EstimateArguments): Promise<vo
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
 
   const lengths = await findLengths(config, options)
-  const { groups = 16, groupSize = 8, batchRows = 256, epochs = 1 } = config.training
+  const { groups, groupSize, batchRows, epochs, rollout } = config.training
   const { precision, moments, loraRank } = resolvePolicyOptions(policy)
   const work = {
     ...lengths,
     episodes: groups * groupSize,
-    concurrency: config.training.rollout?.concurrency ?? rolloutDefaults.concurrency,
+    concurrency: rollout.concurrency,
     epochs,
     batchRows,
     reference: policy.reference ?? false,

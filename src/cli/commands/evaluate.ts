@@ -30,12 +30,16 @@ async function runEvaluate(file: string, options: EvaluateArguments): Promise<vo
   const directory = options.model ?? config.model
   await using model = await openPlayer(config, directory)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
-  const { evaluation = {}, rollout = {} } = config.training
+  const {
+    evaluation: { tasks, temperature },
+    rollout,
+  } = config.training
   const report = await interruptible((signal) =>
     evaluate({
       ...model,
       environment,
-      options: evaluation,
+      tasks,
+      temperature,
       rollout,
       seed: config.seed,
       signal,

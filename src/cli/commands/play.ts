@@ -4,13 +4,12 @@ import { environmentNames } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
 import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
-import { rolloutDefaults } from "../../training/defaults.ts"
-import { takeTasks } from "../../training/evaluate.ts"
+import { takeTasks } from "../../rollout/tasks.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { loadConfig, resolveConfig } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openPlayer } from "../model.ts"
-import { askForActions, expertActions, playActions } from "../play.ts"
+import { expertPlayer, handPlayer, playActions } from "../play.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { PlayView } from "../terminal/play-view.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -49,13 +48,12 @@ async function runPlay(source: string, options: PlayArguments): Promise<void> {
   const task = tasks[options.task]
   if (task === undefined) throw tooFew(environment, options, tasks.length)
   const view = new PlayView(new Screen(process.stdout))
-  const { environmentTimeout } = { ...rolloutDefaults, ...config.training.rollout }
+  const { environmentTimeout } = config.training.rollout
   const episode = { environment, task, random: random.fork(options.task, 0), environmentTimeout }
   await interruptible(async (signal) => {
-    if (options.byHand) {
-      await playActions({ ...episode, signal, view, choose: askForActions(view, signal) })
-    } else if (options.expert) {
-      await playActions({ ...episode, signal, view, choose: expertActions(environment, task) })
+    if (options.byHand || options.expert) {
+      const player = options.byHand ? handPlayer(view, signal) : expertPlayer(environment, task)
+      await playActions({ ...episode, signal, view, player })
     } else await playModel(config, options.model, { ...episode, signal }, view)
   })
 }
@@ -83,9 +81,8 @@ async function playModel(
   await using model = await openPlayer(config, directory)
   const { evaluation, rollout } = config.training
   const steps = playEpisode({
-    ...rolloutDefaults,
     ...rollout,
-    ...(evaluation?.temperature !== undefined && { temperature: evaluation.temperature }),
+    temperature: evaluation.temperature,
     ...model,
     ...episode,
     maxPositions: model.policy.maxPositions,
@@ -94,6 +91,7 @@ async function playModel(
   for (;;) {
     const { done, value } = await steps.next()
     if (done) {
+      if (value.last && value.outcome !== "overflow") view.observation(value.last, true)
       view.end(value.outcome, value.metrics)
       if (value.error) throw value.error
       return

@@ -2,12 +2,13 @@ import { isAbsolute, join, relative, resolve, sep } from "node:path"
 import { type Command, Option } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { checkRunFolder, Run, type RunMode } from "../../training/run.ts"
-import { changeableKeys } from "../../training/run-config.ts"
+import { changeableKeys, formatRunConfig, type RunConfig } from "../../training/run-config.ts"
 import { train } from "../../training/train.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
-import { loadConfig } from "../config/resolve.ts"
-import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
+import { loadConfig, resolveConfig } from "../config/resolve.ts"
+import { openModel } from "../model.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { TrainingView } from "../terminal/training-view.ts"
@@ -24,6 +25,11 @@ export function trainCommand(): Command {
     )
     .addOption(new Option("--resume", "go on from the run's last checkpoint").conflicts("overwrite"))
     .option("--overwrite", "replace the run that is there")
+    .addOption(
+      new Option("--fork <folder>", "begin a new run with the state of another: its folder, or a checkpoint").conflicts(
+        "resume",
+      ),
+    )
     .option("--json", "print one JSON line an iteration instead of the display")
     .action(runTrain)
 }
@@ -31,12 +37,20 @@ export function trainCommand(): Command {
 /** Settings that a resumed run may change: what ends and keeps it, and where and how fast it runs. */
 const mayChange = [
   ...changeableKeys,
+  // Where a module of one's own lies: what it is, its digest tells.
+  ...["environment.use", "training.estimator.use", "training.loss.use"],
   ...["run", "device", "threads", "microBatchTokens", "cacheBytes", "recompute", "clone", "initialize"],
 ]
+
+/** Keys that are younger than a run hold what they stand for where they are left out. */
+function complete(old: RunConfig): object {
+  return { ...resolveConfig(formatRunConfig(old), [], "the run's config.json"), precision: old.precision }
+}
 
 async function runTrain(file: string, options: TrainArguments): Promise<void> {
   const config = await loadConfig(file, options.set)
   const environment = await openConfiguredEnvironment(config)
+  const training = await configuredTraining(config)
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
   if (options.overwrite) checkModelOutside(config)
@@ -46,19 +60,20 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
   const { device, precision } = model.policy
   // Kept, so that the run goes on in the same precision on another device.
   const kept = { ...config, precision }
-  await using run = await Run.open(config.run, kept, { ...options, mayChange, onWarning: say })
+  await using run = await Run.open(config.run, kept, { ...options, mayChange, complete, onWarning: say })
   if (device === "cuda") say(`On the GPU: ${model.policy.plan.text}.`)
-  const { iterations = 0 } = config.training
-  if (run.iteration > 0) say(`Resuming after iteration ${run.iteration} of ${iterations}.`)
+  const { iterations } = config.training
+  if (run.iteration > 0)
+    say(`${options.fork ? "Forked" : "Resuming"} after iteration ${run.iteration} of ${iterations}.`)
 
   const view = new TrainingView(screen, iterations, run.iteration)
   const work = async (signal: AbortSignal) => {
-    const setup = { ...model, environment, run, options: { ...config.training, seed: config.seed }, signal }
+    const setup = { ...model, environment, run, ...training, signal, onWarning: say }
     for await (const report of train({ ...setup, onProgress: (progress) => view.progress(progress) })) {
       if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
       else view.report(report)
     }
-    return await run.saveModel(model.policy, model.tokenizer.files)
+    return await run.saveModel({ store: model.policy.store, files: model.tokenizer.files })
   }
   try {
     const path = await interruptible(work, () => say("Stopping; the state is being saved. Ctrl-C again stops at once."))
@@ -67,6 +82,7 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
     say(`The trained model is in ${saved}. To evaluate it: ${nextCommand("evaluate", config, "--model", saved)}`)
   } catch (error) {
     screen.keep()
+    if (!run.begun) throw error
     say(
       run.iteration > 0
         ? `The state after iteration ${run.iteration} is saved. To go on: ${nextCommand("train", config, "--resume")}`

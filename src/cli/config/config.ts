@@ -1,42 +1,53 @@
-import type { LoraOptions, NativePolicyOptions } from "../../engine/native/options.ts"
-import type { InitializeOptions } from "../../training/initialize.ts"
-import type { CloneOptions, TrainOptions } from "../../training/options.ts"
+import type { NativePolicyOptions } from "../../engine/native/options.ts"
+import type { Resolved } from "../../options/table.ts"
+import type { configFields } from "./fields.ts"
 
-/** A configuration file with every default filled in. Paths are relative to the working directory. */
-export interface Config extends Omit<NativePolicyOptions, "training" | "reference" | "lora"> {
-  /** Hugging Face model folder: config.json, safetensors, tokenizer. */
-  readonly model: string
-  /** Which environment; its own options stand beside the name. */
-  readonly environment: { readonly name: string } & Readonly<Record<string, unknown>>
-  /** Folder of the run: metrics, checkpoints and the trained model. Default: runs/ and the environment's name. */
+type Keys = Resolved<typeof configFields>
+type Training = Keys["training"]
+
+/** A module of somebody's own in the place of a name: `use` is its path, its options stand beside. */
+export interface Used {
+  readonly use: string
+  /** Of the file, so that a run knows that it goes on with the same. */
+  readonly sha256?: string
+  readonly [option: string]: unknown
+}
+
+/** One that ships with us. */
+type Named<Part> = Extract<Part, { readonly name: string }>
+/** What stands around either. */
+type Around<Part> = Omit<Extract<Part, { readonly use: unknown; readonly name?: never }>, "use">
+
+/**
+ * A configuration file with every default filled in, but for the environment's own options. Paths are relative to the working
+ * directory, those of modules to the file until it is loaded, and absolute then.
+ */
+export interface Config extends Omit<Keys, "gigpo" | "run" | "environment" | "training"> {
   readonly run: string
-  /** The root of every random number. Default 0. */
-  readonly seed: number
-  /** Train a low-rank adapter (LoRA) and leave the model as it is. Default: all weights are trained. */
-  readonly lora?: Omit<LoraOptions, "seed">
-  readonly training: Omit<TrainOptions, "seed">
-  readonly clone: Omit<CloneOptions, "seed">
-  readonly initialize: Omit<InitializeOptions, "seed">
+  readonly environment: ({ readonly name: string } & Readonly<Record<string, unknown>>) | Used
+  readonly training: Omit<Training, "estimator" | "loss"> & {
+    readonly estimator: Named<Training["estimator"]> | Used
+    readonly loss: Named<Training["loss"]> | (Used & Around<Training["loss"]>)
+  }
 }
 
 /** The part that opens a policy. */
 export function policyOptions(config: Config): NativePolicyOptions {
   const { device, precision, threads, maxPositions, microBatchTokens, cacheBytes, recompute, moments, lora } = config
   return {
-    ...(device !== undefined && { device }),
-    ...(precision !== undefined && { precision }),
-    ...(threads !== undefined && { threads }),
-    ...(maxPositions !== undefined && { maxPositions }),
-    ...(microBatchTokens !== undefined && { microBatchTokens }),
-    ...(cacheBytes !== undefined && { cacheBytes }),
-    ...(recompute !== undefined && { recompute }),
-    ...(moments !== undefined && { moments }),
-    ...(lora !== undefined && { lora: { ...lora, seed: config.seed } }),
+    device,
+    precision,
+    threads,
+    maxPositions,
+    microBatchTokens,
+    cacheBytes,
+    recompute,
+    moments,
+    lora: lora && { ...lora, seed: config.seed },
   }
 }
 
 /** The same for training, whose loss may ask for a frozen reference. */
 export function trainingOptions(config: Config): NativePolicyOptions {
-  const { klWeight = 0 } = config.training.loss ?? {}
-  return { ...policyOptions(config), ...(klWeight !== 0 && { reference: true }) }
+  return { ...policyOptions(config), reference: config.training.loss.klWeight !== 0 }
 }

@@ -1,46 +1,109 @@
 import { stringify } from "yaml"
+import { rampFields } from "../../options/field.ts"
+import { fieldsOf } from "../../options/keys.ts"
+import type { Choice, Entry, Field, Fields } from "../../options/table.ts"
 import type { Config } from "./config.ts"
-import { type ConfigKey, configKeys } from "./keys.ts"
+import { configFields } from "./fields.ts"
+
+type Given = Readonly<Record<string, unknown>> | undefined
+
+interface Page {
+  readonly lines: string[]
+  /** Tables of modules, by the dotted path of what they stand for. */
+  readonly modules: ReadonlyMap<string, Fields>
+}
 
 /**
- * A configuration as YAML, every key with its description. Without one, the defaults; keys without a default are commented
- * out.
+ * A configuration as YAML, every key with what its table says of it. Without one, the defaults; keys without a default are
+ * commented out.
+ *
+ * @param modules - what the configuration's modules say of their options.
  */
-export function renderConfig(config?: Config): string {
-  const lines: string[] = []
-  for (const key of configKeys) {
-    if (key.path[0] === "gigpo") continue
-    const indent = "  ".repeat(key.path.length - 1)
-    const value = config ? valueAt(config, key.path) : key.default
-    if (key.path.length === 1 && lines.length > 0) lines.push("")
-    for (const line of wrap(key.description, 110 - indent.length)) lines.push(`${indent}# ${line}`)
-    lines.push(...(key.group ? renderGroup(key, value, indent) : renderValue(key, value, indent)))
+export function renderConfig(config?: Config, modules: ReadonlyMap<string, Fields> = new Map()): string {
+  const page: Page = { lines: [], modules }
+  comment(page, "", `A number that "may change" also takes ${ramp}: a ramp from one number to another. ${rampWords}`)
+  const { gigpo: _, ...fields } = configFields
+  for (const [key, entry] of Object.entries(fields)) {
+    page.lines.push("")
+    renderEntry(page, [key], entry, config as unknown as Given, "")
   }
-  return `${lines.join("\n")}\n`
+  return `${page.lines.join("\n")}\n`
 }
 
-function renderValue({ path }: ConfigKey, value: unknown, indent: string): string[] {
-  const name = path.at(-1)!
-  return [value === undefined ? `${indent}# ${name}:` : `${indent}${name}: ${inline(value)}`]
+const ramp = "{ from: 1, to: 0.5, over: 50, after: 10, shape: linear }"
+const rampWords = Object.entries(rampFields)
+  .map(([key, entry]) => `${key}: ${explain(entry)}`)
+  .join(" ")
+
+/** `prefix` stands before every line: "# " where all of it is only shown. */
+function renderEntry(page: Page, path: readonly string[], entry: Entry, given: Given, prefix: string): void {
+  if ("inCode" in entry) return
+  const key = path.at(-1)!
+  const value = given?.[key]
+  comment(page, indent(path, prefix), explain(entry))
+  if ("problem" in entry) {
+    const shown = value ?? (given === undefined || prefix !== "" ? entry.fallback : undefined)
+    page.lines.push(...keyLine(path, shown, entry.fallback, prefix))
+  } else if ("variants" in entry) renderChoice(page, path, entry, value as Given, prefix)
+  else {
+    // A group that is not there is shown all the same.
+    const absent = "otherwise" in entry && value === undefined
+    const within = absent ? "# " : prefix
+    page.lines.push(`${indent(path, within)}${key}:`)
+    renderFields(page, path, entry.fields, value as Given, within)
+  }
 }
 
-/** The head of a group, and what it holds beyond the keys that are known. */
-function renderGroup({ path, open, optional }: ConfigKey, value: unknown, indent: string): string[] {
-  if (optional && value === undefined) return [`${indent}# ${path.at(-1)}:`]
-  const known = configKeys.filter((key) => key.path.length === path.length + 1).map((key) => key.path.join("."))
-  const own = open ? Object.entries((value ?? {}) as object) : []
-  const more = own.filter(([name]) => !known.includes([...path, name].join(".")))
-  return [`${indent}${path.at(-1)}:`, ...more.map(([name, one]) => `${indent}  ${name}: ${inline(one)}`)]
+function renderFields(page: Page, path: readonly string[], fields: Fields, given: Given, prefix: string): void {
+  for (const [key, entry] of Object.entries(fields)) renderEntry(page, [...path, key], entry, given, prefix)
+}
+
+function renderChoice(page: Page, path: readonly string[], choice: Choice, given: Given, prefix: string): void {
+  const { use, sha256, name = use === undefined ? choice.fallback : undefined } = given ?? {}
+  const line = (key: string, value: unknown) => page.lines.push(...keyLine([...path, key], value, undefined, prefix))
+  page.lines.push(`${indent(path, prefix)}${path.at(-1)}:`)
+  const below = indent([...path, "name"], prefix)
+  comment(page, below, `One of ${Object.keys(choice.variants).join(", ")}.`)
+  line("name", name)
+  comment(page, below, "Or the path of a module of your own, from this file's folder; its options stand beside it.")
+  line("use", use)
+  if (sha256 !== undefined) line("sha256", sha256)
+  const module = page.modules.get(path.join("."))
+  renderFields(page, path, { ...(use === undefined ? {} : module), ...fieldsOf(choice, given) }, given, prefix)
+  if (name !== undefined || use !== undefined) return
+  for (const [variant, fields] of Object.entries(choice.variants)) {
+    page.lines.push("", `${below}# Options of ${variant}`)
+    renderFields(page, path, fields, undefined, "# ")
+  }
+}
+
+/** The key with its value; commented out where it has none, with the default that holds then. */
+function keyLine(path: readonly string[], value: unknown, fallback: unknown, prefix: string): string[] {
+  const off = value === undefined && prefix === "" ? "# " : prefix
+  const shown = value ?? fallback
+  return [`${indent(path, off)}${path.at(-1)}:${shown === undefined ? "" : ` ${inline(shown)}`}`]
+}
+
+/** What is said of an option: its help, and what holds where it is left out. */
+function explain(entry: Entry): string {
+  const words = [entry.help]
+  if ("changes" in entry) words.push("May change.")
+  const { otherwise, fallback } = entry as Partial<Field<unknown>>
+  if ("problem" in entry && fallback !== undefined) words.push(`Default ${inline(fallback)}.`)
+  else if (otherwise !== undefined) words.push(`Default: ${otherwise}.`)
+  return words.join(" ")
+}
+
+function comment(page: Page, before: string, text: string): void {
+  for (const line of wrap(text, 110 - before.length)) page.lines.push(`${before}# ${line}`)
+}
+
+function indent(path: readonly string[], prefix: string): string {
+  return "  ".repeat(path.length - 1) + prefix
 }
 
 function inline(value: unknown): string {
-  return stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trim()
-}
-
-function valueAt(config: Config, path: readonly string[]): unknown {
-  let value: unknown = config
-  for (const key of path) value = (value as Record<string, unknown> | undefined)?.[key]
-  return value
+  return stringify(value, { collectionStyle: "flow", flowCollectionPadding: false, lineWidth: 0 }).trim()
 }
 
 function wrap(text: string, width: number): string[] {

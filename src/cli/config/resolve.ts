@@ -1,13 +1,14 @@
 import { readFile } from "node:fs/promises"
-import { join } from "node:path"
+import { basename, dirname, extname, join } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { ioError } from "../../files/io-error.ts"
+import { readTable, refusal } from "../../options/read.ts"
 import type { Config } from "./config.ts"
 import { applySet, type ConfigDocument, parseConfigDocument } from "./document.ts"
-import { explainIssue } from "./explain.ts"
-import { configSchema } from "./schema.ts"
+import { configFields } from "./fields.ts"
+import { loadModules } from "./modules.ts"
 
-/** Reads a configuration file; see `resolveConfig`. */
+/** Reads a configuration file, and the modules that it names; see `resolveConfig`. */
 export async function loadConfig(path: string, sets: readonly string[] = []): Promise<Config> {
   let text: string
   try {
@@ -15,7 +16,9 @@ export async function loadConfig(path: string, sets: readonly string[] = []): Pr
   } catch (cause) {
     throw new GigpoError("BAD_CONFIG", ioError("read", path, cause).message, { cause })
   }
-  return resolveConfig(text, sets, path)
+  const parsed = parseConfigDocument(text, path)
+  for (const set of sets) applySet(parsed, set)
+  return await loadModules(resolveDocument(parsed), parsed, dirname(path))
 }
 
 /**
@@ -33,18 +36,15 @@ export function resolveConfig(text: string, sets: readonly string[] = [], source
 
 /** The same for a document that is at hand. */
 export function resolveDocument({ document, source, where }: ConfigDocument): Config {
-  const value = plainValue(document, source)
-  const result = configSchema.safeParse(value)
-  if (result.success) {
-    const { gigpo: _, ...config } = result.data
-    return { ...config, run: config.run ?? join("runs", config.environment.name) }
-  }
-  const complaints = result.error.issues.flatMap((issue) => explainIssue(issue, value))
-  const lines = complaints.map(({ path, text }) => `${where(path)}: ${text}`)
-  throw new GigpoError(
-    "BAD_CONFIG",
-    lines.length === 1 ? lines[0]! : `${source} has ${lines.length} mistakes.\n${lines.join("\n")}`,
-  )
+  const { value, complaints } = readTable(plainValue(document, source), configFields, "file")
+  if (complaints.length > 0) throw refusal("BAD_CONFIG", source, complaints, where)
+  const { gigpo: _, ...config } = value as unknown as Config & { readonly gigpo?: string }
+  return { ...config, run: config.run ?? join("runs", nameOf(config)) }
+}
+
+function nameOf({ environment }: Config): string {
+  const { name, use } = environment as { readonly name?: string; readonly use?: string }
+  return name ?? basename(use!, extname(use!))
 }
 
 function plainValue(document: ConfigDocument["document"], source: string): unknown {

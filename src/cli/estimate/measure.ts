@@ -2,11 +2,12 @@ import { NativePolicy } from "../../engine/native/native-policy.ts"
 import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { Random } from "../../random.ts"
+import { randomActions, withMessages } from "../../rollout/choosers.ts"
 import { startEpisode } from "../../rollout/environment-episode.ts"
 import { playExpert } from "../../rollout/expert.ts"
+import { takeTasks } from "../../rollout/tasks.ts"
+import { playTurns } from "../../rollout/turns.ts"
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts"
-import { rolloutDefaults } from "../../training/defaults.ts"
-import { takeTasks } from "../../training/evaluate.ts"
 import type { Config } from "../config/config.ts"
 import type { openConfiguredEnvironment } from "../model.ts"
 import { modelSizes } from "./work.ts"
@@ -28,14 +29,14 @@ const patience = 5
 /** Plays a few training tasks, by the environment's expert or at random. */
 export async function measureLengths(config: Config, environment: Environment, tokenizer: Tokenizer): Promise<Lengths> {
   const random = new Random(config.seed).fork("estimate")
-  const { environmentTimeout, maxSteps, maxReplyTokens } = { ...rolloutDefaults, ...config.training.rollout }
+  const { environmentTimeout, maxSteps, maxReplyTokens } = config.training.rollout
   const started = performance.now()
   let [played, steps, prompt, reply] = [0, 0, 0, 0]
   for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), episodes).entries()) {
     if (performance.now() - started > 1000 * patience) break
     const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps }
     for await (const step of environment.expert ? playExpert(setup) : playAtRandom(setup)) {
-      prompt += (await tokenizer.encodeChat(step.messages)).length
+      prompt += (await tokenizer.encodeChat(step.messages)).tokens.length
       reply += step.reply === undefined ? maxReplyTokens : tokenizer.encode(step.reply).length + 1
       steps++
     }
@@ -54,21 +55,11 @@ export async function measureLengths(config: Config, environment: Environment, t
 
 type RandomSetup = Parameters<typeof playExpert>[0]
 
-/** Actions that the environment offers, else what it makes of an empty reply. */
-async function* playAtRandom({ environment, task, maxSteps, ...setup }: RandomSetup) {
-  await using episode = await startEpisode({ environment, task, ...setup })
-  const choose = setup.random.fork("actions")
-  const history = []
-  let now = episode.first
-  for (let step = 0; step < maxSteps; step++) {
-    yield { messages: environment.prompt(task, history, now), reply: undefined }
-    const { actions = [] } = now
-    const action = actions.length > 0 ? actions[choose.below(actions.length)]! : environment.parse("", now).action
-    const result = await episode.step(action)
-    if (result.terminated || result.truncated) return
-    history.push({ observation: now, reply: action, action })
-    now = result.observation
-  }
+async function* playAtRandom({ maxSteps, ...setup }: RandomSetup) {
+  await using episode = await startEpisode(setup)
+  const choose = withMessages(randomActions(setup.random.fork("actions")))
+  for await (const { choice } of playTurns(episode, choose, { maxTurns: maxSteps }))
+    yield { messages: choice.messages, reply: undefined }
 }
 
 /** Operations and bytes a second. */

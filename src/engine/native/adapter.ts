@@ -6,9 +6,6 @@ import { settle } from "./started.ts"
 
 const endA = ".lora_A.weight"
 
-/** Projections that have a pair, as PEFT calls them. */
-export const targetModules = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const
-
 /** So many elements at a time keep the event loop free. */
 const pieceElements = 2 ** 18
 

@@ -1,94 +1,105 @@
+import { isFloat32Array } from "node:util/types"
 import { GigpoError } from "../../errors.ts"
-import { clippedSurrogate } from "../../kernels.ts"
-import { resolveLossOptions, trainingAggregations } from "../../loss/loss-options.ts"
-import type { NativeEngine } from "../../native.ts"
-import { checkTemperature } from "../check-arguments.ts"
-import type { CustomLoss, LossReport, LossSpec, Policy, PolicyLossOptions, Row } from "../engine.ts"
-import { joinFloats, packRows, type RowNeeds } from "./pack-rows.ts"
+import type { NativeBatch, NativeEngine, NativeLossReport, NativeTrainingLoss } from "../../native.ts"
+import { checkSurrogate, checkTemperature } from "../check-arguments.ts"
+import type { ClippedSurrogate, LinearLoss, LossReport, NativeLoss } from "../engine.ts"
+import { type Row, sampledTokens } from "../rows.ts"
+import { type BatchNeeds, packRows } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 
-type LossOptions = Required<PolicyLossOptions>
+/** The losses that the engine runs in its own kernel. */
+export const nativeLosses: readonly NativeLoss["kind"][] = ["cross-entropy", "clipped-surrogate"]
 
-/** What the losses without options pass on: no entropy bonus, and nothing else that would count. */
-const plain: LossOptions = resolveLossOptions({}, trainingAggregations)
-
-/**
- * A loss reaches the network only through d loss / d log p of the reply tokens and an entropy bonus. The token-level policy
- * loss and cloning run inside the head's kernel, in one pass; every other loss takes the log-probabilities first, says what
- * their gradient is, and then goes the same way.
- */
 export async function forwardBackward(
-  policy: Pick<Policy, "logProbs">,
   engine: NativeEngine,
-  vocabularySize: number,
   rows: readonly Row[],
-  spec: LossSpec,
+  loss: NativeLoss | LinearLoss,
   signal: AbortSignal | undefined,
 ): Promise<LossReport> {
-  if (rows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
-  if (spec.kind === "clone") {
-    const packed = packRows(rows, vocabularySize)
-    return await settle(() => engine.forwardBackward(packed, { ...plain, temperature: 1, mode: "clone" }), signal)
+  if (sampledTokens(rows) === 0) {
+    // An empty span has a sentence of its own.
+    packRows(rows, { temperature: loss.temperature ?? 1 })
+    throw bad("There are no rows to train on")
   }
-  const { temperature = 1 } = spec
+  const [batch, options] = prepare(rows, loss)
+  const report = await settle(() => engine.forwardBackward(batch, options), signal)
+  return loss.kind === "clipped-surrogate" ? surrogateReport(report) : plainReport(report)
+}
+
+/** The batch and the loss as the engine takes them. */
+function prepare(rows: readonly Row[], loss: NativeLoss | LinearLoss): [NativeBatch, NativeTrainingLoss] {
+  const { kind, temperature = 1 } = loss
   checkTemperature(temperature)
-  const options = spec.kind === "policy" ? resolveLossOptions(spec, trainingAggregations) : plain
-  if (spec.kind === "policy" && options.ratio === "token") {
-    const packed = packRows(rows, vocabularySize, needsOf(options, rows))
-    return await settle(() => engine.forwardBackward(packed, { ...options, temperature, mode: "policy" }), signal)
+  switch (kind) {
+    case "cross-entropy":
+      refuseWeights(rows)
+      return [packRows(rows, { temperature }), { mode: "clone", temperature }]
+    case "linear":
+      return [
+        { ...packRows(rows, { temperature }), ...copyCoefficients(loss, sampledTokens(rows)) },
+        { mode: "linear", temperature },
+      ]
+    case "clipped-surrogate": {
+      checkSurrogate(loss)
+      refuseWeights(rows)
+      const { kind: _, unit = "span", skipZeroAdvantage = false, ...rest } = loss
+      const options = { ...rest, unit, skipZeroAdvantage, temperature, mode: "policy" } as const
+      return [packRows(rows, needsOf(loss, rows, temperature)), options]
+    }
+    default:
+      throw bad(`The loss is of kind ${JSON.stringify(kind)}; give ${[...nativeLosses, "linear"].join(", ")}`)
   }
-  const logProbs = await policy.logProbs(rows, "current", { temperature, ...(signal && { signal }) })
-  const found =
-    spec.kind === "policy" ? sequenceLoss(options, logProbs, rows) : checkCustom(spec.loss(logProbs, rows), rows)
-  const packed = { ...packRows(rows, vocabularySize), gradients: joinFloats(found.gradient) }
-  const report = await settle(() => engine.forwardBackward(packed, { ...options, temperature, mode: "linear" }), signal)
-  // The native report holds the entropy bonus alone; `found` has the rest.
-  return { ...report, ...found.report, loss: found.loss + report.loss }
 }
 
-/** Where every row has log-probabilities of the reference, the KL is reported even if its weight is 0. */
-function needsOf({ klWeight }: LossOptions, rows: readonly Row[]): RowNeeds {
-  const referenceLogProbs = klWeight !== 0 || rows.every((row) => row.referenceLogProbs !== undefined)
-  return { advantage: true, logProbs: true, referenceLogProbs }
+/** Where every span has log-probabilities of the reference, the KL is reported even if its weight is 0. */
+function needsOf({ klWeight }: ClippedSurrogate, rows: readonly Row[], temperature: number): BatchNeeds {
+  const every = rows.every(({ spans }) => spans.every((span) => span.referenceLogProbs !== undefined))
+  return { temperature, advantages: true, oldLogProbs: true, referenceLogProbs: klWeight !== 0 || every }
 }
 
-/** GSPO: one ratio for a whole reply, so the whole reply's log-probabilities are needed before any gradient. */
-function sequenceLoss(
-  options: LossOptions,
-  logProbs: readonly Float32Array[],
-  rows: readonly Row[],
-): CustomLoss & { report: Partial<LossReport> } {
-  const packed = packRows(rows, Number.POSITIVE_INFINITY, needsOf(options, rows))
-  const tokens = packed.logProbs!.length
-  const advantages = joinFloats(rows.map((row) => new Float32Array(row.reply.length).fill(row.advantage!)))
-  const input = {
-    logProbs: joinFloats(logProbs),
-    oldLogProbs: packed.logProbs!,
-    advantages,
-    mask: new Float32Array(tokens).fill(1),
-    rows: packed.replyLengths,
-    ...(packed.referenceLogProbs && { referenceLogProbs: packed.referenceLogProbs }),
+/** The kernels know neither; ignored, they would give another loss than was asked for. */
+function refuseWeights(rows: readonly Row[]): void {
+  for (const [index, { spans }] of rows.entries()) {
+    for (const { weights, clipScale = 1 } of spans) {
+      if (weights !== undefined || clipScale !== 1)
+        throw bad(
+          `rows[${index}] has ${weights ? "weights" : "a clipScale"}; evaluate the loss and give it as a "linear" one`,
+        )
+    }
   }
-  const { gradient, loss, clipFraction, dualClipFraction, policyKl, ratio } = clippedSurrogate(input, options)
-  // The surrogate's KL is aggregated as its loss is; the report wants the mean over tokens.
-  const { kl } = clippedSurrogate(input, { ...options, aggregation: "token-mean" })
+}
+
+/** Copies, since the engine reads them later. */
+function copyCoefficients(loss: LinearLoss, tokens: number): Pick<NativeBatch, "coefficients" | "entropyCoefficients"> {
+  const copy = (name: "coefficients" | "entropyCoefficients"): Float32Array => {
+    const values = loss[name]
+    if (!isFloat32Array(values) || values.length !== tokens)
+      throw bad(`${name} must be a Float32Array with one number for each of the ${tokens} sampled tokens`)
+    if (values.some((value) => !Number.isFinite(value)))
+      throw new GigpoError("NON_FINITE", `The loss's ${name} hold a number that is not finite.`)
+    return values.slice()
+  }
   return {
-    loss,
-    gradient: [gradient],
-    report: { clipFraction: clipFraction + dualClipFraction, kl, policyKl, ratio },
+    coefficients: copy("coefficients"),
+    ...(loss.entropyCoefficients !== undefined && { entropyCoefficients: copy("entropyCoefficients") }),
   }
 }
 
-function checkCustom(found: CustomLoss, rows: readonly Row[]): CustomLoss & { report: Partial<LossReport> } {
-  const fits =
-    found.gradient.length === rows.length &&
-    rows.every((row, index) => found.gradient[index]!.length === row.reply.length)
-  if (!fits)
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      "A custom loss must return one gradient array a row, each as long as its reply.",
-    )
-  if (!Number.isFinite(found.loss) || !found.gradient.every((gradient) => gradient.every(Number.isFinite)))
-    throw new GigpoError("NON_FINITE", "A custom loss returned a loss or a gradient that is not finite.")
-  return { ...found, report: {} }
+function plainReport({ loss, tokens, entropy }: NativeLossReport): LossReport {
+  return { loss, tokens, metrics: { "policy/entropy": entropy } }
+}
+
+function surrogateReport({ loss, tokens, entropy, clipFraction, kl, policyKl, ratio }: NativeLossReport): LossReport {
+  const metrics = {
+    "loss/kl": kl,
+    "policy/entropy": entropy,
+    "policy/clip-fraction": clipFraction,
+    "policy/kl": policyKl,
+    "policy/ratio": ratio,
+  }
+  return { loss, tokens, metrics }
+}
+
+function bad(what: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${what}.`)
 }

@@ -5,6 +5,7 @@ import { GigpoError } from "../../errors.ts"
 import { io } from "../../files/io-error.ts"
 import {
   type AdapterBase,
+  type AdapterConfig,
   exists,
   isAdapterFolder,
   openAdapter,
@@ -19,27 +20,40 @@ import { writeSafetensors, writeShardedSafetensors } from "../../model-files/saf
 import { type NativeEngine, native } from "../../native.ts"
 import { Random } from "../../random.ts"
 import {
-  checkAdamW,
   checkModelConfig,
   checkSamplingTemperature,
   checkTemperature,
   checkTokens,
   checkWhole,
 } from "../check-arguments.ts"
-import type { AdamWStep, Completion, LossReport, LossSpec, Policy, Row, SampleRequest, StepReport } from "../engine.ts"
+import type {
+  AdamWStep,
+  Completion,
+  LinearLoss,
+  LogProbsOptions,
+  LossReport,
+  ModelStore,
+  NativeLoss,
+  RowStatistics,
+  RunPlan,
+  SampleRequest,
+  StepReport,
+  Trainable,
+} from "../engine.ts"
+import type { Row } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
-import { forwardBackward } from "./losses.ts"
+import { completeStep, refusals } from "./check-plan.ts"
+import { forwardBackward, nativeLosses } from "./losses.ts"
 import {
-  type AdapterConfig,
   adapterConfig,
   checkDevice,
-  checkPolicyOptions,
   type MemoryPlan,
   type NativePolicyOptions,
   resolvePolicyOptions,
 } from "./options.ts"
-import { packRows, splitByReply } from "./pack-rows.ts"
+import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
+import { nativeStore } from "./store.ts"
 import { readTensor, type StoredBuffer, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
 
 /** What sampling has cost since the policy was opened. */
@@ -57,7 +71,7 @@ export interface SamplingStatistics {
  * The policy on this machine: a native engine with a thread of its own. Calls run in the order they are made, samples that
  * stand together run together, and the event loop is never held up.
  */
-export class NativePolicy implements Policy {
+export class NativePolicy implements Trainable {
   readonly config: ModelConfig
   /** Longest sequence this policy was opened for, prompt and reply together. */
   readonly maxPositions: number
@@ -65,6 +79,9 @@ export class NativePolicy implements Policy {
   readonly precision: "float32" | "bfloat16"
   /** The adapter's size where one is trained, undefined where the whole model is. */
   readonly lora: AdapterConfig | undefined
+  readonly losses: readonly NativeLoss["kind"][] = nativeLosses
+  /** Saves and restores what is trained, with AdamW's moments. */
+  readonly store: ModelStore
   readonly #options: NativePolicyOptions
   readonly #engine: NativeEngine
   readonly #original: Readonly<Record<string, unknown>> | undefined
@@ -129,7 +146,6 @@ export class NativePolicy implements Policy {
 
   private constructor(config: ModelConfig, options: NativePolicyOptions, original?: Readonly<Record<string, unknown>>) {
     checkModelConfig(config)
-    checkPolicyOptions(options)
     const resolved = resolvePolicyOptions(options)
     checkDevice(resolved.device)
     this.config = config
@@ -137,6 +153,7 @@ export class NativePolicy implements Policy {
     this.device = resolved.device
     this.precision = resolved.precision
     this.lora = options.lora && adapterConfig(options.lora)
+    this.store = nativeStore(this)
     this.#options = options
     this.#original = original
     this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
@@ -200,43 +217,61 @@ export class NativePolicy implements Policy {
     return await settle(() => this.#engine.logits(tokens))
   }
 
-  async logProbs(
-    rows: readonly Row[],
-    which: "current" | "reference",
-    options: { temperature?: number; signal?: AbortSignal } = {},
-  ): Promise<Float32Array[]> {
-    const packed = packRows(rows, this.config.vocabularySize)
-    checkTemperature(options.temperature)
-    const flat = await settle(
-      () => this.#engine.logProbs(packed, which === "reference", options.temperature ?? 1),
-      options.signal,
-    )
-    return splitByReply(flat, rows)
+  /** As in `Trainable`; "reference" is the only other model. */
+  async logProbs(rows: readonly Row[], options: LogProbsOptions = {}): Promise<RowStatistics[]> {
+    const { of = "current", needs = [], temperature = 1, signal } = options
+    if (of !== "current" && of !== "reference")
+      throw new GigpoError("BAD_ARGUMENT", `This engine has no model "${of}"; give "current" or "reference".`)
+    for (const need of needs) {
+      if (need !== "entropy")
+        throw new GigpoError("BAD_ARGUMENT", `This engine does not know the statistic "${need}"; it has "entropy".`)
+    }
+    checkTemperature(temperature)
+    const batch = packRows(rows, { temperature })
+    const found = await settle(() => this.#engine.logProbs(batch, of, temperature), signal)
+    const logProbs = splitByRow(found.logProbs, rows)
+    if (!needs.includes("entropy")) return logProbs.map((values) => ({ logProbs: values }))
+    const entropies = splitByRow(found.entropies, rows)
+    return logProbs.map((values, row) => ({ logProbs: values, entropies: entropies[row]! }))
   }
 
-  /** Keeps a frozen copy of what is trained (of an adapter no more than that): what `logProbs(rows, "reference")` asks. */
-  async freezeReference(): Promise<void> {
-    await settle(() => this.#engine.freezeReference())
+  get vocabularySize(): number {
+    return this.config.vocabularySize
   }
 
   /**
-   * As in `Policy`. A call that is aborted or fails drops the gradients, those of earlier calls too. A custom loss, or a policy
-   * loss with `ratio: "sequence"`, is two pieces of native work: wait for it before the call that comes next.
+   * True on the CPU, and on a GPU where NVIDIA's matrix library is not used: it chooses its sums by the size of the batch, and which
+   * completions run together is a matter of time.
    */
+  get deterministic(): boolean {
+    return this.#engine.deterministic
+  }
+
+  async check(plan: RunPlan): Promise<readonly string[]> {
+    const config = { ...this.config, maxPositions: this.maxPositions }
+    return refusals(plan, config, { ...this.#options, device: this.device })
+  }
+
+  /** Keeps a frozen copy of what is trained (of an adapter no more than that): what `logProbs` of "reference" asks. */
+  readonly reference: { freeze(): Promise<void> } = {
+    freeze: async () => {
+      await settle(() => this.#engine.freezeReference())
+    },
+  }
+
+  /** As in `Trainable`. */
   async forwardBackward(
     rows: readonly Row[],
-    loss: LossSpec,
-    options: { signal?: AbortSignal } = {},
+    loss: NativeLoss | LinearLoss,
+    options: { signal?: AbortSignal | undefined } = {},
   ): Promise<LossReport> {
     this.#checkTraining()
-    return await forwardBackward(this, this.#engine, this.config.vocabularySize, rows, loss, options.signal)
+    return await forwardBackward(this.#engine, rows, loss, options.signal)
   }
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     this.#checkTraining()
-    const { learningRate, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, maxGradientNorm = 1 } = step
-    const complete = { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }
-    checkAdamW(complete)
+    const complete = completeStep(step)
     return await settle(() => this.#engine.optimizerStep(complete))
   }
 

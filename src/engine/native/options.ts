@@ -1,62 +1,87 @@
 import { availableParallelism, totalmem } from "node:os"
 import { GigpoError } from "../../errors.ts"
+import type { AdapterConfig } from "../../model-files/adapter-files.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { type NativeDeviceReport, type NativeEngineOptions, type NativeMemoryPlan, native } from "../../native.ts"
-import { checkModelConfig, checkWhole } from "../check-arguments.ts"
-
-export interface NativePolicyOptions {
-  /** "auto" (the default) takes the first NVIDIA GPU that can be used, else the CPU. "cuda" without one fails with the reason. */
-  readonly device?: "auto" | "cpu" | "cuda"
-  /**
-   * Numbers that are computed with; what is trained is kept in float32 beside them. Default "bfloat16" on a GPU and "float32" on
-   * the CPU, which has no other.
-   */
-  readonly precision?: "float32" | "bfloat16"
-  /** Threads that compute. Default: every core. */
-  readonly threads?: number
-  /** Longest sequence, prompt and reply together. Default: the model's own limit. */
-  readonly maxPositions?: number
-  /** Tokens trained at once; more takes more memory and changes nothing else. Default 2048, on a GPU 16384. */
-  readonly microBatchTokens?: number
-  /**
-   * Memory for keys and values while sampling, in bytes. Default 256 MiB, on a GPU what 256 sequences of 4096 tokens take, or
-   * what is left.
-   */
-  readonly cacheBytes?: number
-  /**
-   * What the backward pass computes again instead of keeping it: nothing, the inputs of the multiplications, also the inside of
-   * the feed-forward network, or the whole layer. Each saves memory and costs time, up to a third of training; the results are
-   * the same. Default "auto": the least that fits.
-   */
-  readonly recompute?: "auto" | "none" | "norms" | "mlp" | "block"
-  /** How AdamW's moments are kept; bfloat16 halves their memory and rounds them. Default "float32". */
-  readonly moments?: "float32" | "bfloat16"
-  /** Train a low-rank adapter (LoRA) and leave the model as it is. Default: all weights are trained. */
-  readonly lora?: LoraOptions
-  /** False for a policy that only samples: no memory for training is asked for, and it cannot be trained. Default true. */
-  readonly training?: boolean
-  /** Whether a frozen copy will be needed (`freezeReference`), so that its memory is counted. Default false. */
-  readonly reference?: boolean
-}
+import { flag, number, oneOf, optionalGroup, required, text, whole } from "../../options/field.ts"
+import { readOptions } from "../../options/read.ts"
+import type { OptionsOf } from "../../options/table.ts"
+import { checkModelConfig } from "../check-arguments.ts"
 
 /** y = W x + (alpha / rank) · B A x beside every projection (q, k, v, o, gate, up, down), as PEFT names and stores it. */
-export interface LoraOptions {
-  /** Rows of A; 16 to 64 are usual. */
-  readonly rank: number
-  /** The pair's output is scaled by alpha / rank. Default 2 × rank. */
-  readonly alpha?: number
-  /** Seeds A's first values where the model is opened from files. Default 0. */
-  readonly seed?: number
+export const loraFields = {
+  rank: required(whole(undefined, "Rows of A; 16 to 64 are usual.", { least: 1 })),
+  alpha: number(undefined, "The pair's output is scaled by alpha / rank.", { above: 0, otherwise: "2 × rank" }),
+  seed: whole(0, "Seeds A's first values where the model is opened from files.", { least: 0 }),
 }
+
+export const nativePolicyFields = {
+  device: oneOf(
+    "auto",
+    ["auto", "cpu", "cuda"],
+    '"auto" takes the first NVIDIA GPU that can be used, else the CPU. "cuda" without one fails with the reason.',
+  ),
+  precision: oneOf(
+    undefined,
+    ["float32", "bfloat16"],
+    "Numbers that are computed with; what is trained is kept in float32 beside them.",
+    { otherwise: '"bfloat16" on a GPU and "float32" on the CPU, which has no other' },
+  ),
+  threads: whole(undefined, "Threads that compute.", { least: 1, otherwise: "every core" }),
+  maxPositions: whole(undefined, "Longest sequence, prompt and reply together.", {
+    least: 1,
+    otherwise: "the model's own limit",
+  }),
+  microBatchTokens: whole(undefined, "Tokens trained at once; more takes more memory and changes nothing else.", {
+    least: 1,
+    otherwise: "2048, on a GPU 16384",
+  }),
+  longestRow: whole(
+    undefined,
+    "Tokens of the longest row that will be trained; one longer than microBatchTokens is trained alone, and this counts the " +
+      "memory that it takes.",
+    { least: 1, otherwise: "as long as there is room for beside what is planned (`plan.longestRow`)" },
+  ),
+  cacheBytes: whole(undefined, "Memory for keys and values while sampling, in bytes.", {
+    least: 1,
+    otherwise: "256 MiB, on a GPU what 256 sequences of 4096 tokens take, or what is left",
+  }),
+  recompute: oneOf(
+    "auto",
+    ["auto", "none", "norms", "mlp", "block"],
+    "What the backward pass computes again instead of keeping it: nothing, the inputs of the multiplications, also the inside " +
+      "of the feed-forward network, or the whole layer. Each saves memory and costs time, up to a third of training; the " +
+      'results are the same. "auto" takes the least that fits.',
+  ),
+  moments: oneOf(
+    "float32",
+    ["float32", "bfloat16"],
+    "How AdamW's moments are kept; bfloat16 halves their memory and rounds them.",
+  ),
+  lora: optionalGroup(
+    loraFields,
+    "Train a low-rank adapter (LoRA) and leave the model as it is.",
+    "all weights are trained",
+  ),
+  training: flag(
+    true,
+    "False for a policy that only samples: no memory for training is asked for, and it cannot be trained.",
+  ),
+  reference: flag(false, "Whether a frozen copy will be needed (`reference.freeze`), so that its memory is counted."),
+}
+
+/** What `NativePolicy.open` and `create` take beside. */
+const openFields = {
+  ...nativePolicyFields,
+  base: text(undefined, "The adapter's model, where it is no longer at the place that the adapter names."),
+  deviation: number(undefined, "Standard deviation of the initial weights.", { above: 0, otherwise: "0.02" }),
+}
+
+export type NativePolicyOptions = OptionsOf<typeof nativePolicyFields>
+export type LoraOptions = OptionsOf<typeof loraFields>
 
 /** Memory in bytes that a policy takes, part by part, and in words (`text`). */
 export type MemoryPlan = NativeMemoryPlan
-
-/** An adapter's size. */
-export interface AdapterConfig {
-  readonly rank: number
-  readonly alpha: number
-}
 
 /**
  * What a policy of this model and these options would take, without allocating it. Where `options.device` is "cuda" no GPU need
@@ -71,9 +96,9 @@ export function memoryPlan(
   availableBytes: number = Number.MAX_SAFE_INTEGER,
 ): MemoryPlan {
   checkModelConfig(config)
-  checkPolicyOptions(options)
+  const resolved = resolvePolicyOptions(options)
   const positions = { ...config, maxPositions: options.maxPositions ?? config.maxPositions }
-  return native().memoryPlan(positions, resolvePolicyOptions(options), Math.floor(availableBytes))
+  return native().memoryPlan(positions, resolved, Math.floor(availableBytes))
 }
 
 /** Memory of the device that the options choose; undefined for a GPU that is not there. */
@@ -81,13 +106,14 @@ export function deviceMemory(options: NativePolicyOptions): number | undefined {
   return chooseDevice(options) === "cpu" ? totalmem() : native().deviceReport().devices[0]?.memoryBytes
 }
 
-export function chooseDevice({ device = "auto" }: NativePolicyOptions): "cpu" | "cuda" {
+export function chooseDevice({ device = nativePolicyFields.device.fallback }: NativePolicyOptions): "cpu" | "cuda" {
   if (device !== "auto") return device
   return native().deviceReport().devices.length > 0 ? "cuda" : "cpu"
 }
 
-/** Options as the engine takes them. */
-export function resolvePolicyOptions(options: NativePolicyOptions): NativeEngineOptions {
+/** Options as the engine takes them. Throws `BAD_ARGUMENT` for what is unknown or has no meaning. */
+export function resolvePolicyOptions(given: NativePolicyOptions): NativeEngineOptions {
+  const options = readOptions("policy", given, openFields)
   const device = chooseDevice(options)
   const { precision = device === "cuda" ? "bfloat16" : "float32" } = options
   if (device === "cpu" && precision !== "float32") {
@@ -101,13 +127,14 @@ export function resolvePolicyOptions(options: NativePolicyOptions): NativeEngine
     precision,
     threads: options.threads ?? availableParallelism(),
     microBatchTokens: options.microBatchTokens ?? (device === "cuda" ? 16384 : 2048),
+    longestRow: options.longestRow ?? 0,
     cacheBytes: options.cacheBytes ?? 0,
-    recompute: options.recompute ?? "auto",
-    moments: options.moments ?? "float32",
+    recompute: options.recompute,
+    moments: options.moments,
     loraRank: options.lora?.rank ?? 0,
     loraAlpha: options.lora ? adapterConfig(options.lora).alpha : 0,
-    trained: options.training ?? true,
-    reference: options.reference ?? false,
+    trained: options.training,
+    reference: options.reference,
   }
 }
 
@@ -125,30 +152,4 @@ export function checkDevice(
   if (devices.length > 0) return
   const reason = unavailable?.message ?? "No CUDA device was found."
   throw new GigpoError("DEVICE_UNAVAILABLE", `${reason} Use device "cpu".`)
-}
-
-const choices = {
-  device: ["auto", "cpu", "cuda"],
-  precision: ["float32", "bfloat16"],
-  recompute: ["auto", "none", "norms", "mlp", "block"],
-  moments: ["float32", "bfloat16"],
-} as const
-
-export function checkPolicyOptions(options: NativePolicyOptions): void {
-  for (const name of ["threads", "maxPositions", "microBatchTokens", "cacheBytes"] as const) {
-    if (options[name] !== undefined) checkWhole(options[name], name)
-  }
-  for (const [name, allowed] of Object.entries(choices)) {
-    const value = options[name as keyof typeof choices]
-    if (value !== undefined && !(allowed as readonly string[]).includes(value)) {
-      const listed = allowed.map((choice) => `"${choice}"`).join(", ")
-      throw new GigpoError("BAD_ARGUMENT", `${name} is ${JSON.stringify(value)}; give one of ${listed}.`)
-    }
-  }
-  if (options.lora) {
-    const { rank, alpha } = adapterConfig(options.lora)
-    checkWhole(rank, "lora.rank")
-    if (!(alpha > 0 && Number.isFinite(alpha)))
-      throw new GigpoError("BAD_ARGUMENT", `lora.alpha is ${alpha}; it must be a positive number.`)
-  }
 }

@@ -1,83 +1,154 @@
-import { isInt32Array } from "node:util/types"
+import { isFloat32Array, isInt32Array } from "node:util/types"
 import { GigpoError } from "../../errors.ts"
-import type { NativeRows } from "../../native.ts"
-import type { Row } from "../engine.ts"
+import type { NativeBatch } from "../../native.ts"
+import type { Row, Span } from "../rows.ts"
 
-/** What a loss reads of each row, besides its tokens. */
-export interface RowNeeds {
-  readonly advantage?: boolean
-  readonly logProbs?: boolean
+// Rows as the native engine takes them: fresh arrays, which it may read at leisure. Everything is checked here, with sentences, but
+// the tokens themselves: the engine looks at all of them in the time that a few take here.
+
+/** What a batch is computed for. */
+export interface BatchNeeds {
+  /** One for the whole batch. */
+  readonly temperature: number
+  readonly advantages?: boolean
+  readonly oldLogProbs?: boolean
   readonly referenceLogProbs?: boolean
 }
 
-/**
- * Rows as the native engine takes them: prompts and replies one after the other. Everything is checked here, so that native
- * code never meets a bad row.
- */
-export function packRows(rows: readonly Row[], vocabularySize: number, needs: RowNeeds = {}): NativeRows {
-  for (const [index, row] of rows.entries()) checkRow(row, index, vocabularySize, needs)
-  return {
-    tokens: joinInts(rows.flatMap((row) => [row.prompt, row.reply])),
-    lengths: Int32Array.from(rows, (row) => row.prompt.length + row.reply.length),
-    replyLengths: Int32Array.from(rows, (row) => row.reply.length),
-    ...(needs.advantage && { advantages: Float32Array.from(rows, (row) => row.advantage!) }),
-    ...(needs.logProbs && { logProbs: joinFloats(rows.map((row) => row.logProbs!)) }),
-    ...(needs.referenceLogProbs && { referenceLogProbs: joinFloats(rows.map((row) => row.referenceLogProbs!)) }),
-  }
-}
-
-function checkRow(row: Row, index: number, vocabularySize: number, needs: RowNeeds): void {
-  const fail = (what: string) => new GigpoError("BAD_ARGUMENT", `rows[${index}]: ${what}.`)
-  if (!isInt32Array(row.prompt) || !isInt32Array(row.reply)) throw fail("prompt and reply must be Int32Arrays")
-  if (row.prompt.length === 0) throw fail("the prompt is empty; the first reply token needs something to follow")
-  if (row.reply.length === 0) throw fail("the reply is empty; leave such rows out")
-  for (const tokens of [row.prompt, row.reply]) {
-    for (const token of tokens) {
-      if (token < 0 || token >= vocabularySize)
-        throw fail(`token ${token} is outside the model's vocabulary of ${vocabularySize}`)
+export function packRows(rows: readonly Row[], needs: BatchNeeds): NativeBatch {
+  const counted = countRows(rows, needs.temperature)
+  const column = (needed: boolean | undefined) => (needed ? new Float32Array(counted.sampled) : undefined)
+  const tokens = new Int32Array(counted.tokens)
+  const rowOffsets = new Int32Array(rows.length + 1)
+  const [spanRows, spanBegins, spanCounts] = [0, 1, 2].map(() => new Int32Array(counted.spans)) as Columns
+  const advantages = column(needs.advantages)
+  const oldLogProbs = column(needs.oldLogProbs)
+  const referenceLogProbs = column(needs.referenceLogProbs)
+  let [index, sampled] = [0, 0]
+  for (let row = 0; row < rows.length; row++) {
+    const { tokens: own, spans } = rows[row]!
+    tokens.set(own, rowOffsets[row]!)
+    rowOffsets[row + 1] = rowOffsets[row]! + own.length
+    for (let i = 0; i < spans.length; i++, index++) {
+      const span = spans[i]!
+      spanRows[index] = row
+      spanBegins[index] = span.start
+      spanCounts[index] = span.length
+      if (advantages) fillAdvantages(advantages, sampled, rows, row, span)
+      if (oldLogProbs) {
+        const name = span.oldLogProbs ? "oldLogProbs" : "logProbs"
+        copyColumn(oldLogProbs, sampled, rows, row, span, name, span[name])
+      }
+      if (referenceLogProbs)
+        copyColumn(referenceLogProbs, sampled, rows, row, span, "referenceLogProbs", span.referenceLogProbs)
+      sampled += span.length
     }
   }
-  if (needs.advantage && !Number.isFinite(row.advantage)) {
-    throw new GigpoError(
-      "NON_FINITE",
-      `rows[${index}].advantage is ${row.advantage}; a policy loss needs a finite number.`,
+  return {
+    tokens,
+    rowOffsets,
+    spanRows,
+    spanBegins,
+    spanCounts,
+    ...(advantages && { advantages }),
+    ...(oldLogProbs && { oldLogProbs }),
+    ...(referenceLogProbs && { referenceLogProbs }),
+  }
+}
+
+type Columns = [Int32Array, Int32Array, Int32Array]
+
+/** Sizes of a batch, once every row and span has been looked at. */
+function countRows(rows: readonly Row[], temperature: number) {
+  let [tokens, spans, sampled] = [0, 0, 0]
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index]!
+    if (!isInt32Array(row.tokens)) throw bad(`rows[${index}]: tokens must be an Int32Array`)
+    if (row.attachments && row.attachments.length > 0)
+      throw bad(`rows[${index}]: it has attachments, which this engine cannot read`)
+    tokens += row.tokens.length
+    spans += row.spans.length
+    let end = 0
+    for (let i = 0; i < row.spans.length; i++) {
+      const span = row.spans[i]!
+      const wrong = faultOf(span, end, row.tokens.length, temperature)
+      if (wrong) throw bad(`${nameOf(rows, index, span)}: ${wrong}`)
+      end = span.start + span.length
+      sampled += span.length
+    }
+  }
+  if (tokens >= 2 ** 31) throw bad(`the rows have ${tokens} tokens; give at most 2³¹ - 1 at once`)
+  return { tokens, spans, sampled }
+}
+
+/** What is wrong with a span, after one that ends at `end`. */
+function faultOf(span: Span, end: number, tokens: number, temperature: number): string | undefined {
+  const { start, length } = span
+  if (!Number.isInteger(start) || !Number.isInteger(length))
+    return `start is ${start} and length ${length}; they must be whole numbers`
+  if (start < 1) return "the prompt is empty; the first reply token needs something to follow"
+  if (length < 1) return "the reply is empty; leave such rows out"
+  if (start < end) return `it starts at ${start}, but the span before it ends at ${end}; give them in order and apart`
+  if (start + length > tokens) return `it ends at ${start + length}, but its row has ${tokens} tokens`
+  if (span.temperature !== undefined && span.temperature !== temperature) {
+    return (
+      `it was sampled at temperature ${span.temperature}, but this batch is computed at ${temperature}; give rows of one ` +
+      "temperature at a time"
     )
   }
-  for (const name of ["logProbs", "referenceLogProbs"] as const) {
-    if (!needs[name]) continue
-    const values = row[name]
-    if (values?.length !== row.reply.length)
-      throw fail(`${name} must hold one number for each of the ${row.reply.length} reply tokens`)
-    if (!values.every(Number.isFinite))
-      throw new GigpoError("NON_FINITE", `rows[${index}].${name} holds a number that is not finite.`)
+  if (span.constraint !== undefined)
+    return "its sampling was constrained, and this engine does not know the distribution that it was drawn from"
+  return undefined
+}
+
+function fillAdvantages(to: Float32Array, at: number, rows: readonly Row[], row: number, span: Span): void {
+  const { advantage, length } = span
+  if (typeof advantage === "object") copyColumn(to, at, rows, row, span, "advantage", advantage)
+  else if (Number.isFinite(advantage)) to.fill(advantage as number, at, at + length)
+  else throw notFinite(`${nameOf(rows, row, span)}.advantage is ${advantage}; a policy loss needs a finite number`)
+}
+
+function copyColumn(
+  to: Float32Array,
+  at: number,
+  rows: readonly Row[],
+  row: number,
+  span: Span,
+  name: string,
+  values: Float32Array | undefined,
+): void {
+  if (!isFloat32Array(values) || values.length !== span.length) {
+    const where = nameOf(rows, row, span)
+    throw bad(`${where}: ${name} must hold one number for each of the ${span.length} reply tokens, as a Float32Array`)
+  }
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!
+    // Infinity - Infinity is NaN, too.
+    if (value - value !== 0) throw notFinite(`${nameOf(rows, row, span)}.${name} holds a number that is not finite`)
+    to[at + i] = value
   }
 }
 
-function joinInts(parts: readonly Int32Array[]): Int32Array {
-  const joined = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    joined.set(part, at)
-    at += part.length
-  }
-  return joined
+/** The row, and which of its spans where it has several. */
+function nameOf(rows: readonly Row[], row: number, span: Span): string {
+  const { spans } = rows[row]!
+  return spans.length === 1 ? `rows[${row}]` : `rows[${row}].spans[${spans.indexOf(span)}]`
 }
 
-export function joinFloats(parts: readonly Float32Array[]): Float32Array {
-  const joined = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0))
+/** One array a row, each as long as what was sampled of it. */
+export function splitByRow(flat: Float32Array, rows: readonly Row[]): Float32Array[] {
   let at = 0
-  for (const part of parts) {
-    joined.set(part, at)
-    at += part.length
-  }
-  return joined
-}
-
-/** One array a row, each as long as the row's reply. */
-export function splitByReply(flat: Float32Array, rows: readonly Row[]): Float32Array[] {
-  let at = 0
-  return rows.map((row) => {
-    at += row.reply.length
-    return flat.slice(at - row.reply.length, at)
+  return rows.map(({ spans }) => {
+    const length = spans.reduce((sum, span) => sum + span.length, 0)
+    at += length
+    return flat.slice(at - length, at)
   })
+}
+
+function bad(what: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${what}.`)
+}
+
+function notFinite(what: string): GigpoError {
+  return new GigpoError("NON_FINITE", `${what}.`)
 }

@@ -1,51 +1,42 @@
 import { resolve } from "node:path"
 import { GigpoError } from "../../errors.ts"
-import { type AgentOptions, agentFields } from "../agent.ts"
-import { abortSignal, type Fields, flag, oneOf, optional, type Resolved, readOptions, text, whole } from "../options.ts"
-import { type HouseholdOptions, householdFields } from "./generate/options.ts"
+import { abortSignal, flag, oneOf, text, whole } from "../../options/field.ts"
+import type { OptionsOf, Resolved } from "../../options/table.ts"
+import { agentFields } from "../agent.ts"
+import { readOptions } from "../options.ts"
+import { householdFields } from "./generate/options.ts"
 import type { AlfworldTask } from "./tasks.ts"
 
-export interface AlfworldOptions extends AgentOptions<AlfworldTask>, HouseholdOptions {
-  /**
-   * Folder with ALFWorld's games: `json_2.1.1` as `alfworld-download` makes it, or the folder around it. Left out, we
-   * generate households of our own; `size`, `wording` and `scenes` are for those alone.
-   */
-  readonly data?: string | undefined
-  /** Folder of the training games in `data`. Default "train". */
-  readonly trainSplit?: string
-  /**
-   * Games of the test split: "valid_seen" for rooms that training knows, "valid_unseen" for others. Default
-   * "valid_seen", as in verl-agent. With `data` the name of a folder there.
-   */
-  readonly testSplit?: string
-  /** Steps after which an episode is cut off; 1 to 10,000. Default 50. */
-  readonly maxSteps?: number
-  /** Whether the prompt lists the commands that do something. Default true. */
-  readonly admissible?: boolean
-  /**
-   * How the expert plays: "plan" knows the whole game and goes the shortest way, "explore" knows only what it has read.
-   * Default "plan".
-   */
-  readonly expert?: "plan" | "explore"
-  /** Aborts the reading of the data folder. */
-  readonly signal?: AbortSignal | undefined
-}
-
-const fields: Fields<AlfworldOptions> = {
+export const alfworldFields = {
   ...agentFields<AlfworldTask>(),
   ...householdFields,
-  data: optional(text("")),
-  trainSplit: text("train"),
-  testSplit: text("valid_seen"),
-  maxSteps: whole(50, 1, 10_000),
-  admissible: flag(true),
-  expert: oneOf("plan", ["plan", "explore"]),
-  signal: abortSignal(),
+  data: text(
+    undefined,
+    "Folder with ALFWorld's games: `json_2.1.1` as `alfworld-download` makes it, or the folder around it.",
+    { otherwise: "households of our own are generated; `size`, `wording` and `scenes` are for those alone" },
+  ),
+  trainSplit: text("train", "Folder of the training games in `data`."),
+  testSplit: text(
+    "valid_seen",
+    'Games of the test split: "valid_seen" for rooms that training knows, as in verl-agent, "valid_unseen" for others. With ' +
+      "`data` the name of a folder there.",
+  ),
+  maxSteps: whole(50, "Steps after which an episode is cut off; 1 to 10,000.", { least: 1, most: 10_000 }),
+  admissible: flag(true, "Whether the prompt lists the commands that do something."),
+  expert: oneOf(
+    "plan",
+    ["plan", "explore"],
+    'How the expert plays: "plan" knows the whole game and goes the shortest way, "explore" knows only what it has read.',
+  ),
+  signal: abortSignal("Aborts the reading of the data folder."),
 }
 
-/** Fills in the defaults. Throws `BAD_CONFIG` at the first option that is unknown, wrong or has nothing to do. */
-export function resolveOptions(options: AlfworldOptions): Resolved<AlfworldOptions> {
-  const resolved = readOptions<AlfworldOptions>("alfworld", options, fields)
+export type AlfworldOptions = OptionsOf<typeof alfworldFields>
+export type AlfworldSettings = Resolved<typeof alfworldFields>
+
+/** Fills in the defaults. Throws `BAD_CONFIG` where options are unknown, wrong or have nothing to do. */
+export function resolveOptions(options: AlfworldOptions): AlfworldSettings {
+  const resolved = readOptions("alfworld", options, alfworldFields)
   const fail = (reason: string) => {
     throw new GigpoError("BAD_CONFIG", `alfworld: ${reason}.`)
   }

@@ -1,13 +1,9 @@
-import { type AgentOptions, rememberTurns, replyFormat } from "../agent.ts"
+import { rememberTurns, replyFormat } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
 import { recentTurns } from "../memory.ts"
-import type { Resolved } from "../options.ts"
-import type { AlfworldTask } from "./tasks.ts"
+import type { AlfworldSettings } from "./options.ts"
 
-type PromptOptions = Pick<
-  Resolved<AgentOptions<AlfworldTask> & { readonly admissible: boolean }>,
-  "history" | "memory" | "rules" | "thinking" | "admissible"
->
+type PromptOptions = Pick<AlfworldSettings, "history" | "memory" | "rules" | "thinking" | "admissible">
 
 /**
  * What the model reads, with the parts of verl-agent's prompt: who it is, what it has to do, what it saw and did last,

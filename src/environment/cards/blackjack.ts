@@ -5,6 +5,8 @@ import { type CardGame, cardEnvironment, type Outcome, type Table } from "./card
 import { type CardOptions, type CardTask, cardFields } from "./options.ts"
 import { Pcg64 } from "./pcg64.ts"
 
+export const blackjackFields = cardFields(15)
+
 export type BlackjackOptions = CardOptions
 
 const rules = `You play blackjack against a dealer. Come as close to 21 as you can without going over it. Number cards count \
@@ -27,7 +29,7 @@ see the first, draws until 17 or more. The higher hand wins, and a dealer over 2
  * Metrics: `success` (a win). Throws `BAD_CONFIG` where options are wrong.
  */
 export function blackjack(options: BlackjackOptions = {}): Environment<CardTask> {
-  const resolved = readOptions("blackjack", options, cardFields(15))
+  const resolved = readOptions("blackjack", options, blackjackFields)
   const loss = resolved.reward === "rl4vlm" ? -1 : 0
   const strategy = blackjackStrategy(loss)
   const game: CardGame = {

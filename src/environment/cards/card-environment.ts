@@ -2,8 +2,7 @@ import { GigpoError } from "../../errors.ts"
 import { rememberTurns, replyFormat } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, Turn } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
-import type { Resolved } from "../options.ts"
-import type { CardOptions, CardTask } from "./options.ts"
+import type { CardSettings, CardTask } from "./options.ts"
 import { noAction, readCardAction, writeReply } from "./reply.ts"
 import { cardTasks, checkSeed } from "./tasks.ts"
 
@@ -40,7 +39,7 @@ export interface Outcome {
   readonly success: boolean
 }
 
-export function cardEnvironment(game: CardGame, options: Resolved<CardOptions>): Environment<CardTask> {
+export function cardEnvironment(game: CardGame, options: CardSettings): Environment<CardTask> {
   return {
     name: game.name,
     tasks: (split, random) => cardTasks(split, random, game.accepts),
@@ -83,12 +82,7 @@ function startEpisode(game: CardGame, seed: number, maxSteps: number, { signal }
   }
 }
 
-function promptText(
-  game: CardGame,
-  history: readonly Turn[],
-  now: Observation,
-  options: Resolved<CardOptions>,
-): string {
+function promptText(game: CardGame, history: readonly Turn[], now: Observation, options: CardSettings): string {
   const past = rememberTurns(history, options)
   if (!options.rules) return [past, now.text].filter((part) => part !== "").join("\n\n")
   const format =

@@ -4,6 +4,8 @@ import { readOptions } from "../options.ts"
 import { type FormulaGame, formulaEnvironment } from "./formula-game.ts"
 import { type CardOptions, type CardTask, cardFields } from "./options.ts"
 
+export const ezPointsFields = cardFields(8)
+
 export type EzPointsOptions = CardOptions
 
 const game: FormulaGame = {
@@ -32,7 +34,7 @@ ends the formula and evaluates it: 12 with both cards used earns 10, and nothing
  * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
  */
 export function ezPoints(options: EzPointsOptions = {}): Environment<CardTask> {
-  return formulaEnvironment(game, readOptions("ez-points", options, cardFields(8)))
+  return formulaEnvironment(game, readOptions("ez-points", options, ezPointsFields))
 }
 
 const suits = ["H", "S", "D", "C"]

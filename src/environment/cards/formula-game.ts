@@ -1,9 +1,8 @@
 import type { Environment, Observation } from "../environment.ts"
 import { PythonRandom } from "../mersenne-twister.ts"
-import type { Resolved } from "../options.ts"
 import { type CardGame, cardEnvironment, type Table } from "./card-environment.ts"
 import { evaluate } from "./evaluate.ts"
-import type { CardOptions, CardTask } from "./options.ts"
+import type { CardSettings, CardTask } from "./options.ts"
 import { type FormulaSolver, formulaSolver } from "./solve.ts"
 
 /** A hand of cards and the value that a formula of all of them must have. */
@@ -31,7 +30,7 @@ const cardValue = (rank: number) => Math.min(rank, 10)
  * as Python would and ends the episode. A number that is on no unused card is refused: nothing changes. Before anything else a
  * step looks whether the formula is too long already, and then ends the episode in vain.
  */
-export function formulaEnvironment(formula: FormulaGame, options: Resolved<CardOptions>): Environment<CardTask> {
+export function formulaEnvironment(formula: FormulaGame, options: CardSettings): Environment<CardTask> {
   const { target, operators } = formula
   const solver = formulaSolver(
     operators.filter((operator) => !"()".includes(operator)),

@@ -1,13 +1,17 @@
+import { whole } from "../../options/field.ts"
+import type { OptionsOf } from "../../options/table.ts"
 import type { Environment, Observation } from "../environment.ts"
 import { PythonRandom } from "../mersenne-twister.ts"
-import { readOptions, whole } from "../options.ts"
+import { readOptions } from "../options.ts"
 import { type CardGame, cardEnvironment, type Table } from "./card-environment.ts"
-import { type CardOptions, type CardTask, cardFields } from "./options.ts"
+import { type CardTask, cardFields } from "./options.ts"
 
-export interface NumberLineOptions extends CardOptions {
-  /** The numbers go from 0 to this; 2 to 1000. Default 5. */
-  readonly maxPosition?: number
+export const numberLineFields = {
+  ...cardFields(10),
+  maxPosition: whole(5, "The numbers go from 0 to this; 2 to 1000.", { least: 2, most: 1000 }),
 }
+
+export type NumberLineOptions = OptionsOf<typeof numberLineFields>
 
 /**
  * RL4VLM's NumberLine as verl-agent plays it: walk from one number to another by `-` and `+`. Reaching the target gives 1 and
@@ -20,7 +24,7 @@ export interface NumberLineOptions extends CardOptions {
  * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
  */
 export function numberLine(options: NumberLineOptions = {}): Environment<CardTask> {
-  const resolved = readOptions("number-line", options, { ...cardFields(10), maxPosition: whole(5, 2, 1000) })
+  const resolved = readOptions("number-line", options, numberLineFields)
   const { maxPosition } = resolved
   const game: CardGame = {
     name: "number-line",

@@ -1,16 +1,21 @@
+import { oneOf } from "../../options/field.ts"
+import type { OptionsOf } from "../../options/table.ts"
 import type { Environment } from "../environment.ts"
 import type { PythonRandom } from "../mersenne-twister.ts"
-import { oneOf, readOptions } from "../options.ts"
+import { readOptions } from "../options.ts"
 import { formulaEnvironment } from "./formula-game.ts"
-import { type CardOptions, type CardTask, cardFields } from "./options.ts"
+import { type CardTask, cardFields } from "./options.ts"
 
-export interface Points24Options extends CardOptions {
-  /**
-   * Which deals there are. "any" (default): all, of which some have no solution. "only": those that
-   * four numbers and `+ - * / ( )` can solve.
-   */
-  readonly solvable?: "any" | "only"
+export const points24Fields = {
+  ...cardFields(22),
+  solvable: oneOf(
+    "any",
+    ["any", "only"],
+    'Which deals there are. "any": all, of which some have no solution. "only": those that four numbers and `+ - * / ( )` can solve.',
+  ),
 }
+
+export type Points24Options = OptionsOf<typeof points24Fields>
 
 const rules = `You build a formula, one element at a time, whose value is 24. It must use all four cards, each once. Number \
 cards count what they show, A counts 1, and J, Q and K count 10.
@@ -29,8 +34,7 @@ bracket, ( or ). The action = ends the formula and evaluates it: 24 with all fou
  * Metrics: `success`. Throws `BAD_CONFIG` where options are wrong.
  */
 export function points24(options: Points24Options = {}): Environment<CardTask> {
-  const fields = { ...cardFields(22), solvable: oneOf("any", ["any", "only"] as const) }
-  const resolved = readOptions<Points24Options>("points24", options, fields)
+  const resolved = readOptions("points24", options, points24Fields)
   const solvableOnly = resolved.solvable === "only"
   const operators = ["+", "-", "*", "/", "(", ")"]
   return formulaEnvironment(

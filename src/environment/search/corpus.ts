@@ -11,9 +11,9 @@ export interface Corpus extends Retriever {
 }
 
 export interface OpenCorpusOptions {
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Called now and then with the number of passages read so far. */
-  readonly onProgress?: (passages: number) => void
+  readonly onProgress?: ((passages: number) => void) | undefined
 }
 
 /**

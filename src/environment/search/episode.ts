@@ -1,16 +1,15 @@
 import { GigpoError } from "../../errors.ts"
 import type { EnvironmentEpisode, EpisodeContext, Observation, StepResult } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
-import type { Resolved } from "../options.ts"
 import { successMetrics } from "../success.ts"
 import { isRight, lastAnswer } from "./answer.ts"
 import { informationOf, passagesText } from "./information.ts"
-import type { SearchOptions } from "./options.ts"
+import type { SearchSettings } from "./options.ts"
 import { isAnswer, queryOf } from "./projection.ts"
 import type { SearchTask } from "./questions.ts"
 import { type Retriever, RetrieverFailure } from "./retriever.ts"
 
-type EpisodeOptions = Pick<Resolved<SearchOptions>, "topk" | "match" | "maxSteps" | "onRetrieverFailure">
+type EpisodeOptions = Pick<SearchSettings, "topk" | "match" | "maxSteps" | "onRetrieverFailure">
 
 /** What is seen after an answer, and after a reply that is neither search nor answer. */
 const nothing: Observation = { text: "", anchor: "" }

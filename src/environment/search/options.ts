@@ -1,101 +1,84 @@
 import { GigpoError } from "../../errors.ts"
-import { type AgentOptions, agentFields, historyField, type Thinking } from "../agent.ts"
-import {
-  abortSignal,
-  decimal,
-  type Field,
-  type Fields,
-  oneOf,
-  optional,
-  type Resolved,
-  readOptions,
-  text,
-  whole,
-} from "../options.ts"
+import { abortSignal, field, number, oneOf, text, whole } from "../../options/field.ts"
+import type { OptionsOf, Resolved } from "../../options/table.ts"
+import { agentFields, historyField, thinkingField } from "../agent.ts"
+import { readOptions } from "../options.ts"
 import type { Match } from "./answer.ts"
 import type { SearchTask } from "./questions.ts"
 import type { Hops } from "./world/questions.ts"
 
 /**
- * Options of `search`. Of `AgentOptions`, `history` is 4 and `thinking` is "optional" by default: as in verl-agent, which asks
+ * Of the options that environments share, `history` is 4 and `thinking` is "optional" by default: as in verl-agent, which asks
  * for thoughts but takes replies without.
  */
-export interface SearchOptions extends AgentOptions<SearchTask> {
-  /**
-   * File of training questions, `.jsonl` or `.parquet`, in the layout of FlashRAG or Search-R1. Without it the questions are about
-   * the embedded world.
-   */
-  readonly questions?: string | undefined
-  /** File of test questions. By default a tenth of `questions`. */
-  readonly testQuestions?: string | undefined
-  /** File of passages, JSON Lines `{"id", "contents"}`, to be searched in this process. By default the embedded world's. */
-  readonly corpus?: string | undefined
-  /**
-   * Address of a server that speaks Search-R1's retrieval protocol (`http://127.0.0.1:8000/retrieve`), in place of a corpus; of
-   * several, episodes take turns.
-   */
-  readonly retriever?: string | readonly string[] | undefined
-  /** What a server takes: one query (verl-agent's) or a list of them (Search-R1's). Default "single". */
-  readonly requestForm?: "single" | "batch"
-  /**
-   * Seconds that a server has for an answer; up to 3600. Default 8. A search takes retrieverAttempts times this and the pauses
-   * between them at most: 5 * 8 + (1 + 2 + 3 + 4) = 50 s by default. That departs from verl-agent (10 attempts of 60 s), because
-   * the training loop ends any call of an environment after `training.rollout.environmentTimeout`, by default 60 s, and then
-   * fails the episode. Where servers are slow, raise both.
-   */
-  readonly retrieverTimeout?: number
-  /** How often a server is asked before it is given up; 1 to 100. Default 5. */
-  readonly retrieverAttempts?: number
-  /** Seconds before the second attempt, twice that before the third, and so on; up to 60. Default 1. */
-  readonly retrieverDelay?: number
-  /**
-   * What comes of a search that failed for good: its result is a sentence that says so ("report", the default, as in verl-agent),
-   * or the episode fails ("fail").
-   */
-  readonly onRetrieverFailure?: "report" | "fail"
-  /** Passages that a search shows; 1 to 100. Default 3. */
-  readonly topk?: number
-  /** How an answer is compared: equal to a target ("em", the default) or containing one ("subem"), both normalised. */
-  readonly match?: Match
-  /** Steps after which an episode is cut off; 1 to 1000. Default 4. */
-  readonly maxSteps?: number
-  /** Entities of the embedded world, one passage each; 60 to 10,000. Default 300. */
-  readonly entities?: number
-  /** Facts that lead from a question about the embedded world to its answer: 1, 2, or "mixed", the default. */
-  readonly hops?: Hops
-  /**
-   * Embedded worlds, with the same names and different facts; 1 to 1000. Default 1. With more, one in six is asked about in the
-   * test alone, and nothing can be known by heart: small models then learn to read in far fewer questions.
-   */
-  readonly worlds?: number
-  /** Seed of the embedded world. Default 1. */
-  readonly worldSeed?: number
-  /** Aborts the reading of files and the building of the index. For programs alone. */
-  readonly signal?: AbortSignal | undefined
-}
-
-const fields: Fields<SearchOptions> = {
+export const searchFields = {
   ...agentFields<SearchTask>(),
   history: historyField(4),
-  thinking: oneOf<Thinking>("optional", ["optional", "required", "off"]),
-  questions: optional(text("")),
-  testQuestions: optional(text("")),
-  corpus: optional(text("")),
-  retriever: addresses(),
-  requestForm: oneOf("single", ["single", "batch"]),
-  retrieverTimeout: decimal(8, 0.001, 3600),
-  retrieverAttempts: whole(5, 1, 100),
-  retrieverDelay: decimal(1, 0, 60),
-  onRetrieverFailure: oneOf("report", ["report", "fail"]),
-  topk: whole(3, 1, 100),
-  match: oneOf("em", ["em", "subem"]),
-  maxSteps: whole(4, 1, 1000),
-  entities: whole(300, 60, 10_000),
-  hops: oneOf<Hops>("mixed", [1, 2, "mixed"]),
-  worlds: whole(1, 1, 1000),
-  worldSeed: whole(1, 0, Number.MAX_SAFE_INTEGER),
-  signal: abortSignal(),
+  thinking: thinkingField("optional"),
+  questions: text(
+    undefined,
+    "File of training questions, `.jsonl` or `.parquet`, in the layout of FlashRAG or Search-R1.",
+    { otherwise: "the questions are about the embedded world" },
+  ),
+  testQuestions: text(undefined, "File of test questions.", { otherwise: "a tenth of `questions`" }),
+  corpus: text(undefined, 'File of passages, JSON Lines `{"id", "contents"}`, to be searched in this process.', {
+    otherwise: "the embedded world's",
+  }),
+  retriever: field<string | readonly string[] | undefined, string>(
+    undefined,
+    "Address of a server that speaks Search-R1's retrieval protocol (`http://127.0.0.1:8000/retrieve`), in place of a corpus; " +
+      "of several, episodes take turns.",
+    addressProblem,
+  ),
+  requestForm: oneOf(
+    "single",
+    ["single", "batch"],
+    "What a server takes: one query (verl-agent's) or a list of them (Search-R1's).",
+  ),
+  retrieverTimeout: number(
+    8,
+    "Seconds that a server has for an answer; up to 3600. A search takes retrieverAttempts times this and the pauses between " +
+      "them at most: 5 * 8 + (1 + 2 + 3 + 4) = 50 s by default. That departs from verl-agent (10 attempts of 60 s), because " +
+      "the training loop ends any call of an environment after `training.rollout.environmentTimeout`, by default 60 s, and " +
+      "then fails the episode. Where servers are slow, raise both.",
+    { least: 0.001, most: 3600 },
+  ),
+  retrieverAttempts: whole(5, "How often a server is asked before it is given up; 1 to 100.", { least: 1, most: 100 }),
+  retrieverDelay: number(1, "Seconds before the second attempt, twice that before the third, and so on; up to 60.", {
+    least: 0,
+    most: 60,
+  }),
+  onRetrieverFailure: oneOf(
+    "report",
+    ["report", "fail"],
+    'What comes of a search that failed for good: its result is a sentence that says so ("report", as in verl-agent), or the ' +
+      'episode fails ("fail").',
+  ),
+  topk: whole(3, "Passages that a search shows; 1 to 100.", { least: 1, most: 100 }),
+  match: oneOf<Match, Match, string>(
+    "em",
+    ["em", "subem"],
+    'How an answer is compared: equal to a target ("em") or containing one ("subem"), both normalised.',
+  ),
+  maxSteps: whole(4, "Steps after which an episode is cut off; 1 to 1000.", { least: 1, most: 1000 }),
+  entities: whole(300, "Entities of the embedded world, one passage each; 60 to 10,000.", { least: 60, most: 10_000 }),
+  hops: oneOf<Hops, Hops, string>(
+    "mixed",
+    [1, 2, "mixed"],
+    'Facts that lead from a question about the embedded world to its answer: 1, 2, or "mixed".',
+  ),
+  worlds: whole(
+    1,
+    "Embedded worlds, with the same names and different facts; 1 to 1000. With more, one in six is asked about in the test " +
+      "alone, and nothing can be known by heart: small models then learn to read in far fewer questions.",
+    { least: 1, most: 1000 },
+  ),
+  worldSeed: whole(1, "Seed of the embedded world.", { least: 0 }),
+  signal: abortSignal("Aborts the reading of files and the building of the index."),
 }
+
+export type SearchOptions = OptionsOf<typeof searchFields>
+export type SearchSettings = Resolved<typeof searchFields>
 
 /** Options that have nothing to do without the embedded world, and without a server. */
 const ofWorld = ["entities", "hops", "worlds", "worldSeed"] as const
@@ -109,9 +92,9 @@ const ofServers = [
   "onRetrieverFailure",
 ] as const
 
-/** Fills in the defaults. Throws `BAD_CONFIG` at the first option that is unknown, wrong or has nothing to do. */
-export function resolveOptions(options: SearchOptions): Resolved<SearchOptions> {
-  const resolved = readOptions("search", options, fields)
+/** Fills in the defaults. Throws `BAD_CONFIG` where options are unknown, wrong or have nothing to do. */
+export function resolveOptions(options: SearchOptions): SearchSettings {
+  const resolved = readOptions("search", options, searchFields)
   const { questions, testQuestions, corpus, retriever } = resolved
   if (corpus !== undefined && retriever !== undefined)
     fail("corpus and retriever are two places to search in; give one of them")
@@ -145,22 +128,16 @@ export function addressesOf(retriever: string | readonly string[]): string[] {
   })
 }
 
-function addresses(): Field<string | readonly string[] | undefined> {
-  const isAddress = (value: unknown) => {
-    if (typeof value !== "string" || !URL.canParse(value)) return false
-    const { protocol, username, password } = new URL(value)
+function addressProblem(value: unknown): string | undefined {
+  const isAddress = (one: unknown) => {
+    if (typeof one !== "string" || !URL.canParse(one)) return false
+    const { protocol, username, password } = new URL(one)
     // `fetch` takes no address with a password, and messages name the address.
     return /^https?:$/.test(protocol) && username === "" && password === ""
   }
-  const fits = (value: unknown) =>
-    Array.isArray(value) ? value.length > 0 && value.every(isAddress) : isAddress(value)
-  return {
-    fallback: undefined,
-    problem: (value) =>
-      fits(value)
-        ? undefined
-        : "must be an address such as http://127.0.0.1:8000/retrieve, without user name and password, or a list of them",
-  }
+  return (Array.isArray(value) ? value.length > 0 && value.every(isAddress) : isAddress(value))
+    ? undefined
+    : "must be an address such as http://127.0.0.1:8000/retrieve, without user name and password, or a list of them"
 }
 
 function fail(problem: string): never {

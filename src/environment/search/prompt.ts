@@ -1,12 +1,11 @@
 import type { Thinking } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
 import { type NumberedTurn, recentTurns } from "../memory.ts"
-import type { Resolved } from "../options.ts"
 import { resultOf } from "./information.ts"
-import type { SearchOptions } from "./options.ts"
+import type { SearchOptions, SearchSettings } from "./options.ts"
 import type { SearchTask } from "./questions.ts"
 
-type PromptOptions = Pick<Resolved<SearchOptions>, "history" | "rules" | "thinking"> & {
+type PromptOptions = Pick<SearchSettings, "history" | "rules" | "thinking"> & {
   readonly memory: SearchOptions["memory"]
 }
 

@@ -1,10 +1,9 @@
 import { GigpoError } from "../../errors.ts"
 import type { Environment, Observation, Turn } from "../environment.ts"
-import type { Resolved } from "../options.ts"
 import { memoryCorpus, openCorpus } from "./corpus.ts"
 import { startEpisode } from "./episode.ts"
 import { httpRetriever } from "./http-retriever.ts"
-import { addressesOf, resolveOptions, type SearchOptions } from "./options.ts"
+import { addressesOf, resolveOptions, type SearchOptions, type SearchSettings } from "./options.ts"
 import { readSearchReply } from "./projection.ts"
 import { promptText } from "./prompt.ts"
 import { readSplits, type SearchTask, shuffledForever } from "./questions.ts"
@@ -55,13 +54,7 @@ interface Opened {
   readonly retrieverOf: (task: SearchTask) => Retriever
 }
 
-async function openWorlds({
-  entities,
-  worlds: count,
-  worldSeed,
-  hops,
-  signal,
-}: Resolved<SearchOptions>): Promise<Opened> {
+async function openWorlds({ entities, worlds: count, worldSeed, hops, signal }: SearchSettings): Promise<Opened> {
   const worlds: World[] = []
   const corpora: Retriever[] = []
   for (let number = 0; number < count; number++) {
@@ -77,10 +70,10 @@ async function openWorlds({
   }
 }
 
-async function openFiles(questions: string, options: Resolved<SearchOptions>): Promise<Opened> {
+async function openFiles(questions: string, options: SearchSettings): Promise<Opened> {
   const { testQuestions, corpus, retriever, signal } = options
   const { train, test } = await readSplits(questions, testQuestions, signal)
-  const retrievers = retriever ? await openServers(retriever, options) : [await openCorpus(corpus, { signal })]
+  const retrievers = retriever ? await openServers(retriever, options) : [await openCorpus(corpus!, { signal })]
   let turn = 0
   return {
     tasks: (split, random) => (split === "test" ? test : shuffledForever(train, random)),
@@ -91,7 +84,7 @@ async function openFiles(questions: string, options: Resolved<SearchOptions>): P
 /** Asks each once: a server that is down, or is none, shall be told of at the start and not by rewards of 0. */
 async function openServers(
   retriever: string | readonly string[],
-  options: Resolved<SearchOptions>,
+  options: SearchSettings,
 ): Promise<readonly Retriever[]> {
   const { requestForm, retrieverTimeout: timeout, retrieverAttempts: attempts, retrieverDelay: delay } = options
   const signal = options.signal ?? new AbortController().signal

@@ -1,10 +1,9 @@
 import { replyFormat } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
 import { recentTurns } from "../memory.ts"
-import type { Resolved } from "../options.ts"
-import type { SokobanOptions } from "./options.ts"
+import type { SokobanSettings } from "./options.ts"
 
-type PromptOptions = Pick<Resolved<SokobanOptions>, "history" | "rules" | "thinking" | "memory">
+type PromptOptions = Pick<SokobanSettings, "history" | "rules" | "thinking" | "memory">
 
 const rules = `You are playing Sokoban. Push every box onto a target.
 

@@ -1,9 +1,8 @@
 import { GigpoError } from "../../errors.ts"
 import { Random } from "../../random.ts"
-import type { Resolved } from "../options.ts"
 import { taskSeeds } from "../seeds.ts"
 import { generateRoom } from "./generate.ts"
-import type { SokobanOptions } from "./options.ts"
+import type { SokobanSettings } from "./options.ts"
 import { Cell, formatRoom, isTarget, type Room } from "./room.ts"
 
 /** One room to solve. Plain data; `room` alone decides the episode, so a level written by hand will do. */
@@ -24,7 +23,7 @@ const maxMisses = 1000
 export function* sokobanTasks(
   split: "train" | "test",
   random: Random,
-  options: Resolved<SokobanOptions>,
+  options: SokobanSettings,
 ): Generator<SokobanTask, void, undefined> {
   let misses = 0
   for (const seed of taskSeeds(split, random, "sokoban seeds")) {

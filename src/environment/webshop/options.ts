@@ -1,91 +1,68 @@
 import { GigpoError } from "../../errors.ts"
-import { type AgentOptions, agentFields } from "../agent.ts"
-import {
-  abortSignal,
-  callback,
-  type Fields,
-  flag,
-  oneOf,
-  optional,
-  type Resolved,
-  readOptions,
-  text,
-  whole,
-} from "../options.ts"
+import { abortSignal, callback, flag, oneOf, text, whole } from "../../options/field.ts"
+import type { OptionsOf, Resolved } from "../../options/table.ts"
+import { agentFields } from "../agent.ts"
+import { readOptions } from "../options.ts"
 import type { Goal } from "./goals.ts"
 import { contentWords, type NounTagger } from "./nouns.ts"
 
-export interface WebShopOptions extends AgentOptions<Goal> {
-  /**
-   * Folder with WebShop's catalogue files: `items_shuffle_1000.json` with `items_ins_v2_1000.json`, or the full
-   * `items_shuffle.json` with `items_ins_v2.json`; for human goals `items_human_ins.json` too. Without it and without `products`
-   * the shop sells a generated catalogue.
-   */
-  readonly data?: string | undefined
-  /** File of products, where it lies elsewhere or is called otherwise. Needs `attributes`. */
-  readonly products?: string | undefined
-  /** File of attributes and instructions. */
-  readonly attributes?: string | undefined
-  /** File of the instructions that people wrote. Needed for human goals. */
-  readonly humanGoals?: string | undefined
-  /** Goals made from the catalogue, or those that people wrote. Default "synthetic", as in verl-agent. */
-  readonly goals?: "synthetic" | "human"
-
-  /** Products of the generated catalogue; 10 to 1,000,000. Default 300. */
-  readonly size?: number
-  /**
-   * How the generated catalogue reads. Default "full": titles, descriptions and options about as long as real ones. "short":
-   * titles of three or four words from a small vocabulary, one or two attributes, two or three values an option, for small
-   * models trained from scratch.
-   */
-  readonly detail?: "full" | "short"
-  /** Which generated catalogue. Default 1. */
-  readonly catalogueSeed?: number
-
-  /** Products on a page of results; 1 to 50. Default 10. Fewer make shorter pages for small models. */
-  readonly resultsPerPage?: number
-  /** Steps after which an episode is cut off; 1 to 1000. Default 15. */
-  readonly maxSteps?: number
-  /** Reward of the last step. Default "success": 10 for a perfect purchase, else 0. "score": 10 times WebShop's own reward. */
-  readonly reward?: "success" | "score"
-  /**
-   * What steps are grouped by. Default "page": the text that is shown, as in verl-agent. It does not tell which options are
-   * chosen, so steps before and after a choice count as equal. "state" appends the chosen options. Neither tells which
-   * search led to a page.
-   */
-  readonly anchor?: "page" | "state"
-  /** Whether the prompt lists the actions. Default true. */
-  readonly admissible?: boolean
-  /** Finds the nouns by which titles are compared. Default `contentWords`: all words of letters but stop words. */
-  readonly nouns?: NounTagger | undefined
-  /** Aborts the loading of the catalogue. */
-  readonly signal?: AbortSignal | undefined
-}
-
-const fields: Fields<WebShopOptions> = {
+export const webShopFields = {
   ...agentFields<Goal>(),
-  data: optional(text("")),
-  products: optional(text("")),
-  attributes: optional(text("")),
-  humanGoals: optional(text("")),
-  goals: oneOf("synthetic", ["synthetic", "human"]),
-  size: whole(300, 10, 1_000_000),
-  detail: oneOf("full", ["full", "short"]),
-  catalogueSeed: whole(1, 0, Number.MAX_SAFE_INTEGER),
-  resultsPerPage: whole(10, 1, 50),
-  maxSteps: whole(15, 1, 1000),
-  reward: oneOf("success", ["success", "score"]),
-  anchor: oneOf("page", ["page", "state"]),
-  admissible: flag(true),
-  nouns: { ...callback<NounTagger>(), fallback: contentWords },
-  signal: abortSignal(),
+  data: text(
+    undefined,
+    "Folder with WebShop's catalogue files: `items_shuffle_1000.json` with `items_ins_v2_1000.json`, or the full " +
+      "`items_shuffle.json` with `items_ins_v2.json`; for human goals `items_human_ins.json` too.",
+    { otherwise: "without it and without `products` the shop sells a generated catalogue" },
+  ),
+  products: text(undefined, "File of products, where it lies elsewhere or is called otherwise. Needs `attributes`."),
+  attributes: text(undefined, "File of attributes and instructions."),
+  humanGoals: text(undefined, "File of the instructions that people wrote. Needed for human goals."),
+  goals: oneOf(
+    "synthetic",
+    ["synthetic", "human"],
+    "Goals made from the catalogue, as in verl-agent, or those that people wrote.",
+  ),
+
+  size: whole(300, "Products of the generated catalogue; 10 to 1,000,000.", { least: 10, most: 1_000_000 }),
+  detail: oneOf(
+    "full",
+    ["full", "short"],
+    'How the generated catalogue reads. "full": titles, descriptions and options about as long as real ones. "short": titles ' +
+      "of three or four words from a small vocabulary, one or two attributes, two or three values an option, for small models " +
+      "trained from scratch.",
+  ),
+  catalogueSeed: whole(1, "Which generated catalogue.", { least: 0 }),
+
+  resultsPerPage: whole(10, "Products on a page of results; 1 to 50. Fewer make shorter pages for small models.", {
+    least: 1,
+    most: 50,
+  }),
+  maxSteps: whole(15, "Steps after which an episode is cut off; 1 to 1000.", { least: 1, most: 1000 }),
+  reward: oneOf(
+    "success",
+    ["success", "score"],
+    'Reward of the last step. "success": 10 for a perfect purchase, else 0. "score": 10 times WebShop\'s own reward.',
+  ),
+  anchor: oneOf(
+    "page",
+    ["page", "state"],
+    'What steps are grouped by. "page": the text that is shown, as in verl-agent. It does not tell which options are chosen, ' +
+      'so steps before and after a choice count as equal. "state" appends the chosen options. Neither tells which search led to ' +
+      "a page.",
+  ),
+  admissible: flag(true, "Whether the prompt lists the actions."),
+  nouns: callback(contentWords as NounTagger, "Finds the nouns by which titles are compared.", {
+    otherwise: "`contentWords`: all words of letters but stop words",
+  }),
+  signal: abortSignal("Aborts the loading of the catalogue."),
 }
 
-export type ResolvedOptions = Resolved<WebShopOptions>
+export type WebShopOptions = OptionsOf<typeof webShopFields>
+export type ResolvedOptions = Resolved<typeof webShopFields>
 
-/** Fills in the defaults. Throws `BAD_CONFIG` at the first option that is unknown, wrong, lacks another or has nothing to do. */
+/** Fills in the defaults. Throws `BAD_CONFIG` where options are unknown, wrong, lack another or have nothing to do. */
 export function resolveOptions(options: WebShopOptions): ResolvedOptions {
-  const resolved = readOptions("webshop", options, fields)
+  const resolved = readOptions("webshop", options, webShopFields)
   const { data, products, attributes, humanGoals, goals } = resolved
   if (data === undefined && products === undefined) {
     if (goals === "human" || attributes !== undefined || humanGoals !== undefined)

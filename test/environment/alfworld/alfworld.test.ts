@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { type AlfworldOptions, type AlfworldTask, alfworld } from "../../../src/environment/alfworld/alfworld.ts"
-import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Turn } from "../../../src/environment/environment.ts"
 import { Random } from "../../../src/random.ts"
+import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 
 const context = (signal = new AbortController().signal) => ({ signal, random: new Random(1) })
 
@@ -129,7 +129,7 @@ describe("alfworld", () => {
     [{ history: -1 }, "history must be"],
     [{ admissible: "yes" }, "admissible must be true or false"],
     [{ expert: "oracle" }, "expert must be"],
-    [{ max_steps: 50 }, "max_steps is not an option; known: history"],
+    [{ max_steps: 50 }, "max_steps is not an option; did you mean maxSteps?"],
   ])("refuses the options %j", async (options, message) => {
     await expect(alfworld(options as AlfworldOptions)).rejects.toMatchObject({
       code: "BAD_CONFIG",

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { replyFormat } from "../../../src/environment/agent.ts"
-import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Turn } from "../../../src/environment/environment.ts"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
 import { type OpenEnvOptions, type OpenEnvTask, openEnvFields } from "../../../src/environment/openenv/options.ts"
 import { serverAddress } from "../../../src/environment/openenv/server-address.ts"
 import { Random } from "../../../src/random.ts"
-import { rolloutDefaults } from "../../../src/training/defaults.ts"
+import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
+import { rolloutDefaults } from "../../../src/rollout/options.ts"
 import { error, observation, type ServerOptions } from "./server.ts"
 import { released, serve, sockets, start, timers } from "./setup.ts"
 
@@ -222,7 +222,7 @@ describe("openEnv", () => {
     [{ maxFrameBytes: 1.5 }, "maxFrameBytes"],
     [{ textField: 3 }, "textField must be a text"],
     [{ act: "command" }, "act must be a function"],
-    [{ action_field: "x" }, "action_field is not an option; known: "],
+    [{ action_field: "x" }, "action_field is not an option; did you mean actionField?"],
   ])("refuses the options %j", (options, message) => {
     expect(() => openEnv(options as OpenEnvOptions)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(`openenv: ${message}`) }),

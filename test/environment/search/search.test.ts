@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it, vi } from "vitest"
-import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Environment, StepResult, Turn } from "../../../src/environment/environment.ts"
 import { httpRetriever } from "../../../src/environment/search/http-retriever.ts"
 import { informationOf } from "../../../src/environment/search/information.ts"
 import { type SearchOptions, type SearchTask, search } from "../../../src/environment/search/search.ts"
 import { Random } from "../../../src/random.ts"
-import { rolloutDefaults } from "../../../src/training/defaults.ts"
+import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
+import { rolloutDefaults } from "../../../src/rollout/options.ts"
 import { fakeRetriever, json } from "./fake-retriever.ts"
 
 vi.mock("../../../src/environment/search/http-retriever.ts", { spy: true })
@@ -213,7 +213,7 @@ describe("search", () => {
     [{ worlds: 1000, entities: 101 }, "worlds × entities may be at most 100000"],
     [{ questions, corpus, worlds: 6 }, "worlds is for the embedded world"],
     [{ history: -1 }, "history must be"],
-    [{ top_k: 3 }, "top_k is not an option; known: "],
+    [{ top_k: 3 }, "top_k is not an option; did you mean topk?"],
   ])("refuses the options %j", async (options, message) => {
     await expect(search(options as SearchOptions)).rejects.toMatchObject({
       code: "BAD_CONFIG",

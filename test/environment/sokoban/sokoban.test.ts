@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Environment, Turn } from "../../../src/environment/environment.ts"
 import { type SokobanOptions, type SokobanTask, sokoban } from "../../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../../src/random.ts"
+import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 
 const corridor: SokobanTask = { seed: 0, room: "#######\n#P_X_O#\n#######" }
 
@@ -92,7 +92,7 @@ describe("sokoban", () => {
     [{ rules: "yes" }, "rules must be true or false"],
     [{ thinking: "maybe" }, 'thinking must be "optional" or "required" or "off"'],
     [{ heldOut: "room" }, "heldOut"],
-    [{ max_steps: 15 }, "max_steps is not an option; known: size, boxes"],
+    [{ max_steps: 15 }, "max_steps is not an option; did you mean maxSteps?"],
   ])("refuses the options %j", (options, message) => {
     expect(() => sokoban(options as unknown as SokobanOptions)).toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(message) }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { checkEnvironment } from "../../../src/environment/check.ts"
 import type { Turn } from "../../../src/environment/environment.ts"
 import { type WebShopOptions, webshop } from "../../../src/environment/webshop/webshop.ts"
+import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { folder, present, reason } from "./data.ts"
 import { playExpert, start, take } from "./play.ts"
 import { goal } from "./world.ts"

@@ -1,5 +1,5 @@
 // Prints how much resident memory grows, in MB, between some of a kind of work and much more of it.
-import { createPolicy, request } from "./model.mjs"
+import { createPolicy, request, stepRow } from "./model.mjs"
 
 async function collect() {
   globalThis.gc()
@@ -21,7 +21,7 @@ async function measure(few, many, work) {
   return (await resident()) - start
 }
 
-const row = { prompt: new Int32Array(30).fill(5), reply: new Int32Array(30).fill(6) }
+const row = stepRow(new Int32Array(30).fill(5), new Int32Array(30).fill(6))
 
 const kinds = {
   /** After two thousand samples, ten thousand more. */
@@ -36,7 +36,7 @@ const kinds = {
   async training() {
     const policy = await createPolicy()
     return await measure(100, 600, async () => {
-      await policy.forwardBackward([row, row], { kind: "clone" })
+      await policy.forwardBackward([row, row], { kind: "cross-entropy" })
       await policy.optimizerStep({ learningRate: 1e-4 })
     })
   },
@@ -45,7 +45,7 @@ const kinds = {
     return await measure(500, 3000, async () => {
       const controller = new AbortController()
       const { signal } = controller
-      const calls = [policy.sample({ ...request, signal }), policy.logProbs([row], "current", { signal })]
+      const calls = [policy.sample({ ...request, signal }), policy.logProbs([row], { signal })]
       controller.abort()
       await Promise.allSettled(calls)
     })

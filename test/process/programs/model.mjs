@@ -1,5 +1,6 @@
 // What the programs of these tests share: they run as a user's would, on what `npm run build` made.
 import { NativePolicy } from "../../../dist/engine/native/native-policy.js"
+import { stepRow } from "../../../dist/engine/rows.js"
 import { Random } from "../../../dist/random.js"
 
 const config = {
@@ -25,12 +26,14 @@ export async function createPolicy(options = {}) {
   return await NativePolicy.create(config, new Random(1), small)
 }
 
+export { stepRow }
+
 export const request = { prompt: Int32Array.of(1, 2, 3), maxTokens: 8, stopTokens: [], key: [1, 2] }
 
 /** Training that takes minutes, if nobody stops it. */
 export function trainLong(policy, options) {
-  const row = { prompt: new Int32Array(64).fill(5), reply: new Int32Array(64).fill(6) }
-  return policy.forwardBackward(new Array(20_000).fill(row), { kind: "clone" }, options)
+  const row = stepRow(new Int32Array(64).fill(5), new Int32Array(64).fill(6))
+  return policy.forwardBackward(new Array(20_000).fill(row), { kind: "cross-entropy" }, options)
 }
 
 /** The same of sampling. */

@@ -1,0 +1,102 @@
+// What an iteration costs besides the model: from the episodes of a rollout to the packed batches, credit included, on texts that
+// nobody has hashed before. GiGPO beside GRPO, and what the difference is in an iteration of the 25 M model.
+import { batches, batchOf, collectSteps, gigpo, grpo, Random, toRows } from "gigpo"
+import { packRows } from "../dist/engine/native/pack-rows.js"
+import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { models, openModel, randomTokens } from "./models.mjs"
+
+const [tasks, members, turns, prompt, reply] = [16, 8, 50, 168, 32]
+const [rows, length, vocabulary] = [tasks * members * turns, prompt + reply, 4096]
+const moment = { iteration: 0, iterations: 1 }
+
+/** A rollout of 16 groups of 8 episodes of 50 steps; observations of 500 characters, of which a task has 160. */
+function makeGroups(seed) {
+  const random = new Random(seed)
+  const letters = "abcdefghijklmnopqrstuvwxyz      "
+  const text = (size) => Array.from({ length: size }, () => letters[random.below(letters.length)]).join("")
+  return Array.from({ length: tasks }, () => {
+    const opening = text(400)
+    const endings = Array.from({ length: 160 }, () => text(100))
+    const fresh = () => Buffer.from(opening + endings[random.below(160)], "latin1").toString("latin1")
+    return Array.from({ length: members }, () => {
+      const steps = Array.from({ length: turns }, (_, turn) => {
+        const anchor = fresh()
+        return {
+          observation: { text: anchor, anchor },
+          prompt: randomTokens(random, prompt, vocabulary),
+          reply: randomTokens(random, reply, vocabulary),
+          logProbs: new Float32Array(reply).fill(-1),
+          text: "a",
+          action: "a",
+          valid: true,
+          reward: turn === turns - 1 ? random.below(2) * 10 : 0,
+          finishReason: "stop",
+        }
+      })
+      return { steps, outcome: "truncated", return: steps.at(-1).reward, metrics: {} }
+    })
+  })
+}
+
+/** Milliseconds of each part. */
+function keepBooks(groups, estimator) {
+  const times = {}
+  let last = performance.now()
+  const lap = (name) => {
+    const now = performance.now()
+    times[name] = now - last
+    last = now
+  }
+  const steps = collectSteps(groups)
+  lap("steps")
+  const credit = estimator.estimate(batchOf(steps), { moment, random: new Random(1) })
+  lap("credit")
+  const all = toRows(steps, credit)
+  lap("rows")
+  for (const batch of batches([all], 256, new Random(2))) packRows(batch, { temperature: 1, advantages: true, oldLogProbs: true })
+  lap("packing")
+  return { ...times, all: Object.values(times).reduce((sum, time) => sum + time, 0) }
+}
+
+const columns = ["steps", "credit", "rows", "packing", "all"]
+const table = [["estimator", ...columns.map((name) => `${name}, ms`)]]
+const found = {}
+for (const [name, estimator] of [
+  ["GiGPO", gigpo()],
+  ["GRPO", grpo()],
+]) {
+  const runs = Array.from({ length: 12 }, (_, i) => keepBooks(makeGroups(i), estimator)).slice(2) // two to warm up
+  found[name] = Object.fromEntries(columns.map((column) => [column, median(runs.map((run) => run[column]))]))
+  table.push([name, ...columns.map((column) => found[name][column].toFixed(2))])
+}
+
+const model = "25M"
+const { config } = models[model]
+const policy = await openModel(model)
+const random = new Random(1)
+const sample = Array.from({ length: 8 }, () => {
+  const tokens = randomTokens(random, length, config.vocabularySize)
+  return { tokens, spans: [{ start: prompt, length: reply, advantage: 1, logProbs: new Float32Array(reply).fill(-9) }] }
+})
+const loss = { kind: "cross-entropy" }
+await policy.forwardBackward(sample, loss)
+const started = performance.now()
+for (let i = 0; i < 3; i++) await policy.forwardBackward(sample, loss)
+const perRow = (performance.now() - started) / (3 * sample.length)
+await policy.dispose()
+const more = found.GiGPO.all - found.GRPO.all
+const share = (100 * more) / (rows * perRow)
+
+await writeResult(
+  "bookkeeping",
+  `# An iteration's bookkeeping
+
+From the episodes to the packed batches: ${rows.toLocaleString("en")} steps of ${length} tokens (${tasks} tasks × ${members} episodes × ${turns}
+steps, batches of 256), states of 500 characters that were not hashed before; medians of 10.
+${describeMachine()}
+
+${markdownTable(table)}
+
+GiGPO takes ${more.toFixed(2)} ms more than GRPO. The ${model} model trains one such row in ${perRow.toFixed(0)} ms, so that an iteration's training alone
+takes ${((rows * perRow) / 1000).toFixed(0)} s: GiGPO costs ${share.toFixed(4)} % of it more than GRPO.`,
+)

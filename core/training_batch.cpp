@@ -1,0 +1,57 @@
+#include "core/training_batch.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "core/error.h"
+
+namespace gigpo {
+
+int64_t TrainingBatch::sampled() const { return std::accumulate(span_counts, span_counts + spans, int64_t{0}); }
+
+void TrainingBatch::check(int64_t vocabulary) const {
+  const auto require = [](bool right, const char* what, int64_t which) {
+    if (!right) throw Error("BAD_ARGUMENT", std::string(what) + " (" + std::to_string(which) + ").");
+  };
+  require(row_offsets[0] == 0, "the first row does not begin at token 0", row_offsets[0]);
+  for (int64_t row = 0; row < rows; row++) require(row_offsets[row] <= row_offsets[row + 1], "a row's tokens end before they begin", row);
+  bool known = true;  // no way out of the loop, so that it takes whole vectors at a time
+  for (int64_t i = 0; i < row_offsets[rows]; i++) known &= uint32_t(tokens[i]) < uint32_t(vocabulary);
+  if (!known) {
+    const auto wrong = std::find_if(tokens, tokens + row_offsets[rows], [&](int32_t t) { return t < 0 || t >= vocabulary; });
+    const int64_t row = std::upper_bound(row_offsets, row_offsets + rows, wrong - tokens) - row_offsets - 1;
+    throw Error("BAD_ARGUMENT", "rows[" + std::to_string(row) + "]: token " + std::to_string(*wrong) +
+                                    " is outside the model's vocabulary of " + std::to_string(vocabulary) + ".");
+  }
+  int64_t row = 0, end = 1;
+  for (int64_t span = 0; span < spans; span++) {
+    require(span_rows[span] >= row && span_rows[span] < rows, "a span's row is not one, or spans are out of order", span);
+    if (span_rows[span] > row) row = span_rows[span], end = 1;
+    require(span_begins[span] >= end, "a span begins at its row's first token, or before the one before it ends", span);
+    require(span_counts[span] >= 1, "a span is empty", span);
+    end = int64_t{span_begins[span]} + span_counts[span];
+    require(end <= row_offsets[row + 1] - row_offsets[row], "a span ends behind its row", span);
+  }
+}
+
+BatchRows::BatchRows(const TrainingBatch& batch) {
+  int64_t column = 0, last = -1;
+  for (int64_t i = 0; i < batch.spans; i++) {
+    if (batch.span_rows[i] != last) {
+      last = batch.span_rows[i];
+      rows.push_back({batch.tokens + batch.row_offsets[last], i, 0});
+    }
+    rows.back().spans++;
+    spans.push_back({batch.span_begins[i], batch.span_counts[i], column});
+    column += batch.span_counts[i];
+  }
+}
+
+int64_t BatchRows::sampled(const Row& row) const {
+  int64_t count = 0;
+  for (const Span* span = begin(row); span != end(row); span++) count += span->count;
+  return count;
+}
+
+}  // namespace gigpo

@@ -1,0 +1,29 @@
+import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
+import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
+import { choice, group, optionalGroup, required, text, whole } from "../../options/field.ts"
+import { without } from "../../options/fixed.ts"
+import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
+
+/** Every key of a configuration file. The seed stands once, at the top; whether there is a reference follows from the loss. */
+export const configFields = {
+  gigpo: text(undefined, "The version that wrote the file; not read."),
+  model: required(text(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
+  environment: {
+    ...choice(undefined, environmentFields, "Which environment; its own options stand beside the name.", {
+      own: ownEnvironment,
+    }),
+    asGiven: true as const,
+  },
+  run: text(undefined, "Folder of the run: metrics, checkpoints and the trained model.", {
+    otherwise: "runs/ and the environment's name",
+  }),
+  seed: whole(0, "The root of every random number.", { least: 0 }),
+  ...without(nativePolicyFields, "training", "reference", "lora"),
+  lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.otherwise),
+  training: group(without(trainFields, "seed"), "gigpo train: reinforcement learning."),
+  clone: group(without(cloneFields, "seed"), "gigpo clone: a start from the moves of the environment's expert."),
+  initialize: group(
+    without(initializeFields, "seed"),
+    "gigpo init: the shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings).",
+  ),
+}

@@ -1,0 +1,101 @@
+import { ownEstimator } from "../../credit/options.ts"
+import type { Environment } from "../../environment/environment.ts"
+import { openEnvironment, ownEnvironment } from "../../environment/registry.ts"
+import { GigpoError } from "../../errors.ts"
+import { lossFields, ownLoss } from "../../loss/options.ts"
+import { loadModule, makeOwn } from "../../options/module.ts"
+import { type Complaint, readTable, refusal } from "../../options/read.ts"
+import type { Fields, OwnValue } from "../../options/table.ts"
+import type { TrainOptions } from "../../training/options.ts"
+import type { Config, Used } from "./config.ts"
+import type { ConfigDocument } from "./document.ts"
+
+// The parts of a configuration that may be modules of somebody's own.
+
+/** Where `use` may stand, and which options stand beside it whatever the module. */
+const places = [
+  { path: ["environment"], around: {} },
+  { path: ["training", "estimator"], around: {} },
+  { path: ["training", "loss"], around: lossFields },
+] as const satisfies readonly { path: readonly string[]; around: Fields }[]
+
+/**
+ * Loads every module that the configuration names and reads its options: the path comes out absolute, with the file's digest
+ * beside it, and the module's defaults filled in.
+ *
+ * @param folder - which the paths are relative to.
+ */
+export async function loadModules(config: Config, { source, where }: ConfigDocument, folder: string): Promise<Config> {
+  let loaded: object = config
+  const complaints: Complaint[] = []
+  for (const { path, around } of places) {
+    const part = partAt(config, path)
+    if (!isUsed(part)) continue
+    const { use, sha256: _, ...given } = part
+    const found = await loadModule(use, folder).catch((error: unknown) => {
+      throw at(where([...path, "use"]), error)
+    })
+    for (const key of ["name", "use", "sha256", ...Object.keys(around)])
+      if (found.options && Object.hasOwn(found.options, key))
+        throw new GigpoError("BAD_CONFIG", `${found.path} exports the option ${key}, which has another meaning there.`)
+    const read = readTable(given, { ...found.options, ...around }, "file", path)
+    complaints.push(...read.complaints)
+    loaded = withPart(loaded, path, { use: found.path, sha256: found.sha256, ...read.value })
+  }
+  if (complaints.length > 0) throw refusal("BAD_CONFIG", source, complaints, where)
+  return loaded as Config
+}
+
+/** The tables of the modules that a loaded configuration names, by dotted path: what explains their options. */
+export async function moduleFields(config: Config): Promise<ReadonlyMap<string, Fields>> {
+  const tables = new Map<string, Fields>()
+  for (const { path } of places) {
+    const part = partAt(config, path)
+    if (isUsed(part)) tables.set(path.join("."), (await loadModule(part.use, ".")).options ?? {})
+  }
+  return tables
+}
+
+/** The environment of a loaded configuration. */
+export async function openConfiguredEnvironment({ environment }: Config): Promise<Environment> {
+  if (isUsed(environment)) return await own(environment, ownEnvironment)
+  const { name, ...options } = environment
+  return await openEnvironment(name as string, options)
+}
+
+/** What a loaded configuration says of training, with the values that its modules export. */
+export async function configuredTraining({ seed, training }: Config): Promise<TrainOptions> {
+  const { estimator, loss, ...rest } = training
+  return {
+    ...rest,
+    seed,
+    estimator: isUsed(estimator) ? await own(estimator, ownEstimator) : estimator,
+    loss: isUsed(loss) ? { use: await own(loss, ownLoss, lossFields), ...only(loss, lossFields) } : loss,
+  }
+}
+
+async function own<T>({ use, sha256: _, ...options }: Used, value: OwnValue<T>, around: Fields = {}): Promise<T> {
+  const mine = Object.entries(options).filter(([key]) => !Object.hasOwn(around, key))
+  return await makeOwn(await loadModule(use, "."), Object.fromEntries(mine), value)
+}
+
+function only(part: Used, fields: Fields): object {
+  return Object.fromEntries(Object.entries(part).filter(([key]) => Object.hasOwn(fields, key)))
+}
+
+function isUsed(part: unknown): part is Used {
+  return (part as Partial<Used>).use !== undefined
+}
+
+function partAt(config: object, path: readonly string[]): unknown {
+  return path.reduce<unknown>((part, key) => (part as Record<string, unknown>)[key], config)
+}
+
+function withPart(config: object, [key, ...path]: readonly string[], part: object): object {
+  const below = (config as Record<string, object>)[key!]!
+  return { ...config, [key!]: path.length === 0 ? part : withPart(below, path, part) }
+}
+
+function at(place: string, error: unknown): unknown {
+  return GigpoError.is(error) ? new GigpoError(error.code, `${place}: ${error.message}`, { cause: error.cause }) : error
+}

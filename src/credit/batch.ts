@@ -1,0 +1,145 @@
+import { denseIds } from "../dense-ids.ts"
+import { GigpoError } from "../errors.ts"
+import { groupAnchors } from "../kernels/group-anchors.ts"
+import { groupByAnchor } from "./anchors.ts"
+import type { Batch, StepRecord } from "./estimator.ts"
+import { MAX_REWARD } from "./options.ts"
+import type { GrpoStep } from "./types.ts"
+
+/** One step and all that may be known of it; what is left out is asked for only by the estimators that read it. */
+export interface BatchStep extends GrpoStep {
+  /** What identifies the environment's state before the action. */
+  readonly anchor?: string | undefined
+  /** The state after the action. */
+  readonly nextAnchor?: string | undefined
+  /** Whether the episode came to an end of its own with this step. Default false. */
+  readonly terminated?: boolean | undefined
+  /** Whether the episode was cut off after this step. Default false. */
+  readonly truncated?: boolean | undefined
+  /** Sampled tokens, at least 1. Default 1. */
+  readonly length?: number | undefined
+  /** What was said and done. */
+  readonly record?: StepRecord | undefined
+  /** Which conversation of its episode it belongs to; steps without one share one. */
+  readonly conversation?: string | number | undefined
+  /** Whose step it is, over all episodes; steps without one share one. */
+  readonly agent?: string | number | undefined
+}
+
+/**
+ * The columns that estimators read, from plain objects. Padding is left out.
+ *
+ * @param steps [steps], in time order within an episode; episodes may interleave
+ * @param statistics what `Estimator.needs` asked for, [steps][tokens]
+ * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step that has no meaning; where a step has no anchor, as
+ * soon as the anchors are asked for
+ */
+export function batchOf(steps: readonly BatchStep[], statistics?: Batch["statistics"]): Batch {
+  return collect(steps, statistics).batch
+}
+
+/** The same, with where each row stood in the input. */
+export function collect(
+  input: readonly BatchStep[],
+  statistics?: Batch["statistics"],
+): { readonly batch: Batch; readonly index: Int32Array } {
+  const steps = input.filter((step) => step.padding !== true)
+  const index = new Int32Array(steps.length)
+  for (let at = 0, row = 0; row < steps.length; at++) if (input[at] === steps[row]) index[row++] = at
+  const columns = {
+    rewards: new Float64Array(steps.length),
+    valid: new Uint8Array(steps.length),
+    terminated: new Uint8Array(steps.length),
+    truncated: new Uint8Array(steps.length),
+    lengths: new Int32Array(steps.length),
+  }
+  for (let row = 0; row < steps.length; row++) {
+    const step = steps[row]!
+    checkStep(step, index[row]!)
+    columns.rewards[row] = step.reward
+    columns.valid[row] = step.valid === false ? 0 : 1
+    columns.terminated[row] = step.terminated === true ? 1 : 0
+    columns.truncated[row] = step.truncated === true ? 1 : 0
+    columns.lengths[row] = step.length ?? 1
+  }
+  const task = denseIds(steps.map((step) => step.task))
+  const episode = groupByAnchor(task, keysOf(steps, "episode"))
+  const has = (name: keyof BatchStep) => steps.some((step) => step[name] !== undefined)
+
+  // GRPO asks for no anchors and so needs none; who asks for them finds them once.
+  let anchors: string[] | undefined
+  let anchorGroups: Int32Array | undefined
+  const batch: Batch = {
+    length: steps.length,
+    task,
+    episode,
+    ...columns,
+    get anchors() {
+      anchors ??= steps.map((step, row) => checkedAnchor(step, index[row]!))
+      return anchors
+    },
+    get anchorGroups() {
+      anchorGroups ??= groupAnchors(task, this.anchors).groups
+      return anchorGroups
+    },
+    nextAnchors: steps.map((step) => step.nextAnchor),
+    ...(has("record") && steps.every((step) => step.record) && { steps: steps.map((step) => step.record!) }),
+    ...(has("conversation") && { conversation: groupByAnchor(episode, keysOf(steps, "conversation")) }),
+    ...(statistics && { statistics }),
+    ...(has("agent") && { agent: denseIds(keysOf(steps, "agent")) }),
+  }
+  return { batch, index }
+}
+
+/** Puts row values back where their steps stood in the input. */
+export function scatter<Values extends Float64Array | Int32Array>(
+  values: Values,
+  index: Int32Array,
+  into: Values,
+): Values {
+  for (let row = 0; row < index.length; row++) into[index[row]!] = values[row]!
+  return into
+}
+
+function keysOf(steps: readonly BatchStep[], name: "episode" | "conversation" | "agent"): (string | number)[] {
+  return steps.map((step) => step[name] ?? "")
+}
+
+function checkStep(step: BatchStep, position: number): void {
+  const { task, episode, conversation = 0, agent = 0, nextAnchor = "", length = 1, reward } = step
+  if (!isKey(task)) throw badKey("task", task, position)
+  if (!isKey(episode)) throw badKey("episode", episode, position)
+  if (!isKey(conversation)) throw badKey("conversation", conversation, position)
+  if (!isKey(agent)) throw badKey("agent", agent, position)
+  if (typeof nextAnchor !== "string")
+    throw bad(`Step ${position} has a nextAnchor of type ${typeof nextAnchor}; give a text, or nothing.`)
+  if (!(Number.isInteger(length) && length >= 1 && length < 2 ** 31))
+    throw bad(`Step ${position} has the length ${String(length)}; give the number of its sampled tokens, at least 1.`)
+  if (Math.abs(reward) <= MAX_REWARD && typeof reward === "number") return
+  const where = `Step ${position} (task ${JSON.stringify(task)}, episode ${JSON.stringify(episode)})`
+  throw new GigpoError(
+    "NON_FINITE",
+    `${where} has the reward ${String(reward)}; the environment must give finite numbers, at most ${MAX_REWARD} in size.`,
+  )
+}
+
+function isKey(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number"
+}
+
+function checkedAnchor(step: BatchStep, position: number): string {
+  if (typeof step.anchor === "string") return step.anchor
+  throw bad(
+    `Step ${position} has an anchor of type ${typeof step.anchor}; give the text that identifies the environment's state.`,
+  )
+}
+
+function badKey(name: string, key: unknown, position: number): GigpoError {
+  return bad(
+    `Step ${position} has ${/^[ae]/.test(name) ? "an" : "a"} ${name} of type ${typeof key}; give a string or a number.`,
+  )
+}
+
+function bad(message: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", message)
+}

@@ -1,0 +1,69 @@
+import { isFloat32Array, isFloat64Array, isInt32Array, isUint8Array } from "node:util/types"
+import { GigpoError } from "../errors.ts"
+import type { Batch, Credit } from "./estimator.ts"
+
+/**
+ * Refuses credit that does not fit its batch, as an estimator of somebody else's may give it: wrong types and lengths, numbers that
+ * are not finite. What a skipped step holds is not looked at.
+ *
+ * @throws BAD_ARGUMENT, or NON_FINITE, with the estimator's name and the step
+ */
+export function checkCredit(credit: Credit, batch: Batch, name: string): Credit {
+  const bad = (what: string) => new GigpoError("BAD_ARGUMENT", `The estimator ${name} gave ${what}.`)
+  const nonFinite = (what: string) => new GigpoError("NON_FINITE", `The estimator ${name} gave ${what}.`)
+  const steps = batch.length
+  if (typeof credit !== "object" || credit === null)
+    throw bad(`${typeof credit} instead of credit; give { advantages }`)
+  const { advantages, skip, clipScale, extraRows, metrics = {}, details = {} } = credit
+
+  if (skip !== undefined) {
+    if (!isUint8Array(skip) || skip.length !== steps) throw bad(`skip that is no Uint8Array of ${steps} steps`)
+    const wrong = skip.findIndex((value) => value > 1)
+    if (wrong >= 0) throw bad(`skip of ${skip[wrong]} for step ${wrong}; it is 1 for a step that is left out, else 0`)
+  }
+  const isLearned = (step: number) => skip?.[step] !== 1
+
+  const checkPerStep = (values: Float64Array, what: string) => {
+    if (values.length !== steps) throw bad(`${values.length} ${what} for ${steps} steps; give one each`)
+    const wrong = values.findIndex((value, step) => !Number.isFinite(value) && isLearned(step))
+    if (wrong >= 0) throw nonFinite(`${what} of ${values[wrong]} for step ${wrong}; give finite numbers`)
+  }
+  const checkPerToken = (values: readonly Float32Array[], what: string) => {
+    if (!Array.isArray(values)) throw bad(`${what} that are no list of Float32Array, one a step`)
+    if (values.length !== steps) throw bad(`${what} of ${values.length} steps, not of ${steps}`)
+    for (const [step, tokens] of values.entries()) {
+      if (!isLearned(step)) continue
+      if (!isFloat32Array(tokens) || tokens.length !== batch.lengths[step])
+        throw bad(`${what} of step ${step} that are no Float32Array of its ${batch.lengths[step]} tokens`)
+      const wrong = tokens.findIndex((value) => !Number.isFinite(value))
+      if (wrong >= 0)
+        throw nonFinite(`${what} of ${tokens[wrong]} for token ${wrong} of step ${step}; give finite numbers`)
+    }
+  }
+
+  if (isFloat64Array(advantages)) checkPerStep(advantages, "advantages")
+  else if (Array.isArray(advantages)) checkPerToken(advantages, "advantages")
+  else throw bad("advantages that are neither a Float64Array [steps] nor a list of Float32Array [steps][tokens]")
+  if (credit.returns !== undefined) checkPerToken(credit.returns, "returns")
+  if (credit.weights !== undefined) checkPerToken(credit.weights, "weights")
+  if (clipScale !== undefined) {
+    if (!isFloat64Array(clipScale)) throw bad("clipScale that is no Float64Array")
+    checkPerStep(clipScale, "clipScale")
+    const wrong = clipScale.findIndex((scale, step) => scale < 0 && isLearned(step))
+    if (wrong >= 0) throw bad(`a clipScale of ${clipScale[wrong]} for step ${wrong}; a width is at least 0`)
+  }
+  if (extraRows !== undefined && !Array.isArray(extraRows)) throw bad("extraRows that are no list of rows")
+  for (const [index, row] of (extraRows ?? []).entries()) {
+    if (!isInt32Array(row?.tokens) || !Array.isArray(row.spans))
+      throw bad(`extraRows[${index}] that is no row { tokens: Int32Array, spans }`)
+  }
+  for (const [metric, value] of Object.entries(metrics)) {
+    if (!Number.isFinite(value))
+      throw nonFinite(`the metric ${JSON.stringify(metric)} as ${value}; give a finite number`)
+  }
+  for (const [detail, values] of Object.entries(details)) {
+    if (!(isFloat64Array(values) || isInt32Array(values)) || values.length !== steps)
+      throw bad(`the detail ${JSON.stringify(detail)} that is no Float64Array or Int32Array of ${steps} steps`)
+  }
+  return credit
+}

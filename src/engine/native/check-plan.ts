@@ -1,0 +1,53 @@
+import { GigpoError } from "../../errors.ts"
+import type { ModelConfig } from "../../model-files/model-config.ts"
+import { checkAdamW } from "../check-arguments.ts"
+import type { AdamWStep, RunPlan } from "../engine.ts"
+import { nativeLosses } from "./losses.ts"
+import { chooseDevice, deviceMemory, memoryPlan, type NativePolicyOptions } from "./options.ts"
+
+/** AdamW's options with their defaults. */
+export function completeStep(step: AdamWStep): { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> } {
+  const { learningRate, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, maxGradientNorm = 1 } = step
+  const complete = { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }
+  checkAdamW(complete)
+  return complete
+}
+
+/** What a policy of this model and these options cannot do of a run's plan. */
+export function refusals(plan: RunPlan, config: ModelConfig, options: NativePolicyOptions): string[] {
+  const sentences: string[] = []
+  if (options.training === false)
+    sentences.push("This policy was opened with training: false; open it without to train it.")
+  if (plan.loss !== "linear" && !nativeLosses.includes(plan.loss.kind))
+    sentences.push(`This engine does not know the loss "${plan.loss.kind}": have it evaluated, as "linear".`)
+  for (const statistic of plan.statistics) {
+    if (statistic !== "entropy")
+      sentences.push(`This engine does not know the statistic "${statistic}"; it has "entropy".`)
+  }
+  for (const model of plan.models) {
+    if (model !== "reference")
+      sentences.push(`This engine has no model "${model}"; the only one beside the policy is "reference".`)
+    else if (!fitsReference(config, options))
+      sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
+  }
+  try {
+    completeStep(plan.optimizer)
+  } catch (error) {
+    if (!GigpoError.is(error)) throw error
+    sentences.push(error.message)
+  }
+  return sentences
+}
+
+/** On a GPU what is not planned is given to the cache; on the CPU it is taken at need. */
+function fitsReference(config: ModelConfig, options: NativePolicyOptions): boolean {
+  if (options.reference) return true
+  if (chooseDevice(options) === "cuda") return false
+  try {
+    memoryPlan(config, { ...options, reference: true }, deviceMemory(options))
+    return true
+  } catch (error) {
+    if (GigpoError.is(error) && error.code === "OUT_OF_MEMORY") return false
+    throw error
+  }
+}

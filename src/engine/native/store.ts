@@ -1,0 +1,67 @@
+import { mkdir } from "node:fs/promises"
+import { join } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { io } from "../../files/io-error.ts"
+import { openSafetensors } from "../../model-files/safetensors.ts"
+import type { Json } from "../../state.ts"
+import type { ModelStore } from "../engine.ts"
+import type { NativePolicy } from "./native-policy.ts"
+
+// Checkpoints of the native engine: the folder of a model, or of an adapter, as Hugging Face and PEFT have them, with AdamW's
+// moments in optimizer/model.safetensors.
+
+export function nativeStore(policy: NativePolicy): ModelStore {
+  const adapted = policy.lora !== undefined
+  return {
+    save: async (directory, options) => await policy.save(directory, options),
+    checkpoint: async (directory, options) => {
+      // A merged model could not be split again; the base stays where it is and is known by its hash.
+      await (adapted ? policy.saveAdapter(directory, options) : policy.save(directory, options))
+      const optimizer = join(directory, "optimizer")
+      await io("create", optimizer, mkdir(optimizer))
+      await policy.saveOptimizer(join(optimizer, "model.safetensors"))
+      await checkFinite(directory, adapted ? "adapter_model.safetensors" : undefined)
+      await checkFinite(optimizer)
+      return { optimizerSteps: policy.steps }
+    },
+    restore: async (handle, directory) => {
+      const steps = stepsOf(handle, directory)
+      await (adapted ? policy.loadAdapter(directory) : policy.load(directory))
+      await policy.loadOptimizer(join(directory, "optimizer"), steps)
+    },
+  }
+}
+
+function stepsOf(handle: Json, directory: string): number {
+  const steps =
+    typeof handle === "object" && handle !== null && "optimizerSteps" in handle ? handle.optimizerSteps : undefined
+  if (typeof steps === "number" && Number.isSafeInteger(steps) && steps >= 0) return steps
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `The checkpoint in ${directory} does not say how many optimizerSteps it stands at.`,
+  )
+}
+
+/** One bad update must not replace the last good checkpoint. */
+async function checkFinite(directory: string, file?: string): Promise<void> {
+  const files = await openSafetensors(directory, file)
+  try {
+    for (const tensor of files.names) {
+      for await (const chunk of files.read(tensor)) {
+        // Weights and moments are saved as float32: all bits of the exponent set means infinity or NaN.
+        const bits = new Uint32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength / 4)
+        for (let i = 0; i < bits.length; i++) if ((bits[i]! & 0x7f800000) === 0x7f800000) throw diverged(tensor)
+      }
+    }
+  } finally {
+    await files.close()
+  }
+}
+
+function diverged(tensor: string): GigpoError {
+  return new GigpoError(
+    "NON_FINITE",
+    `${tensor} holds numbers that are not finite; older checkpoints stay as they are. Start a new run from one of them (its ` +
+      "folder as the model) with a lower learning rate.",
+  )
+}

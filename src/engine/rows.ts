@@ -1,0 +1,63 @@
+/**
+ * A training row: tokens, of which spans were sampled. A step that was prompted afresh is a row of one span at its end
+ * (`stepRow`); a conversation that only grows is one row of many, and what its steps share is computed once. Tokens outside
+ * the spans are context: they are read and never learned.
+ */
+export interface Row {
+  readonly tokens: Int32Array
+  /** In order and apart from each other; the first token of a row is never sampled. */
+  readonly spans: readonly Span[]
+  /** What came with the tokens (images), in whatever form the engine takes it. */
+  readonly attachments?: readonly unknown[]
+}
+
+/** Tokens that were sampled together: the unit of ratios, sequence means and counts. Each has its own credit. */
+export interface Span extends SpanCredit {
+  /** Where in the row's tokens it begins, at least 1. */
+  readonly start: number
+  readonly length: number
+}
+
+/** What a loss may know of a span; arrays are [length]. */
+export interface SpanCredit {
+  /** Log-probabilities under the distribution that was sampled from; absent for what was not sampled (an expert's reply). */
+  readonly logProbs?: Float32Array
+  /** The same, computed again by the trainer before its first update. Where they are given the ratio starts from these. */
+  readonly oldLogProbs?: Float32Array
+  /** Under the frozen reference policy. */
+  readonly referenceLogProbs?: Float32Array
+  /** One for the whole span, or one a token. */
+  readonly advantage?: number | Float32Array
+  /** Weights of the tokens in the policy's loss, e.g. for importance. Default 1. */
+  readonly weights?: Float32Array
+  /** Scales the width of the clip for this span. Default 1. */
+  readonly clipScale?: number
+  /** The step of the batch that it is, for losses that look at steps, episodes or tasks. */
+  readonly step?: number
+  readonly episode?: number
+  readonly task?: number
+  /** What it was sampled at, where that is not the batch's temperature. */
+  readonly temperature?: number
+  /** What sampling was constrained by (a grammar), in whatever form the engine takes it. */
+  readonly constraint?: unknown
+}
+
+/** The row of one step: a prompt and the reply to it. */
+export function stepRow(prompt: Int32Array, reply: Int32Array, credit: SpanCredit = {}): Row {
+  const tokens = new Int32Array(prompt.length + reply.length)
+  tokens.set(prompt)
+  tokens.set(reply, prompt.length)
+  return { tokens, spans: [{ ...credit, start: prompt.length, length: reply.length }] }
+}
+
+/** How many tokens of these rows were sampled. */
+export function sampledTokens(rows: readonly Row[]): number {
+  let count = 0
+  for (const { spans } of rows) for (const { length } of spans) count += length
+  return count
+}
+
+/** Where in the row's tokens the sampled ones stand: of its spans, one after the other. */
+export function sampledPositions({ spans }: Row): number[] {
+  return spans.flatMap(({ start, length }) => Array.from({ length }, (_, i) => start + i))
+}

@@ -1,0 +1,109 @@
+import { inspect } from "node:util"
+import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import type { Message, Observation, ParsedAction, StepResult } from "./environment.ts"
+
+// What an environment's answers must be like, checked where they come in. Playing asks for what it relies on, and no more;
+// checkEnvironment is strict and asks for everything that the types in environment.ts promise.
+
+export interface Contract {
+  readonly strict: boolean
+  /** The error for a rule that was broken. `code` is what playing calls it. */
+  broken(rule: string, options?: { readonly code?: GigpoErrorCode; readonly cause?: unknown }): GigpoError
+}
+
+/** While episodes are played: a broken rule costs its episode and names the environment. */
+export function playing(name: string): Contract {
+  return {
+    strict: false,
+    broken: (rule, { code = "BAD_ENVIRONMENT", cause } = {}) => new GigpoError(code, `${name}: ${rule}.`, { cause }),
+  }
+}
+
+/** While an environment is put to the test. */
+export const strictly: Contract = {
+  strict: true,
+  broken: (rule, { cause } = {}) =>
+    new GigpoError("BAD_ENVIRONMENT", `The environment breaks its contract: ${rule}.`, { cause }),
+}
+
+/** The advantage estimators take none that are larger: the squares of their statistics must stay finite. */
+const largestReward = 1e100
+/** Keys of metrics.jsonl and lines on a terminal: up to 100 letters, digits, signs and inner spaces. */
+const metricName = /^(?! )[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}(?<! )$/u
+
+/** `call` is what gave it, e.g. "start()". */
+export function checkObservation(contract: Contract, call: string, observation: Observation | undefined): Observation {
+  const found = `${call} gave no observation with the strings text and anchor`
+  if (typeof observation?.text !== "string") throw contract.broken(`${found}: observation.text must be a string`)
+  if (typeof observation.anchor !== "string") throw contract.broken(`${found}: observation.anchor must be a string`)
+  const { actions } = observation
+  if (contract.strict && actions !== undefined && !(Array.isArray(actions) && actions.every(isText)))
+    throw contract.broken("observation.actions must be left out or be a list of texts")
+  return observation
+}
+
+export function checkMessages(contract: Contract, messages: readonly Message[]): readonly Message[] {
+  const { strict } = contract
+  const isMessage = (message: Partial<Message> | null) =>
+    strict
+      ? ["system", "user", "assistant"].includes(message?.role as string) && isText(message?.content)
+      : typeof message?.role === "string" && typeof message.content === "string"
+  if (Array.isArray(messages) && messages.length > 0 && messages.every(isMessage)) return messages
+  const parts = strict
+    ? "a role (system, user, assistant) and a content that is not blank"
+    : "the strings role and content"
+  throw contract.broken(`prompt must give at least one message, each with ${parts}`)
+}
+
+export function checkParsed(contract: Contract, call: string, parsed: ParsedAction): ParsedAction {
+  if (typeof parsed?.action !== "string" || typeof parsed.valid !== "boolean")
+    throw contract.broken(`${call} must give { action: string, valid: boolean }`)
+  return parsed
+}
+
+export function checkReward(contract: Contract, reward: number): number {
+  const must = Number.isFinite(reward) ? `be at most ${largestReward} in size` : "be finite numbers"
+  if (!Number.isFinite(reward) || Math.abs(reward) > largestReward)
+    throw contract.broken(`rewards must ${must}, but a step gave ${inspect(reward)}`, { code: "NON_FINITE" })
+  return reward
+}
+
+export function checkMetrics(
+  contract: Contract,
+  metrics: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  for (const [name, value] of Object.entries(metrics)) {
+    if (!Number.isFinite(value))
+      throw contract.broken(`metrics must be finite numbers, but ${name} is ${inspect(value)}`, { code: "NON_FINITE" })
+    if (!contract.strict) continue
+    if (name === "success" && value !== 0 && value !== 1)
+      throw contract.broken(`the metric success must be 0 or 1, but is ${value}`)
+    if (!metricName.test(name))
+      throw contract.broken(`names of metrics must be short and printable, but one is ${inspect(name.slice(0, 120))}`)
+  }
+  return metrics
+}
+
+export function checkResult(contract: Contract, result: StepResult): StepResult {
+  checkObservation(contract, "step()", result?.observation)
+  checkReward(contract, result.reward)
+  if (typeof result.terminated !== "boolean" || typeof result.truncated !== "boolean")
+    throw contract.broken("terminated and truncated must be booleans")
+  checkMetrics(contract, result.metrics ?? {})
+  return result
+}
+
+/** Whatever an environment threw, as a `GigpoError` that names the environment. */
+export function environmentError(name: string, error: unknown): GigpoError {
+  if (GigpoError.is(error)) return error
+  return new GigpoError("ENVIRONMENT_FAILED", `${name}: ${reason(error)}`, { cause: error })
+}
+
+/** What somebody's code threw, in words. */
+export function reason(error: unknown): string {
+  return error instanceof Error ? error.message : inspect(error)
+}
+
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== ""
+}

@@ -1,0 +1,63 @@
+import { GigpoError } from "../errors.ts"
+import { resolveLossOptions, type surrogateFields } from "../loss/options.ts"
+import { native } from "../native.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { deviceOf, type KernelDevice } from "./device.ts"
+
+/** Tokens of several rows, one after the other; arrays are [tokens] but for `rows`. */
+export interface SurrogateInput {
+  readonly logProbs: Float32Array
+  readonly oldLogProbs: Float32Array
+  readonly advantages: Float32Array
+  /** 1 for a token that counts, 0 for one that does not. */
+  readonly mask: Float32Array
+  /** Length of each row; they sum to the number of tokens. */
+  readonly rows: Int32Array
+  readonly referenceLogProbs?: Float32Array
+}
+
+/** Besides the aggregations of training: the sum over tokens divided by the length of the longest row. */
+export interface SurrogateOptions extends OptionsOf<typeof surrogateFields> {
+  /** Default "auto", which is the CPU. */
+  readonly device?: KernelDevice | undefined
+}
+
+export interface SurrogateReport {
+  /** policyLoss + klWeight × kl */
+  readonly loss: number
+  readonly policyLoss: number
+  readonly kl: number
+  /** Share of tokens whose gradient the clip, or the dual clip, cut off. */
+  readonly clipFraction: number
+  readonly dualClipFraction: number
+  /** Mean of old log p - new log p. */
+  readonly policyKl: number
+  /** Mean importance ratio. */
+  readonly ratio: number
+  /** d loss / d logProbs, [tokens]. */
+  readonly gradient: Float32Array
+}
+
+/**
+ * PPO's clipped surrogate (dual clip, KL term) and its gradient by the log-probabilities. Options as in training.
+ *
+ * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
+ */
+export function clippedSurrogate(input: SurrogateInput, given: SurrogateOptions = {}): SurrogateReport {
+  const { device, ...options } = given
+  const tokens = input.logProbs.length
+  for (const name of ["oldLogProbs", "advantages", "mask", "referenceLogProbs"] as const) {
+    const values = input[name]
+    if (values !== undefined && values.length !== tokens) throw bad(`${name} must be as long as logProbs (${tokens})`)
+  }
+  const sum = input.rows.reduce((total, length) => total + length, 0)
+  if (sum !== tokens || input.rows.some((length) => length < 0))
+    throw bad(`rows must hold the lengths of the rows, summing to ${tokens}, not ${sum}`)
+  const complete = resolveLossOptions(options)
+  if (complete.klWeight !== 0 && input.referenceLogProbs === undefined) throw bad("a klWeight needs referenceLogProbs")
+  return native().clippedSurrogate(input, complete, deviceOf(device))
+}
+
+function bad(what: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${what}.`)
+}

@@ -1,0 +1,39 @@
+import { GigpoError } from "../errors.ts"
+import { native } from "../native.ts"
+import { deviceOf, type KernelDevice } from "./device.ts"
+
+export interface TokenLogProbsOptions {
+  /** The distribution is softmax(logits / temperature). Default 1. */
+  readonly temperature?: number | undefined
+  /** Default "auto", which is the CPU: to a GPU the logits would travel for longer than they take. */
+  readonly device?: KernelDevice | undefined
+}
+
+/**
+ * Log-probability of one token a row, and the entropy of the row's distribution in nats, in one pass.
+ *
+ * @param logits - [rows × vocabulary], row after row.
+ * @param vocabulary - logits in a row.
+ * @param tokens - [rows], each in 0 … vocabulary - 1.
+ * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
+ */
+export function tokenLogProbs(
+  logits: Float32Array,
+  vocabulary: number,
+  tokens: Int32Array,
+  options: TokenLogProbsOptions = {},
+): { logProbs: Float32Array; entropies: Float32Array } {
+  const { temperature = 1 } = options
+  if (!Number.isSafeInteger(vocabulary) || vocabulary < 1) throw bad("vocabulary must be a whole number of at least 1")
+  if (logits.length !== vocabulary * tokens.length)
+    throw bad(`${tokens.length} tokens need ${vocabulary * tokens.length} logits, not ${logits.length}`)
+  if (!(temperature > 0 && Number.isFinite(temperature))) throw bad(`temperature must be positive, not ${temperature}`)
+  for (const [row, token] of tokens.entries()) {
+    if (token < 0 || token >= vocabulary) throw bad(`tokens[${row}] is ${token}, outside 0 … ${vocabulary - 1}`)
+  }
+  return native().tokenLogProbs(logits, vocabulary, tokens, temperature, deviceOf(options.device))
+}
+
+function bad(what: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${what}.`)
+}

@@ -1,0 +1,83 @@
+import type { NativeLoss } from "../engine/engine.ts"
+import { GigpoError } from "../errors.ts"
+import { readOptions } from "../options/read.ts"
+import { type AtMoment, atMoment } from "../options/schedule.ts"
+import type { OptionsOf, Resolved } from "../options/table.ts"
+import { shares } from "./aggregation.ts"
+import { klEstimators } from "./kl-estimators.ts"
+import { lossFields } from "./options.ts"
+import type { LossInput, LossNeed, LossOutput, TokenLoss } from "./token-loss.ts"
+
+/** What is put around a policy loss; numbers may be schedules. */
+export type LossTerms = OptionsOf<typeof lossFields>
+type Terms = AtMoment<Resolved<typeof lossFields>>
+
+/**
+ * A policy loss with a KL term to the reference policy and an entropy bonus:
+ *
+ *     policy loss + klWeight Σ share · KL - entropyWeight Σ share · H
+ *
+ * where the shares are those of the aggregation. Its needs are the policy loss's, "reference" where the KL's weight may ever be
+ * other than 0, and "entropy" likewise. It reports "loss/kl" besides: the mean estimate over tokens, whatever its weight; 0 where
+ * there is no reference.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ */
+export function composeLoss(policy: TokenLoss, given: LossTerms = {}): TokenLoss {
+  const terms = readOptions("composeLoss", given, lossFields)
+  const needs = new Set<LossNeed>(policy.needs)
+  if (terms.klWeight !== 0) needs.add("reference")
+  if (terms.entropyWeight !== 0) needs.add("entropy")
+  return {
+    name: policy.name,
+    needs: [...needs],
+    native: (moment) => nativeForm(policy.native?.(moment), atMoment(terms, moment)),
+    evaluate: (input) => addTerms(policy, atMoment(terms, input.moment), input),
+    ...(policy.state && { state: () => policy.state!() }),
+    ...(policy.restore && { restore: (state) => policy.restore!(state) }),
+  }
+}
+
+function nativeForm(policy: NativeLoss | undefined, terms: Terms): NativeLoss | undefined {
+  if (policy?.kind === "clipped-surrogate" && policy.klWeight === 0 && policy.entropyWeight === 0)
+    return { ...policy, ...terms }
+  const { klWeight, entropyWeight, aggregation } = terms
+  return klWeight === 0 && entropyWeight === 0 && aggregation === "token-mean" ? policy : undefined
+}
+
+function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput {
+  const { klWeight, klEstimator, entropyWeight, aggregation } = terms
+  const input = { ...batch, shares: shares(aggregation, batch.offsets) }
+  const { tokens, logProbs, referenceLogProbs, entropies } = input
+  if (klWeight !== 0 && referenceLogProbs === undefined) throw missing("klWeight", "referenceLogProbs")
+  if (entropyWeight !== 0 && entropies === undefined) throw missing("entropyWeight", "entropies")
+  const output = policy.evaluate(input)
+  const gradient = klWeight === 0 ? output.gradient : output.gradient.slice()
+  let { loss, entropyGradient } = output
+
+  let kl = 0
+  if (referenceLogProbs !== undefined) {
+    const { value, gradient: slope } = klEstimators[klEstimator]
+    for (let t = 0; t < tokens; t++) {
+      const d = referenceLogProbs[t]! - logProbs[t]!
+      const estimate = value(d)
+      kl += estimate
+      if (klWeight === 0) continue
+      loss += klWeight * input.shares[t]! * estimate
+      gradient[t]! += klWeight * input.shares[t]! * slope(d)
+    }
+  }
+  if (entropyWeight !== 0) {
+    entropyGradient = entropyGradient?.slice() ?? new Float32Array(tokens)
+    for (let t = 0; t < tokens; t++) {
+      loss -= entropyWeight * input.shares[t]! * entropies![t]!
+      entropyGradient[t]! -= entropyWeight * input.shares[t]!
+    }
+  }
+  const metrics = { ...output.metrics, "loss/kl": tokens === 0 ? 0 : kl / tokens }
+  return { loss, gradient, metrics, ...(entropyGradient && { entropyGradient }) }
+}
+
+function missing(weight: string, column: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `A ${weight} needs ${column}.`)
+}

@@ -1,0 +1,19 @@
+import type { TokenLoss } from "./token-loss.ts"
+
+/** Minus the log-probability of what was said: behaviour cloning. Reads neither advantages nor old log-probabilities. */
+export function crossEntropy(): TokenLoss {
+  return {
+    name: "cross-entropy",
+    native: () => ({ kind: "cross-entropy" }),
+    evaluate({ tokens, logProbs, shares, weights }) {
+      const gradient = new Float32Array(tokens)
+      let loss = 0
+      for (let t = 0; t < tokens; t++) {
+        const share = shares[t]! * (weights === undefined ? 1 : weights[t]!)
+        loss -= share * logProbs[t]!
+        gradient[t] = -share
+      }
+      return { loss, gradient }
+    },
+  }
+}

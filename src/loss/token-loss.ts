@@ -1,0 +1,66 @@
+import type { NativeLoss } from "../engine/engine.ts"
+import type { Moment } from "../options/schedule.ts"
+import type { Random } from "../random.ts"
+import type { Stateful } from "../state.ts"
+
+// The seam of losses: whole sequences in, what each sampled token contributes to the gradient out.
+
+/** What a loss reads beside log-probabilities and advantages. */
+export type LossNeed = "old" | "reference" | "entropy"
+
+/**
+ * The sampled tokens of one optimizer batch, as flat columns [tokens]: spans one after the other, those of a row together. Views
+ * hold during the call.
+ */
+export interface LossInput {
+  readonly tokens: number
+  /** Sequence s holds tokens offsets[s] … offsets[s + 1] - 1: a span, or with `unit: "row"` all spans of a row. [sequences + 1] */
+  readonly offsets: Int32Array
+  /** The same of spans and of rows, whatever the unit. */
+  readonly spanOffsets: Int32Array
+  readonly rowOffsets: Int32Array
+  /** log p of each token under the policy as it is now. */
+  readonly logProbs: Float32Array
+  /** When it was sampled, or as the trainer computed it before its first update. */
+  readonly oldLogProbs: Float32Array
+  /** Where the loss needs "reference". */
+  readonly referenceLogProbs?: Float32Array
+  /** Entropies in nats under the policy as it is now, where the loss needs "entropy". */
+  readonly entropies?: Float32Array
+  readonly advantages: Float32Array
+  /** Of each token in the policy's loss; absent where all are 1. */
+  readonly weights?: Float32Array
+  /** What each token counts in the batch by the chosen aggregation: the batch's loss is Σ shares · weights · loss of the token. */
+  readonly shares: Float64Array
+  /** Scales the width of the clip, [spans]; absent where all are 1. */
+  readonly clipScale?: Float64Array
+  /** Step of the batch, episode and task of each span, [spans]; -1 where nobody told. */
+  readonly steps: Int32Array
+  readonly episodes: Int32Array
+  readonly tasks: Int32Array
+  readonly moment: Moment
+  /** Keyed by seed, iteration and optimizer batch. */
+  readonly random: Random
+}
+
+export interface LossOutput {
+  readonly loss: number
+  /** d loss / d log p, [tokens]. */
+  readonly gradient: Float32Array
+  /** d loss / d entropy, [tokens]. */
+  readonly entropyGradient?: Float32Array
+  /** Numbers for the iteration's report, by full names: "policy/ratio". Each is averaged over the iteration's batches. */
+  readonly metrics?: Readonly<Record<string, number>>
+}
+
+/**
+ * A loss: called once an optimizer batch, never a micro-batch. A built-in one also has its native form, which an engine that knows
+ * it runs in its kernel; any other engine has it evaluated here.
+ */
+export interface TokenLoss extends Partial<Stateful> {
+  readonly name: string
+  readonly needs?: readonly LossNeed[]
+  /** Its native form at this moment of the run; undefined where it has none. */
+  native?(moment: Moment): NativeLoss | undefined
+  evaluate(input: LossInput): LossOutput
+}

@@ -1,0 +1,18 @@
+import { inspect } from "node:util"
+
+/** A value in a message. Never throws. */
+export function display(value: unknown): string {
+  const text = written(value)
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}
+
+function written(value: unknown): string {
+  if (value === null) return "empty"
+  if (typeof value === "number") return String(value)
+  try {
+    return JSON.stringify(value) ?? String(value)
+  } catch {
+    // Big integers and circles, which JSON does not know.
+    return inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY })
+  }
+}

@@ -1,0 +1,22 @@
+import type { Field, Fields, ScheduledField } from "./table.ts"
+
+/** A table whose numbers may not change over a run. */
+export type Fixed<F> = {
+  readonly [Key in keyof F]: F[Key] extends ScheduledField<infer Help> ? Field<number, Help> : F[Key]
+}
+
+/** The same table without schedules. Groups in it stay as they are. */
+export function fixed<F extends Fields>(fields: F): Fixed<F> {
+  const plain = Object.entries(fields).map(([key, entry]) => {
+    if (!("changes" in entry)) return [key, entry]
+    const { form: _, changes: __, ...field } = entry as ScheduledField
+    return [key, field]
+  })
+  return Object.fromEntries(plain)
+}
+
+/** The table without some keys. */
+export function without<F extends Fields, Key extends keyof F & string>(fields: F, ...keys: Key[]): Omit<F, Key> {
+  const kept = Object.entries(fields).filter(([key]) => !keys.includes(key as Key))
+  return Object.fromEntries(kept) as Omit<F, Key>
+}

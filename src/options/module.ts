@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { extname, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { GigpoError } from "../errors.ts"
+import { isObject } from "./read.ts"
+import type { Fields, OwnValue } from "./table.ts"
+
+// A module of somebody's own. Its default export is the value, or a function of its options where it also exports `options`, a
+// table made with the constructors of field.ts. It is the user's code as much as any: it is run as it is.
+
+export interface Module {
+  /** Absolute. */
+  readonly path: string
+  /** Of the file, in hexadecimal; not of what it imports. */
+  readonly sha256: string
+  /** The default export. */
+  readonly exported: unknown
+  /** The table that it exports, if any. */
+  readonly options: Fields | undefined
+}
+
+/**
+ * Loads a module, once a process.
+ *
+ * @param path - relative to `folder`.
+ * @throws GigpoError `BAD_CONFIG` where it is not there, cannot be loaded by this Node, throws, has no default export, or has
+ * options that are no table.
+ */
+export async function loadModule(path: string, folder: string): Promise<Module> {
+  const file = resolve(folder, path)
+  const sha256 = createHash("sha256")
+    .update(await readModule(file))
+    .digest("hex")
+  checkLanguage(file)
+  const exports = await importModule(file)
+  if (!("default" in exports) || exports.default === undefined)
+    throw bad(`${file} has no default export. Export what it is for: export default …`)
+  const { default: exported, options } = exports
+  if (options !== undefined && !isTable(options)) {
+    throw bad(
+      `${file} exports options that are no table. Make each with a constructor: fields.number(1, "What it is.").`,
+    )
+  }
+  if (options !== undefined && typeof exported !== "function")
+    throw bad(`${file} exports options, so its default export must be a function of them.`)
+  return { path: file, sha256, exported, options }
+}
+
+/**
+ * What the module is for, made with its options.
+ *
+ * @throws GigpoError `BAD_CONFIG` where it is none, or could not be made.
+ */
+export async function makeOwn<T>(module: Module, options: object, own: OwnValue<T>): Promise<T> {
+  const { path, exported } = module
+  const value: unknown = module.options ? await make(path, exported as (options: object) => unknown, options) : exported
+  const wrong = own.problem(value)
+  if (wrong === undefined) return value as T
+  throw bad(`${path}: ${module.options ? "what its default export returns" : "its default export"} ${wrong}.`)
+}
+
+async function make(path: string, factory: (options: object) => unknown, options: object): Promise<unknown> {
+  try {
+    return await factory(options)
+  } catch (cause) {
+    if (GigpoError.is(cause)) throw cause
+    throw bad(`${path}: its default export threw: ${reasonOf(cause)}`, cause)
+  }
+}
+
+async function readModule(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw bad(`Could not read the module ${file}: ${code === "ENOENT" ? "it does not exist" : reasonOf(cause)}.`, cause)
+  }
+}
+
+function checkLanguage(file: string): void {
+  if (![".ts", ".mts", ".cts"].includes(extname(file))) return
+  const { typescript } = process.features as { readonly typescript?: unknown }
+  if (typescript) return
+  throw bad(
+    `${file} is TypeScript, which Node ${process.version} does not run: use Node 22.18 or later, or write the module in ` +
+      "JavaScript (.mjs).",
+  )
+}
+
+async function importModule(file: string): Promise<Record<string, unknown>> {
+  try {
+    return await import(pathToFileURL(file).href)
+  } catch (cause) {
+    throw bad(`The module ${file} threw while it was loaded: ${reasonOf(cause)}`, cause)
+  }
+}
+
+function isTable(value: unknown): value is Fields {
+  const isEntry = (entry: unknown) =>
+    isObject(entry) &&
+    typeof entry.help === "string" &&
+    ("problem" in entry || "fields" in entry || "variants" in entry)
+  return isObject(value) && Object.values(value).every(isEntry)
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+function bad(message: string, cause?: unknown): GigpoError {
+  return new GigpoError("BAD_CONFIG", message, { cause })
+}

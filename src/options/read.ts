@@ -1,0 +1,190 @@
+import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import { display } from "./display.ts"
+import { listKeys } from "./keys.ts"
+import { nearestKey } from "./nearest.ts"
+import type { Moment, Schedule } from "./schedule.ts"
+import type { Choice, Entry, Field, Fields, Resolved } from "./table.ts"
+
+/** One thing that is wrong with options: where, and a sentence that begins with the key. */
+export interface Complaint {
+  readonly path: readonly string[]
+  readonly text: string
+}
+
+/**
+ * Options with their defaults filled in. They come from configuration files as well as from programs, so nothing about them is
+ * believed: what is unknown or wrong is refused, all of it at once.
+ *
+ * @param name whose options they are, for messages
+ * @throws GigpoError `code`
+ */
+export function readOptions<F extends Fields>(
+  name: string,
+  given: unknown,
+  table: F,
+  code: GigpoErrorCode = "BAD_ARGUMENT",
+): Resolved<F> {
+  if (given !== undefined && !isObject(given)) throw new GigpoError(code, `${name}: options must be an object.`)
+  const { value, complaints } = readTable(given ?? {}, table, "code")
+  if (complaints.length > 0) throw refusal(code, name, complaints, () => name)
+  return value
+}
+
+/** The one error for all complaints, each with the place where it is at fault. */
+export function refusal(
+  code: GigpoErrorCode,
+  name: string,
+  complaints: readonly Complaint[],
+  where: (path: readonly string[]) => string,
+): GigpoError {
+  const lines = complaints.map(({ path, text }) => `${where(path)}: ${text}`)
+  return new GigpoError(
+    code,
+    lines.length === 1 ? lines[0]! : `${name} has ${lines.length} mistakes.\n${lines.join("\n")}`,
+  )
+}
+
+/**
+ * The same without an error: what it comes to, and what is wrong with it. In a file a module's path stands for a value.
+ *
+ * @param above - the path of what was given, where it is part of something larger.
+ */
+export function readTable<F extends Fields>(
+  given: unknown,
+  table: F,
+  source: "code" | "file",
+  above: readonly string[] = [],
+): { readonly value: Resolved<F>; readonly complaints: readonly Complaint[] } {
+  const complaints: Complaint[] = []
+  const complain = (path: readonly string[], text: string) => {
+    complaints.push({ path, text: `${path.join(".") || "the file"}${text}` })
+  }
+  const reader: Reader = { source, complain, keys: () => listKeys(table, given, above) }
+  return { value: readFields(reader, given, table, above) as Resolved<F>, complaints }
+}
+
+interface Reader {
+  readonly source: "code" | "file"
+  /** `text` is what follows the key. */
+  readonly complain: (path: readonly string[], text: string) => void
+  /** Every key that could have been meant. */
+  readonly keys: () => readonly (readonly string[])[]
+}
+
+type Values = Record<string, unknown>
+
+function readFields(reader: Reader, given: unknown, fields: Fields, path: readonly string[]): Values {
+  if (!isObject(given)) {
+    reader.complain(path, ` must be a group of keys, not ${display(given)}.`)
+    return {}
+  }
+  const found = readKnown(reader, given, fields, path)
+  for (const key of unknownKeys(given, fields)) refuseUnknown(reader, [...path, key], Object.keys(fields))
+  return found
+}
+
+function readKnown(reader: Reader, given: Values, fields: Fields, path: readonly string[]): Values {
+  const read = Object.entries(fields).map(([key, entry]) => {
+    const value = Object.hasOwn(given, key) ? given[key] : undefined
+    return [key, readEntry(reader, value, entry, [...path, key])] as const
+  })
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined))
+}
+
+function unknownKeys(given: Values, fields: Fields): string[] {
+  return Object.keys(given).filter((key) => !Object.hasOwn(fields, key))
+}
+
+function readEntry(reader: Reader, value: unknown, entry: Entry, path: readonly string[]): unknown {
+  if ("variants" in entry) return readChoice(reader, value, entry, path)
+  if ("problem" in entry) return readField(reader, value, entry, path)
+  if (value === undefined && "otherwise" in entry) return undefined
+  return readFields(reader, value === undefined ? {} : value, entry.fields, path)
+}
+
+function readField(reader: Reader, value: unknown, field: Field<unknown>, path: readonly string[]): unknown {
+  if (value === undefined) {
+    if ("required" in field) reader.complain(path, ` is missing. ${field.help}`.trimEnd())
+    return field.fallback
+  }
+  if (field.form && isObject(value)) return readFields(reader, value, field.form, path)
+  if ("changes" in field && typeof value === "function") return checkedSchedule(value as ScheduleFunction, field, path)
+  const wrong = field.problem(value)
+  if (wrong !== undefined) reader.complain(path, ` ${wrong}, not ${display(value)}.`)
+  return value
+}
+
+type ScheduleFunction = Extract<Schedule, (moment: Moment) => number>
+
+/** What a schedule says is checked when it says it. */
+function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path: readonly string[]): Schedule {
+  return (moment) => {
+    const value: unknown = schedule(moment)
+    const wrong = field.problem(value)
+    if (wrong === undefined) return value as number
+    const when = `in iteration ${moment.iteration + 1} of ${moment.iterations}`
+    throw new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${wrong}; its schedule gave ${display(value)} ${when}.`)
+  }
+}
+
+function readChoice(reader: Reader, value: unknown, choice: Choice, path: readonly string[]): unknown {
+  const { own, common, help, fallback } = choice
+  if (value === undefined && fallback === undefined) return reader.complain(path, ` is missing. ${help}`)
+  const given = value === undefined ? {} : value
+  if (reader.source === "code" && own.problem(given) === undefined)
+    return { use: given, ...readFields(reader, {}, common, path) }
+  if (!isObject(given)) return reader.complain(path, ` must be a group of keys, not ${display(given)}.`)
+  return given.use === undefined ? readNamed(reader, given, choice, path) : readOwn(reader, given, choice, path)
+}
+
+function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly string[]): unknown {
+  const { name = choice.fallback, use: _, ...rest } = given
+  const names = Object.keys(choice.variants)
+  const place = [...path, "name"]
+  if (name === undefined) return reader.complain(place, ` is missing. It is one of ${names.join(", ")}.`)
+  if (typeof name !== "string" || !names.includes(name)) {
+    const wanted = names.map((one) => JSON.stringify(one)).join(" or ")
+    const [near] =
+      nearestKey(
+        [String(name)],
+        names.map((one) => [one]),
+      ) ?? []
+    const hint = near === undefined ? "" : ` Did you mean ${near}?`
+    return reader.complain(place, ` must be ${wanted}, not ${display(name)}.${hint}`)
+  }
+  const fields = { ...choice.variants[name], ...choice.common }
+  const found = readKnown(reader, rest, fields, path)
+  for (const key of unknownKeys(rest, fields)) {
+    const owners = names.filter((other) => Object.hasOwn(choice.variants[other]!, key))
+    if (owners.length === 0) refuseUnknown(reader, [...path, key], ["name", "use", ...Object.keys(fields)])
+    // Elsewhere they may stay where they are: one key then turns GiGPO into GRPO and back.
+    else if (choice.asGiven)
+      reader.complain([...path, key], ` is an option of ${owners.join(" and ")}, not of ${name}.`)
+  }
+  return choice.asGiven ? { ...given, name } : { name, ...found }
+}
+
+/** In a file the options beside `use` are the module's, and stay as they are until it is loaded. */
+function readOwn(reader: Reader, given: Values, { own, common }: Choice, path: readonly string[]): unknown {
+  const { use, name, ...rest } = given
+  if (name !== undefined) reader.complain(path, ` has both name and use; give one of them.`)
+  if (reader.source === "code") {
+    const wrong = own.problem(use)
+    if (wrong !== undefined) reader.complain([...path, "use"], ` ${wrong}, not ${display(use)}.`)
+    return { use, ...readFields(reader, rest, common, path) }
+  }
+  if (typeof use !== "string" || use.trim() === "")
+    reader.complain([...path, "use"], ` must be the path of a module, not ${display(use)}.`)
+  const others = unknownKeys(rest, common).map((key) => [key, rest[key]])
+  return { use, ...readKnown(reader, rest, common, path), ...Object.fromEntries(others) }
+}
+
+function refuseUnknown(reader: Reader, path: readonly string[], siblings: readonly string[]): void {
+  const meant = nearestKey(path, reader.keys())
+  const hint = meant ? `did you mean ${meant.join(".")}?` : `known: ${siblings.join(", ")}.`
+  reader.complain(path, ` is not an option; ${hint}`)
+}
+
+export function isObject(value: unknown): value is Values {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,36 @@
+import { reason } from "../environment/contract.ts"
+import { GigpoError } from "../errors.ts"
+import { unlessAborted } from "../linked-abort.ts"
+import type { Moment } from "../options/schedule.ts"
+import type { Random } from "../random.ts"
+import type { HookContext } from "./hooks.ts"
+
+/** Where hooks are called from. */
+export interface HookCaller {
+  /** Default: the first iteration of one. */
+  readonly moment?: Moment | undefined
+  readonly random: Random
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Calls what somebody handed in, with random numbers of the name `key`, and checks the answer. What it throws is told with its
+ * name, and nobody waits for it once the signal is aborted.
+ */
+export async function callHook<Answer, Checked = Answer>(
+  name: string,
+  { moment = { iteration: 0, iterations: 1 }, random, signal = new AbortController().signal }: HookCaller,
+  key: readonly (number | string)[],
+  call: (context: HookContext) => Answer | Promise<Answer>,
+  check: (answer: Answer) => Checked,
+): Promise<Checked> {
+  let answer: Answer
+  try {
+    answer = await unlessAborted(signal, () => call({ moment, random: random.fork(...key), signal }))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (GigpoError.is(error)) throw error
+    throw new GigpoError("BAD_ARGUMENT", `${name} threw: ${reason(error)}`, { cause: error })
+  }
+  return check(answer)
+}

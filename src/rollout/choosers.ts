@@ -1,0 +1,49 @@
+import type { Message, Observation, Turn } from "../environment/environment.ts"
+import type { Random } from "../random.ts"
+import type { Choice, Chooser } from "./turns.ts"
+
+/** What an environment's expert says, until it does not know what to do. */
+export function expertReplies(expert: {
+  reply(now: Observation, history: readonly Turn[]): string | undefined | Promise<string | undefined>
+}): Chooser<Choice, "stopped"> {
+  return async ({ now, history, parse }) => {
+    const reply = await expert.reply(now, history)
+    return reply === undefined ? "stopped" : { ...(await parse(reply)), reply }
+  }
+}
+
+/** Any of the actions that the environment offers, or of `others` where it names none, else what it makes of an empty reply. */
+export function randomActions(random: Random, others: readonly string[] = []): Chooser {
+  return async ({ now, parse }) => {
+    const { actions = others } = now
+    const action = actions.length > 0 ? actions[random.below(actions.length)]! : (await parse("")).action
+    return bareAction(action)
+  }
+}
+
+/** These actions one after the other, then whatever the other chooser says, whose turns count from 0. */
+export function firstTake<Chosen extends Choice, Stop extends string>(
+  actions: readonly string[],
+  choose: Chooser<Chosen, Stop>,
+): Chooser<Chosen | Choice, Stop> {
+  return async (situation) => {
+    const action = actions[situation.index]
+    if (action !== undefined) return bareAction(action)
+    return await choose({ ...situation, index: situation.index - actions.length })
+  }
+}
+
+/** With the prompt that a model would be shown before it replies. */
+export function withMessages<Stop extends string>(
+  choose: Chooser<Choice, Stop>,
+): Chooser<Choice & { readonly messages: readonly Message[] }, Stop> {
+  return async (situation) => {
+    const choice = await choose(situation)
+    return typeof choice === "string" ? choice : { ...choice, messages: await situation.messages() }
+  }
+}
+
+/** An action without words. */
+export function bareAction(action: string): Choice {
+  return { reply: action, action, valid: true }
+}

@@ -1,0 +1,51 @@
+import type { Episode } from "./episode.ts"
+import type { Group } from "./hooks.ts"
+
+export interface GroupsSetup<Task> {
+  /** The first task's number, and how many groups are wanted. */
+  readonly first: number
+  readonly count: number
+  readonly groupSize: number
+  /** Episodes in flight at once. */
+  readonly concurrency: number
+  /** Aborted when an episode fails. */
+  readonly stop: AbortController
+  /** The task of this number; undefined where there are no more. */
+  readonly draw: (index: number) => Promise<Task | undefined>
+  readonly play: (task: Task, index: number, member: number) => Promise<Episode>
+  /** Told whenever an episode ends, with how many groups there are to be as far as is known. */
+  readonly onEpisode: (groups: number) => void
+}
+
+/** Plays the episodes of the tasks that follow, each task drawn as its first episode begins; fewer groups where there are no more. */
+export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<Task>[]> {
+  const { first, groupSize, concurrency, stop, draw, play, onEpisode } = setup
+  const groups: { task: Task; index: number; episodes: Episode[] }[] = []
+  let { count } = setup
+  let next = 0
+  const runner = async () => {
+    while (next < count * groupSize) {
+      const [place, member] = [Math.floor(next / groupSize), next % groupSize]
+      next++
+      const index = first + place
+      const task = await draw(index)
+      if (task === undefined) {
+        count = Math.min(count, place)
+        return
+      }
+      groups[place] ??= { task, index, episodes: new Array<Episode>(groupSize) }
+      groups[place].episodes[member] = await play(task, index, member)
+      onEpisode(count)
+    }
+  }
+  await together(Array.from({ length: Math.min(concurrency, count * groupSize) }, runner), stop)
+  return groups
+}
+
+/** Waits for all of these works. The first to fail stops the others, and is told once every one has ended. */
+export async function together<T>(works: readonly Promise<T>[], stop: AbortController): Promise<T[]> {
+  for (const work of works) work.catch((error) => stop.abort(error))
+  const results = await Promise.allSettled(works)
+  stop.signal.throwIfAborted()
+  return results.map((result) => (result as PromiseFulfilledResult<T>).value)
+}

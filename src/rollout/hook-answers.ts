@@ -1,0 +1,68 @@
+import { inspect, types } from "node:util"
+import { type Contract, checkReward } from "../environment/contract.ts"
+import { GigpoError } from "../errors.ts"
+import { type Episode, type EpisodeStep, outcomes, totalReward } from "./episode.ts"
+import type { EpisodeStart, Group, TurnDecision } from "./hooks.ts"
+
+// What hooks answered, checked before anything is done with it.
+
+export function checkStart(start: EpisodeStart | undefined): EpisodeStart {
+  if (start === undefined) return {}
+  if (typeof start !== "object" || start === null)
+    throw wrong("hooks.begin", `gave ${inspect(start)}; give an object with maxSteps, replay or hint, or undefined`)
+  const { maxSteps, replay, hint } = start
+  if (maxSteps !== undefined && !(Number.isSafeInteger(maxSteps) && maxSteps >= 1))
+    throw wrong("hooks.begin", `gave maxSteps as ${inspect(maxSteps)}; it must be a whole number of at least 1`)
+  if (replay !== undefined && !(Array.isArray(replay) && replay.every((action) => typeof action === "string")))
+    throw wrong("hooks.begin", "gave a replay that is not a list of actions, each a string")
+  if (hint !== undefined && typeof hint !== "string")
+    throw wrong("hooks.begin", `gave the hint ${inspect(hint)}; it must be a string`)
+  return start
+}
+
+export function checkDecision(decision: TurnDecision): TurnDecision {
+  if (decision?.kind === "accept" || decision?.kind === "resample") return decision
+  throw wrong("hooks.onTurn", `decided ${inspect(decision)}; give { kind: "accept" } or { kind: "resample" }`)
+}
+
+export function checkKeep(keep: boolean): boolean {
+  if (typeof keep === "boolean") return keep
+  throw wrong("hooks.keep", `gave ${inspect(keep)}; it must give true or false`)
+}
+
+/** The scored episodes, with returns that fit their rewards. */
+export function checkScored({ episodes, index }: Group, scored: readonly Episode[]): readonly Episode[] {
+  if (!Array.isArray(scored) || scored.length !== episodes.length) {
+    const found = Array.isArray(scored) ? `${scored.length} episodes` : inspect(scored, { depth: 0 })
+    throw wrong("hooks.score", `gave ${found} for task ${index}; give all ${episodes.length}, in their order`)
+  }
+  return episodes.map(({ steps }, member) => {
+    const episode: Episode = scored[member]
+    const broken = (rule: string) => wrong("hooks.score", `gave a bad episode ${member} for task ${index}: ${rule}`)
+    if (!Array.isArray(episode?.steps) || episode.steps.length !== steps.length)
+      throw broken(`it must have as many steps as before, which were ${steps.length}`)
+    if (!outcomes.includes(episode.outcome))
+      throw broken(`its outcome is ${inspect(episode.outcome)}; it must be one of ${outcomes.join(", ")}`)
+    for (const step of episode.steps) checkStep({ strict: false, broken }, step)
+    return { ...episode, return: totalReward(episode.steps) }
+  })
+}
+
+/** What training relies on in a step that somebody else made. */
+export function checkStep(contract: Contract, step: EpisodeStep): EpisodeStep {
+  const { prompt, reply, logProbs, observation } = step
+  if (!types.isInt32Array(prompt) || prompt.length === 0 || !types.isInt32Array(reply) || reply.length === 0)
+    throw contract.broken("a step must have the token ids prompt and reply, each an Int32Array that is not empty")
+  if (!types.isFloat32Array(logProbs) || logProbs.length !== reply.length)
+    throw contract.broken(`a step must have logProbs, a Float32Array of one number a reply token (${reply.length})`)
+  if (typeof observation?.text !== "string" || typeof observation.anchor !== "string")
+    throw contract.broken("a step must have an observation with the strings text and anchor")
+  if (typeof step.text !== "string" || typeof step.action !== "string" || typeof step.valid !== "boolean")
+    throw contract.broken("a step must have the strings text and action and the boolean valid")
+  checkReward(contract, step.reward)
+  return step
+}
+
+function wrong(name: string, rule: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${name} ${rule}.`)
+}

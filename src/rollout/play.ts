@@ -1,0 +1,106 @@
+import type { Sampler } from "../engine/engine.ts"
+import type { Message, Observation, ParsedAction } from "../environment/environment.ts"
+import type { Random } from "../random.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+
+// The seam of agents that play by themselves: their own loop, tools, conversations and agents, in place of an environment's loop.
+
+/**
+ * Plays one episode of a task. What the policy says on the way is recorded, by `sample` or by `record`; null says that the episode
+ * cannot be scored. A throw costs the episode. Where the recorded steps are to be the same in every run, the order of the calls
+ * must not depend on which of them answers first.
+ */
+export type Play<Task = unknown> = (context: PlayContext<Task>) => Promise<EpisodeEnd | null>
+
+export interface PlayContext<Task = unknown> {
+  readonly task: Task
+  /** The task's number in its iteration, and the episode's in its group, from 0. */
+  readonly index: number
+  readonly member: number
+  /** The agent's own random numbers in this episode. */
+  readonly random: Random
+  /** Aborted when the episode is no longer wanted. */
+  readonly signal: AbortSignal
+  /** For completions that are recorded by hand, or not at all. */
+  readonly policy: Sampler
+  readonly tokenizer: ChatCodec
+  readonly maxPositions: number
+  readonly temperature: number
+  readonly maxReplyTokens: number
+  /**
+   * Samples a reply to these messages and records it as a step. The step's place, and with it the reply's random numbers, is that
+   * of the call: calls may run side by side and end in any order. A prompt that does not fit the model with its reply, or a step
+   * beyond `maxSteps`, throws; where that ends the agent, the episode ends as "overflow" or "truncated" and its steps count.
+   */
+  sample(messages: readonly Message[], options?: PlaySampleOptions): Promise<PlaySample>
+  /** Records a step that was sampled otherwise; returns its number. */
+  record(step: RecordedStep): number
+  /** Sets the reward of a step, by its number. */
+  reward(step: number, value: number): void
+}
+
+export interface PlaySampleOptions {
+  /** Which conversation and which agent of the episode it belongs to, where there are several. */
+  readonly conversation?: string | number | undefined
+  readonly agent?: string | number | undefined
+  /** Identifies the state that the reply is given in. Default: the prompt itself. */
+  readonly anchor?: string | undefined
+  /** What is observed. Default: the last message. */
+  readonly observation?: string | undefined
+  /** Default: the rollout's. */
+  readonly maxTokens?: number | undefined
+  readonly temperature?: number | undefined
+  /** Default: those of the tokenizer that end a turn. */
+  readonly stopTokens?: readonly number[] | undefined
+  /** Reads the action. By default the whole reply is one, and valid. */
+  readonly parse?: ((reply: string) => ParsedAction) | undefined
+}
+
+export interface PlaySample extends ParsedAction {
+  /** The step's number in the episode. */
+  readonly step: number
+  readonly text: string
+  readonly tokens: Int32Array
+  readonly finishReason: "stop" | "length"
+}
+
+/** What must be known of a step to learn from it. */
+export interface RecordedStep {
+  readonly prompt: Int32Array
+  readonly reply: Int32Array
+  /** Log-probability of each reply token when it was sampled. */
+  readonly logProbs: Float32Array
+  /** Default: the prompt itself. */
+  readonly anchor?: string | undefined
+  /** What was observed. Default "". */
+  readonly observation?: string | undefined
+  /** The reply as text. Default: its tokens, decoded. */
+  readonly text?: string | undefined
+  /** Default: the text. */
+  readonly action?: string | undefined
+  /** Default true. */
+  readonly valid?: boolean | undefined
+  /** Default 0. */
+  readonly reward?: number | undefined
+  /** Default "stop". */
+  readonly finishReason?: "stop" | "length" | undefined
+  readonly attachments?: readonly unknown[] | undefined
+  readonly conversation?: string | number | undefined
+  readonly agent?: string | number | undefined
+  /** What it was sampled at. Default: the rollout's temperature. */
+  readonly temperature?: number | undefined
+  readonly constraint?: unknown
+}
+
+/** How an episode ended. */
+export interface EpisodeEnd {
+  /** Default "terminated". */
+  readonly outcome?: "terminated" | "truncated" | undefined
+  /** Rewards by the numbers of the steps, those whose sampling failed included. Default: what was recorded. */
+  readonly rewards?: readonly number[] | undefined
+  /** Added to the last step's reward. */
+  readonly reward?: number | undefined
+  readonly metrics?: Readonly<Record<string, number>> | undefined
+  /** What was observed after the last step. */
+  readonly last?: Observation | undefined
+}

@@ -1,0 +1,89 @@
+import { inspect } from "node:util"
+import { type Contract, checkMetrics, checkObservation, checkReward } from "../environment/contract.ts"
+import { GigpoError } from "../errors.ts"
+import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
+import { checkStep } from "./hook-answers.ts"
+import type { EpisodeEnd } from "./play.ts"
+
+/** An agent's episode must end here: its steps so far count. */
+export class EndOfEpisode extends GigpoError {
+  readonly outcome: "overflow" | "truncated"
+
+  constructor(outcome: "overflow" | "truncated", message: string) {
+    super("BAD_ARGUMENT", message)
+    this.outcome = outcome
+  }
+}
+
+/** The steps of an agent's episode. Each has its place from the moment it is asked for, however late it is filled. */
+export class StepLog {
+  readonly #contract: Contract
+  readonly #maxSteps: number
+  /** A place stays empty where sampling failed. */
+  readonly #places: { step?: EpisodeStep; reward?: number }[] = []
+  #closed = false
+
+  constructor(contract: Contract, maxSteps: number) {
+    this.#contract = contract
+    this.#maxSteps = maxSteps
+  }
+
+  /** The number of the next step. */
+  reserve(): number {
+    if (this.#closed) throw this.#wrong("The episode is over; record all steps before play() ends")
+    if (this.#places.length >= this.#maxSteps)
+      throw new EndOfEpisode("truncated", `The episode has had all its ${this.#maxSteps} steps (rollout.maxSteps).`)
+    return this.#places.push({}) - 1
+  }
+
+  fill(index: number, step: EpisodeStep): void {
+    this.#places[index]!.step = checkStep(this.#contract, step)
+  }
+
+  reward(index: number, value: number): void {
+    if (this.#closed)
+      throw this.#wrong("The episode is over; set rewards before play() ends, or give them with its end")
+    const place = this.#places[index]
+    if (!place) throw this.#wrong(`There is no step ${inspect(index)}; ${this.#places.length} were asked for so far`)
+    place.reward = checkReward(this.#contract, value)
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  steps(rewards: readonly number[] = []): EpisodeStep[] {
+    return this.#places.flatMap(({ step, reward }, index) =>
+      step ? [{ ...step, reward: rewards[index] ?? reward ?? step.reward }] : [],
+    )
+  }
+
+  /** The episode as play() left it. */
+  end(end: EpisodeEnd | null): Episode {
+    if (end === null) return episodeOf(this.steps(), { outcome: "dropped", metrics: {} })
+    if (typeof end !== "object") throw this.#wrong(`play() ended with ${inspect(end)}; give an object, or null`)
+    const { outcome = "terminated", rewards, reward, metrics = {}, last } = end
+    if (outcome !== "terminated" && outcome !== "truncated")
+      throw this.#wrong(`play() ended with the outcome ${inspect(outcome)}; give "terminated" or "truncated"`)
+    if (rewards !== undefined && !(Array.isArray(rewards) && rewards.length === this.#places.length))
+      throw this.#wrong(`play() must end with as many rewards as there were steps, which are ${this.#places.length}`)
+    for (const value of rewards ?? []) checkReward(this.#contract, value)
+    const steps = this.steps(rewards)
+    if (reward !== undefined) {
+      const final = steps.pop()
+      if (!final) throw this.#wrong("play() ended with a reward, but there is no step to give it to")
+      steps.push({ ...final, reward: checkReward(this.#contract, final.reward + checkReward(this.#contract, reward)) })
+    }
+    checkMetrics(this.#contract, metrics)
+    if (last) checkObservation(this.#contract, "the end of play()", last)
+    return episodeOf(steps, { outcome, metrics, ...(last && { last }) })
+  }
+
+  #wrong(sentence: string): GigpoError {
+    return new GigpoError("BAD_ARGUMENT", `${sentence}.`)
+  }
+}
+
+export function episodeOf(steps: readonly EpisodeStep[], end: Omit<Episode, "steps" | "return">): Episode {
+  return { steps, return: totalReward(steps), ...end }
+}

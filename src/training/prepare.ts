@@ -1,0 +1,117 @@
+import type { Estimator } from "../credit/estimator.ts"
+import type { Trainable } from "../engine/engine.ts"
+import type { Environment } from "../environment/environment.ts"
+import { GigpoError } from "../errors.ts"
+import type { TokenLoss } from "../loss/token-loss.ts"
+import { readOptions } from "../options/read.ts"
+import { Random } from "../random.ts"
+import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
+import type { Play } from "../rollout/play.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { Saved } from "./checkpoint.ts"
+import { makeEstimator, makeLoss } from "./make.ts"
+import type { RunObserver } from "./observers.ts"
+import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
+import type { Progress } from "./progress.ts"
+import type { Run } from "./run.ts"
+import { adamwAt } from "./schedule.ts"
+
+/** What training works with. */
+export interface TrainSetup<Task = unknown> extends TrainOptions {
+  readonly policy: Trainable
+  readonly tokenizer: ChatCodec
+  /** What is played; may be left out where `play` plays and `tasks` gives the tasks. */
+  readonly environment?: Environment<Task> | undefined
+  /** Plays the episodes in place of the package's own loop: an agent that calls the policy as it likes. */
+  readonly play?: Play<Task> | undefined
+  /** Where tasks come from. Default: the environment's order. */
+  readonly tasks?: TaskSource<Task> | undefined
+  readonly hooks?: RolloutHooks<Task> | undefined
+  /** Where metrics and checkpoints go; without it nothing is written. */
+  readonly run?: Run | undefined
+  readonly observers?: readonly RunObserver[] | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Told often how far the work is. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Told what is odd but no reason to stop. Default: `process.emitWarning`. */
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/** A training whose every setting has been looked at, and nothing touched. */
+export interface Training<Task = unknown>
+  extends Learning,
+    Omit<TrainSetup<Task>, keyof TrainOptions | keyof Learning> {
+  /** What goes into its checkpoints, where the engine can be saved. */
+  readonly saved: Saved | undefined
+}
+
+/** The part of it that knows nothing of tasks. */
+export interface Learning extends Pick<TrainSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
+  readonly options: ResolvedTrainOptions
+  readonly estimator: Estimator
+  readonly loss: TokenLoss
+  /** What estimator and loss ask to be computed. */
+  readonly needs: ReadonlySet<string>
+}
+
+/**
+ * Checks all that can be checked before anything is touched.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option, or for what the engine cannot do; `BAD_TOKENIZER`.
+ */
+export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Task>> {
+  const {
+    policy,
+    tokenizer,
+    environment,
+    play,
+    tasks,
+    hooks,
+    run,
+    observers,
+    signal,
+    onProgress,
+    onWarning,
+    ...given
+  } = all
+  const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
+  const options = readOptions("train", given, trainFields)
+  if (!policy || !tokenizer) throw bad("train needs a policy and a tokenizer.")
+  if (!environment && !(play && tasks))
+    throw bad("train needs an environment, or a function that plays (play) and a source of tasks (tasks).")
+  if (!environment && options.evaluation.every > 0)
+    throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
+  const [estimator, loss] = [makeEstimator(options.estimator), makeLoss(options.loss)]
+  tokenizer.checkVocabulary?.(policy.vocabularySize)
+  const needs = new Set<string>([...(estimator.needs ?? []), ...(loss.needs ?? [])])
+  if (needs.has("value")) throw bad(`${estimator.name} needs a critic's values, and this training has no critic.`)
+  if (needs.has("reference") && !policy.reference)
+    throw bad("The KL term needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.")
+  if (run && !policy.store) throw bad("This engine cannot be saved: train without a run.")
+
+  const start = { iteration: 0, iterations: options.iterations }
+  const native = loss.native?.(start)
+  const known = native && policy.losses.includes(native.kind)
+  const refusals = await policy.check({
+    loss: known ? native : "linear",
+    entropyCoefficients: !known && needs.has("entropy"),
+    statistics: needs.has("entropy") ? ["entropy"] : [],
+    models: needs.has("reference") ? ["reference"] : [],
+    optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
+    manySpans: play !== undefined,
+    checkpoints: run !== undefined,
+  })
+  if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)
+  const parts = { estimator, loss, ...(hooks && { hooks }), ...(tasks && { tasks }) }
+  const saved = policy.store && { store: policy.store, files: tokenizer.files ?? [], parts }
+  return { ...setup, options, estimator, loss, needs, saved }
+}
+
+/** Everything random of one iteration. */
+export function iterationRandom({ options }: Learning, iteration: number): Random {
+  return new Random(options.seed).fork("iteration", iteration)
+}
+
+function bad(message: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", message)
+}

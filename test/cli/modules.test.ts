@@ -1,0 +1,163 @@
+import { createHash } from "node:crypto"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../../src/cli/config/modules.ts"
+import { renderConfig } from "../../src/cli/config/render.ts"
+import { loadConfig } from "../../src/cli/config/resolve.ts"
+import { formatRunConfig } from "../../src/training/run-config.ts"
+
+const constructors = pathToFileURL(join(import.meta.dirname, "../../src/options/field.ts")).href
+
+let folder = ""
+let files = 0
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-modules-"))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** A new file in the folder, never seen by `import`. */
+async function put(text: string, extension = "mjs"): Promise<string> {
+  const name = `mine-${files++}.${extension}`
+  await writeFile(join(folder, name), text)
+  return name
+}
+
+const least = "model: m\nenvironment: { name: sokoban }\n"
+
+async function load(text: string, base = least, sets: readonly string[] = []) {
+  const path = join(folder, await put(base + text, "yaml"))
+  return await loadConfig(path, sets)
+}
+
+const estimatorWithOptions = `
+import * as fields from ${JSON.stringify(constructors)}
+export const options = {
+  strength: fields.number(1, "How strong it is.", { least: 0 }),
+  slope: fields.scheduled(fields.number(0.5, "How steep.")),
+}
+export default ({ strength, slope }) => ({
+  name: "mine",
+  estimate: (batch) => ({ advantages: batch.rewards.map((reward) => strength * reward), metrics: { slope } }),
+})
+`
+
+describe("a module of one's own", () => {
+  it("gives an estimator that is made with its options, checked and filled in", async () => {
+    const name = await put(estimatorWithOptions)
+    const config = await load(`training: { estimator: { use: ./${name}, strength: 2 } }\n`)
+    const sha256 = createHash("sha256")
+      .update(await readFile(join(folder, name)))
+      .digest("hex")
+    expect(config.training.estimator).toEqual({ use: join(folder, name), sha256, strength: 2, slope: 0.5 })
+    const { estimator } = await configuredTraining(config)
+    const { advantages, metrics } = (estimator as unknown as { estimate: (batch: object) => never }).estimate({
+      rewards: Float64Array.of(1, 3),
+    }) as { advantages: Float64Array; metrics: object }
+    expect([...advantages]).toEqual([2, 6])
+    expect(metrics).toEqual({ slope: 0.5 })
+  })
+
+  it("gives a function, or a loss beside the options of any loss", async () => {
+    const loss =
+      await put(`export const options = { deep: (await import(${JSON.stringify(constructors)})).flag(true, "x") }
+      export default ({ deep, ...rest }) => ({ name: String(deep) + Object.keys(rest), evaluate: () => ({}) })`)
+    const estimator = await put("export default function mean() {}")
+    const text = `training: { estimator: { use: ${estimator} }, loss: { use: ${loss}, deep: false, klWeight: 0.1 } }\n`
+    const config = await load(text)
+    expect(config.training.loss).toMatchObject({ deep: false, klWeight: 0.1, klEstimator: "k3", entropyWeight: 0 })
+    const options = await configuredTraining(config)
+    expect((options.estimator as { name: string }).name).toBe("mean")
+    expect(options.loss).toMatchObject({ use: { name: "false" }, klWeight: 0.1, aggregation: "token-mean" })
+    expect(options.loss).not.toHaveProperty("deep")
+  })
+
+  it("gives an environment, after which the run's folder is called", async () => {
+    const own =
+      await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).whole(3, "Size.") }
+      export default async ({ size }) => ({ name: "own " + size, tasks() {}, start() {}, prompt() {}, parse() {} })`)
+    const config = await load("", `model: m\nenvironment: { use: ./${own}, size: 4 }\n`)
+    expect(config.run).toBe(join("runs", own.replace(".mjs", "")))
+    expect((await openConfiguredEnvironment(config)).name).toBe("own 4")
+  })
+
+  it("is found again from the configuration that a run keeps, and told apart when it has changed", async () => {
+    const name = await put("export default () => {}")
+    const config = await load(`training: { estimator: { use: ./${name} } }\n`)
+    const kept = join(folder, await put(formatRunConfig(config), "json"))
+    expect(await loadConfig(kept)).toEqual(config)
+    await writeFile(join(folder, name), "export default () => 1")
+    const changed = (await loadConfig(kept)).training.estimator
+    expect(changed).toMatchObject({ use: join(folder, name) })
+    expect(changed).not.toEqual(config.training.estimator)
+  })
+
+  it("has its options explained", async () => {
+    const name = await put(estimatorWithOptions)
+    const config = await load(`training: { estimator: { use: ./${name}, strength: 2 } }\n`)
+    const text = renderConfig(config, await moduleFields(config))
+    expect(text).toContain("    # How strong it is. Default 1.\n    strength: 2\n")
+    expect(text).toContain("    # How steep. May change. Default 0.5.\n    slope: 0.5\n")
+    expect(text).not.toContain("gamma:")
+    expect(await loadConfig(join(folder, await put(text, "yaml")))).toEqual(config)
+  })
+
+  it.each<[why: string, module: string | undefined, options: string, message: RegExp]>([
+    ["is not there", undefined, "", /line 3: Could not read the module .*mine-\d+\.mjs: it does not exist\./],
+    ["throws", "throw new Error('no luck')", "", /line 3: The module .*\.mjs threw while it was loaded: no luck/],
+    ["imports what is missing", "import 'no-such-package'", "", /threw while it was loaded: .*no-such-package/],
+    ["has no default", "export const estimate = 1", "", /line 3: .*has no default export/],
+    ["has options that are no table", "export const options = { a: 1 }; export default () => {}", "", /are no table/],
+    ["has options for no function", `export const options = {}; export default {}`, "", /must be a function of them/],
+    ["takes no options", "export default () => {}", ", strength: 2", /line 3: training.estimator.strength is not an/],
+    [
+      "has another option",
+      estimatorWithOptions,
+      ", strenght: 2",
+      /line 3: training.estimator.strenght is not an option; did you mean training.estimator.strength\?/,
+    ],
+    [
+      "has an option of another type",
+      estimatorWithOptions,
+      ", strength: -2",
+      /line 3: training.estimator.strength must be at least 0, not -2/,
+    ],
+    [
+      "claims a key of ours",
+      `export const options = { sha256: { help: "", problem() {} } }; export default () => {}`,
+      "",
+      /exports the option sha256, which has another meaning/,
+    ],
+  ])("that %s is refused with the line", async (_, module, options, message) => {
+    const name = module === undefined ? `mine-${files++}.mjs` : await put(module)
+    await expect(load(`training: { estimator: { use: ./${name}${options} } }\n`)).rejects.toMatchObject({
+      code: "BAD_CONFIG",
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it.each<[string, RegExp]>([
+    ["export default { name: 'x' }", /its default export must be an estimator: a function, or an object with name and/],
+    ["export const options = {}; export default () => 3", /what its default export returns must be an estimator/],
+    ["export const options = {}; export default () => { throw new Error('no memory') }", /export threw: no memory/],
+  ])("that is no estimator (%j) is refused before a model is opened", async (module, message) => {
+    const config = await load(`training: { estimator: { use: ./${await put(module)} } }\n`)
+    await expect(configuredTraining(config)).rejects.toMatchObject({
+      code: "BAD_CONFIG",
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it.skipIf((process.features as { typescript?: unknown }).typescript)(
+    "in TypeScript is refused with a Node that runs it",
+    async () => {
+      const name = await put("export default () => {}", "ts")
+      await expect(load(`training: { loss: { use: ./${name} } }\n`)).rejects.toThrow(
+        /is TypeScript, which Node v.* does not run: use Node 22\.18 or later, or write the module in JavaScript/,
+      )
+    },
+  )
+})

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest"
+import type { RunPlan } from "../../src/engine/engine.ts"
+import { refusals } from "../../src/engine/native/check-plan.ts"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { modelPath, surrogate } from "./fixtures.ts"
+
+const plan: RunPlan = {
+  loss: surrogate(),
+  entropyCoefficients: true,
+  statistics: ["entropy"],
+  models: ["reference"],
+  optimizer: { learningRate: 1e-3 },
+  manySpans: true,
+  checkpoints: true,
+}
+
+describe("a run's plan", () => {
+  it("is what a policy can do, or what it cannot, with what to set", async () => {
+    const policy = await NativePolicy.open(modelPath("qwen3"))
+    expect(policy.deterministic).toBe(true)
+    expect(policy.losses).toEqual(["cross-entropy", "clipped-surrogate"])
+    expect(await policy.check(plan)).toEqual([])
+    expect(await policy.check({ ...plan, loss: "linear" })).toEqual([])
+    const wrong = {
+      ...plan,
+      loss: { kind: "ppo" },
+      statistics: ["entropy", "variance"],
+      models: ["reference", "teacher"],
+      optimizer: { learningRate: -1 },
+    } as unknown as RunPlan
+    expect(await policy.check(wrong)).toEqual([
+      'This engine does not know the loss "ppo": have it evaluated, as "linear".',
+      'This engine does not know the statistic "variance"; it has "entropy".',
+      'This engine has no model "teacher"; the only one beside the policy is "reference".',
+      "learningRate is -1; it must be a number of at least 0.",
+    ])
+    await policy.dispose()
+  })
+
+  it("cannot be trained by a policy that only samples", async () => {
+    const policy = await NativePolicy.open(modelPath("qwen3"), { training: false })
+    expect(await policy.check(plan)).toEqual([
+      "This policy was opened with training: false; open it without to train it.",
+    ])
+    await policy.dispose()
+  })
+
+  it("needs memory for its reference", async () => {
+    const policy = await NativePolicy.open(modelPath("qwen3"))
+    const without = ["This policy was opened without memory for a reference policy; open it with reference: true."]
+    // A GPU's memory has gone to the cache by then.
+    expect(refusals(plan, policy.config, { device: "cuda" })).toEqual(without)
+    expect(refusals(plan, policy.config, { device: "cuda", reference: true })).toEqual([])
+    const huge = {
+      ...policy.config,
+      hiddenSize: 65536,
+      intermediateSize: 262144,
+      layers: 200,
+      heads: 512,
+      headSize: 128,
+    }
+    expect(refusals(plan, huge, { device: "cpu" })).toEqual(without)
+    expect(refusals({ ...plan, models: [] }, huge, { device: "cpu" })).toEqual([])
+    await policy.dispose()
+  })
+})

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { settle } from "../../src/engine/native/started.ts"
+import {
+  type NativeBatch,
+  type NativeEngine,
+  type NativeEngineOptions,
+  type NativeTrainingLoss,
+  native,
+} from "../../src/native.ts"
+
+// What TypeScript checks first never comes so far; were it to, native code must refuse it, not misread it.
+
+const model = {
+  vocabularySize: 31,
+  hiddenSize: 8,
+  intermediateSize: 8,
+  layers: 1,
+  heads: 1,
+  keyValueHeads: 1,
+  headSize: 8,
+  maxPositions: 32,
+  rmsNormEpsilon: 1e-6,
+  ropeTheta: 1e4,
+  tieEmbeddings: true,
+  queryKeyValueBias: false,
+  queryKeyNorm: false,
+}
+const options: NativeEngineOptions = {
+  device: "cpu",
+  precision: "float32",
+  threads: 1,
+  microBatchTokens: 64,
+  longestRow: 0,
+  cacheBytes: 2 ** 16,
+  recompute: "auto",
+  moments: "float32",
+  loraRank: 0,
+  loraAlpha: 0,
+  trained: true,
+  reference: false,
+}
+/** Two rows, the second of two spans. */
+const batch: NativeBatch = {
+  tokens: Int32Array.of(1, 2, 3, 4, 5, 6, 7, 8),
+  rowOffsets: Int32Array.of(0, 3, 8),
+  spanRows: Int32Array.of(0, 1, 1),
+  spanBegins: Int32Array.of(1, 1, 4),
+  spanCounts: Int32Array.of(2, 2, 1),
+  advantages: new Float32Array(5),
+  oldLogProbs: new Float32Array(5),
+  coefficients: new Float32Array(5),
+}
+const loss: NativeTrainingLoss = {
+  mode: "policy",
+  temperature: 1,
+  clipLow: 0.2,
+  clipHigh: 0.2,
+  clipDual: 3,
+  ratio: "token",
+  klWeight: 0,
+  klEstimator: "k3",
+  entropyWeight: 0,
+  aggregation: "token-mean",
+  unit: "span",
+  skipZeroAdvantage: false,
+}
+
+describe("native code", () => {
+  let engine: NativeEngine
+  beforeAll(() => {
+    engine = new (native().Engine)(model, options)
+  })
+  afterAll(() => engine.dispose())
+
+  const train = (of: object, by: object = loss) =>
+    settle(() => engine.forwardBackward(of as NativeBatch, by as NativeTrainingLoss))
+
+  it("takes what is right", async () => {
+    expect(await train(batch)).toMatchObject({ tokens: 5 })
+    expect(await train(batch, { mode: "linear", temperature: 1 })).toMatchObject({ tokens: 5 })
+    expect((await settle(() => engine.logProbs(batch, "current", 1))).entropies.length).toBe(5)
+  })
+
+  it.each<[object, RegExp]>([
+    [{ mode: "custom" }, /mode is "custom"; give one of "policy", "clone", "linear"\./],
+    [{ klEstimator: "k4" }, /klEstimator is "k4"; give one of "k1", "k2", "k3"\./],
+    [{ aggregation: "mean" }, /aggregation is "mean"; give one of "token-mean", /],
+    [{ ratio: 1 }, /ratio is "1"; give one of "token", "sequence"\./],
+    [{ unit: undefined }, /unit is "undefined"; give one of "span", "row"\./],
+    [{ klWeight: 0.1 }, /This loss needs referenceLogProbs\./],
+  ])("does not know the loss %j", async (wrong, message) => {
+    const call = train(batch, { ...loss, ...wrong })
+    await expect(call).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
+  })
+
+  it.each<[object, string]>([
+    [{ clipLow: "0.2" }, "clipLow must be a number."],
+    [{ skipZeroAdvantage: 1 }, "skipZeroAdvantage must be true or false."],
+  ])("takes no other type for a number: %j", async (wrong, message) => {
+    await expect(train(batch, { ...loss, ...wrong })).rejects.toThrow(message)
+  })
+
+  it.each<[string, object, RegExp]>([
+    ["too few advantages", { advantages: new Float32Array(4) }, /^advantages has 4 elements, not 5\.$/],
+    ["too many log-probabilities", { oldLogProbs: new Float32Array(6) }, /^oldLogProbs has 6 elements, not 5\.$/],
+    ["none", { oldLogProbs: undefined }, /^This loss needs oldLogProbs\.$/],
+    ["no rows' ends", { rowOffsets: new Int32Array(0) }, /^rowOffsets is empty\.$/],
+    ["tokens that are cut off", { tokens: new Int32Array(7) }, /^tokens has 7 elements, not 8\.$/],
+    ["spans without a row", { spanRows: Int32Array.of(0, 1) }, /^spanBegins has 3 elements, not 2\.$/],
+    ["offsets that do not begin at 0", { rowOffsets: Int32Array.of(1, 3, 8) }, /first row does not begin at token 0/],
+    ["offsets that decrease", { rowOffsets: Int32Array.of(0, 9, 8) }, /tokens end before they begin/],
+    ["a row that is not there", { spanRows: Int32Array.of(0, 1, 2) }, /a span's row is not one/],
+    ["rows out of order", { spanRows: Int32Array.of(1, 1, 0) }, /spans are out of order|before the one before it/],
+    ["a span at a row's beginning", { spanBegins: Int32Array.of(0, 1, 4) }, /begins at its row's first token/],
+    ["spans that overlap", { spanBegins: Int32Array.of(1, 1, 2) }, /before the one before it ends/],
+    ["a span beyond its row", { spanBegins: Int32Array.of(1, 1, 5) }, /ends behind its row/],
+    ["an empty span", { spanCounts: Int32Array.of(0, 4, 1) }, /a span is empty/],
+    [
+      "a token beyond the vocabulary",
+      { tokens: Int32Array.of(1, 2, 3, 31, 5, 6, 7, 8) },
+      /^rows\[1\]: token (31|-4) is outside the model's vocabulary of 31\.$/,
+    ],
+    [
+      "a negative token",
+      { tokens: Int32Array.of(1, 2, 3, -4, 5, 6, 7, 8) },
+      /^rows\[1\]: token (31|-4) is outside the model's vocabulary of 31\.$/,
+    ],
+  ])("does not read a batch with %s", async (_, wrong, message) => {
+    const call = train({ ...batch, ...wrong })
+    await expect(call).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
+  })
+
+  it("does not read arrays of another type", async () => {
+    await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow("of another type")
+    await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("A typed array was expected")
+  })
+
+  it("knows its buffers, their parameters and the types of files", async () => {
+    const bytes = new Uint8Array(4)
+    const calls: [() => { promise: Promise<unknown> }, RegExp][] = [
+      [() => engine.read("momentum" as "weights", 0, 0, 1), /buffer is "momentum"; give one of "weights", /],
+      [() => engine.read("weights", 99, 0, 1), /There is no parameter 99/],
+      [() => engine.read("weights", 0, 247, 2), /embed_tokens.weight has 248 elements; 2 from 247 on are too many/],
+      [() => engine.read("weights", 0, -1, 2), /too many/],
+      [() => engine.write("gradients", 0, 248, bytes, "F32"), /too many/],
+      [() => engine.write("weights", 0, 0, bytes, "F64" as "F32"), /type is "F64"; give one of "F32", "F16", "BF16"/],
+      [() => engine.logProbs(batch, "teacher" as "current", 1), /of is "teacher"; give one of "current", "reference"/],
+    ]
+    for (const [call, message] of calls) {
+      expect(call).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }))
+    }
+    const merged = engine.write("merged", 0, 0, bytes, "F32")
+    await expect(merged.promise).rejects.toMatchObject({ message: "What is merged can only be read." })
+  })
+
+  it.each<[object, RegExp]>([
+    [{ device: "tpu" }, /device is "tpu"/],
+    [{ precision: "float16" }, /precision is "float16"; give one of "float32", "bfloat16"/],
+    [{ recompute: "all" }, /recompute is "all"/],
+    [{ moments: "int8" }, /moments is "int8"/],
+    [{ threads: "2" }, /threads must be a number/],
+  ])("does not open an engine with %j", (wrong, message) => {
+    expect(() => new (native().Engine)(model, { ...options, ...wrong } as NativeEngineOptions)).toThrow(message)
+  })
+
+  it("knows the names and lengths of its kernels' arguments", () => {
+    const { tokenLogProbs, clippedSurrogate, groupAnchors } = native()
+    const tokens = Int32Array.of(0, 1)
+    expect(() => tokenLogProbs(new Float32Array(5), 3, tokens, 1, "cpu")).toThrow(/number of logits/)
+    expect(() => tokenLogProbs(new Float32Array(6), 3, tokens, 1, "tpu" as "cpu")).toThrow(/device is "tpu"/)
+    const two = new Float32Array(2)
+    const input = { logProbs: two, oldLogProbs: two, advantages: two, mask: two, rows: Int32Array.of(2) }
+    const { mode: _, ...options } = loss as Extract<NativeTrainingLoss, { mode: "policy" }>
+    expect(clippedSurrogate(input, options, "cpu").gradient.length).toBe(2)
+    expect(() => clippedSurrogate({ ...input, mask: new Float32Array(1) }, options, "cpu")).toThrow(
+      /mask has 1 elements/,
+    )
+    expect(() => clippedSurrogate({ ...input, rows: tokens }, options, "cpu")).toThrow(
+      /must sum to the number of tokens/,
+    )
+    expect(() => clippedSurrogate(input, { ...options, ratio: "row" }, "cpu")).toThrow(/ratio is "row"/)
+    const bytes = new Uint8Array(3)
+    for (const offsets of [
+      [0, 1],
+      [0, 1, 4],
+      [0, 2, 1],
+      [-1, 1, 2],
+      [0, NaN, 2],
+    ])
+      expect(() => groupAnchors(tokens, bytes, Float64Array.from(offsets), false)).toThrow(/offset/)
+  })
+})

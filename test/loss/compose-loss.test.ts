@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest"
+import type { ClippedSurrogate } from "../../src/engine/engine.ts"
+import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
+import { composeLoss } from "../../src/loss/compose-loss.ts"
+import { crossEntropy } from "../../src/loss/cross-entropy.ts"
+import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
+import { badArgument } from "../kernels/bad-argument.ts"
+import { now, ofRatios } from "./inputs.ts"
+
+const moment = (iteration: number) => ({ iteration, iterations: 10 })
+const referenceLogProbs = Float32Array.of(-1.5, -1)
+const input = ofRatios([{ ratios: [1, 1.1], advantage: 1, more: { referenceLogProbs } }])
+
+describe("composeLoss", () => {
+  it("needs what a term with a weight reads, and nothing else", () => {
+    const policy: TokenLoss = { ...clippedSurrogate(), needs: ["old"] }
+    expect(composeLoss(policy).needs).toEqual(["old"])
+    expect(composeLoss(policy, { klWeight: 0.1, entropyWeight: 0.01 }).needs).toEqual(["old", "reference", "entropy"])
+    // A weight that begins at 0 will need it later.
+    expect(composeLoss(policy, { klWeight: { from: 0, to: 0.1 } }).needs).toEqual(["old", "reference"])
+    expect(composeLoss(policy, { entropyWeight: () => 0 }).needs).toEqual(["old", "entropy"])
+  })
+
+  it("has the engine's form at each moment", () => {
+    const clip = { clipLow: 0.1, clipHigh: 0.3, clipDual: 4, ratio: "sequence", skipZeroAdvantage: false } as const
+    const terms = {
+      klWeight: { from: 0, to: 1 },
+      klEstimator: "k2",
+      entropyWeight: 0.5,
+      aggregation: "sequence-mean-token-mean",
+    } as const
+    const wanted: ClippedSurrogate = { kind: "clipped-surrogate", ...clip, ...terms, klWeight: 0.5 }
+    expect(composeLoss(clippedSurrogate(clip), terms).native!(moment(5))).toEqual(wanted)
+  })
+
+  it("has no native form where the engine knows none of the sum", () => {
+    const own: TokenLoss = { name: "own", evaluate: () => ({ loss: 0, gradient: new Float32Array(2) }) }
+    expect(composeLoss(own).native!(moment(0))).toBeUndefined()
+    expect(composeLoss(crossEntropy()).native!(moment(0))).toEqual({ kind: "cross-entropy" })
+    expect(composeLoss(crossEntropy(), { klWeight: 0.1 }).native!(moment(0))).toBeUndefined()
+    expect(composeLoss(crossEntropy(), { aggregation: "sequence-mean-token-sum" }).native!(moment(0))).toBeUndefined()
+    const twice = composeLoss(composeLoss(clippedSurrogate(), { klWeight: 0.1 }), { klWeight: 0.1 })
+    expect(twice.native!(moment(0))).toBeUndefined()
+  })
+
+  it("adds terms of its weights at the moment, and leaves the policy's own output as it was", () => {
+    const gradient = Float32Array.of(1, 2)
+    const own: TokenLoss = { name: "own", evaluate: () => ({ loss: 7, gradient, metrics: { "own/count": 3 } }) }
+    const loss = composeLoss(own, { klWeight: { from: 0, to: 1 }, klEstimator: "k1", entropyWeight: 0.5 })
+    const entropies = Float32Array.of(1, 3)
+    const found = loss.evaluate({ ...input, entropies, moment: moment(5) })
+    const kl = [-1 + 1.5, Math.log(1.1) - 1 + 1]
+    expect(found.loss).toBeCloseTo(7 + (0.5 * (kl[0]! + kl[1]!)) / 2 - 0.5 * 2, 5)
+    expect([...found.gradient]).toEqual([1.25, 2.25])
+    expect([...found.entropyGradient!]).toEqual([-0.25, -0.25])
+    expect(found.metrics).toEqual({ "own/count": 3, "loss/kl": expect.closeTo((kl[0]! + kl[1]!) / 2, 5) })
+    expect([...gradient]).toEqual([1, 2])
+  })
+
+  it("reports the KL at weight 0 where there is a reference, and 0 where there is none", () => {
+    const { referenceLogProbs: _, ...without } = input
+    const loss = composeLoss(clippedSurrogate(), { klEstimator: "k1" })
+    expect(loss.evaluate(input).metrics!["loss/kl"]).toBeGreaterThan(0)
+    expect(loss.evaluate(without).metrics!["loss/kl"]).toBe(0)
+    expect(loss.evaluate(input).gradient).toEqual(loss.evaluate(without).gradient)
+  })
+
+  it("keeps the policy's memory", () => {
+    let memory = 1
+    const own: TokenLoss = {
+      name: "own",
+      evaluate: () => ({ loss: 0, gradient: new Float32Array(2) }),
+      state: () => ({ json: memory }),
+      restore: ({ json }) => {
+        memory = json as number
+      },
+    }
+    const loss = composeLoss(own)
+    expect(loss.state!()).toEqual({ json: 1 })
+    loss.restore!({ json: 4 })
+    expect(memory).toBe(4)
+    expect(composeLoss(clippedSurrogate())).not.toHaveProperty("state")
+  })
+
+  it.each<[string, () => unknown, RegExp]>([
+    [
+      "a weight below 0",
+      () => composeLoss(clippedSurrogate(), { klWeight: -1 }),
+      /klWeight must be at least 0, not -1/,
+    ],
+    [
+      "a schedule that leaves the numbers",
+      () =>
+        composeLoss(clippedSurrogate(), { klWeight: ({ iteration }) => (iteration === 0 ? 0 : NaN) }).evaluate(input),
+      /klWeight must be a number.* NaN/,
+    ],
+    [
+      "an unknown estimator",
+      () => composeLoss(clippedSurrogate(), { klEstimator: "k4" as "k3" }),
+      /klEstimator must be .* not "k4"/,
+    ],
+    [
+      "a KL without a reference",
+      () => composeLoss(clippedSurrogate(), { klWeight: 1 }).evaluate(withoutReference()),
+      /klWeight needs referenceLogProbs/,
+    ],
+    [
+      "a bonus without entropies",
+      () => composeLoss(clippedSurrogate(), { entropyWeight: 1 }).evaluate(input),
+      /entropyWeight needs entropies/,
+    ],
+  ])("refuses %s", (_, call, message) => {
+    expect(call).toThrow(badArgument(message))
+  })
+})
+
+function withoutReference(): LossInput {
+  return ofRatios([{ ratios: [1], advantage: 1 }], now)
+}

@@ -1,0 +1,59 @@
+import type { RowStatistics } from "../../src/engine/engine.ts"
+import type { Row, Span } from "../../src/engine/rows.ts"
+import { type LossInputOptions, lossInput } from "../../src/loss/loss-input.ts"
+import type { LossInput } from "../../src/loss/token-loss.ts"
+import { Random } from "../../src/random.ts"
+
+export const now = { moment: { iteration: 3, iterations: 10 }, random: new Random(0) }
+
+/** A row of spans, one context token before each. */
+export function row(...spans: Omit<Span, "start">[]): Row {
+  let at = 0
+  const placed = spans.map((span) => {
+    const start = at + 1
+    at = start + span.length
+    return { ...span, start }
+  })
+  return { tokens: new Int32Array(at), spans: placed }
+}
+
+/** One row of one span a ratio list, at log p_old = -1. */
+export function ofRatios(
+  rows: readonly { readonly ratios: readonly number[]; readonly advantage: number; readonly more?: object }[],
+  options: Partial<LossInputOptions> = {},
+): LossInput {
+  return lossInput(
+    rows.map(({ ratios, advantage, more }) =>
+      row({ length: ratios.length, advantage, logProbs: new Float32Array(ratios.length).fill(-1), ...more }),
+    ),
+    rows.map(({ ratios }) => ({ logProbs: Float32Array.from(ratios, (ratio) => Math.log(ratio) - 1) })),
+    { ...now, ...options },
+  )
+}
+
+/** Rows of one to three spans, whose policies have moved far enough to be clipped, held and clamped. */
+export function randomRows(random: Random, spansOfRow = 3): { rows: Row[]; statistics: RowStatistics[] } {
+  const floats = (length: number, next: () => number) => Float32Array.from({ length }, next)
+  const rows = Array.from({ length: 6 }, () =>
+    row(
+      ...Array.from({ length: 1 + random.below(spansOfRow) }, () => {
+        const length = 1 + random.below(9)
+        return {
+          length,
+          advantage: random.below(5) - 2,
+          logProbs: floats(length, () => -3 * random.uniform()),
+          referenceLogProbs: floats(length, () => -3 * random.uniform()),
+        }
+      }),
+    ),
+  )
+  const statistics = rows.map(({ spans }) => {
+    const old = spans.flatMap((span) => [...span.logProbs!])
+    const far = [0, 0.1, -0.3, 0.3, 1.5, -1.5, 25, -25]
+    return {
+      logProbs: Float32Array.from(old, (value) => value + far[random.below(far.length)]! + 0.05 * random.uniform()),
+      entropies: floats(old.length, () => 2 * random.uniform()),
+    }
+  })
+  return { rows, statistics }
+}

@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest"
+import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { shares } from "../../src/loss/aggregation.ts"
+import { asTokenLoss } from "../../src/loss/as-token-loss.ts"
+import { checkLossOutput } from "../../src/loss/check-loss-output.ts"
+import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
+import { lossInput } from "../../src/loss/loss-input.ts"
+import type { LossOutput, TokenLoss } from "../../src/loss/token-loss.ts"
+import { badArgument } from "../kernels/bad-argument.ts"
+import { now, row } from "./inputs.ts"
+
+const floats = (...values: number[]) => Float32Array.from(values)
+const nonFinite = (message: RegExp) =>
+  expect.objectContaining({ name: "GigpoError", code: "NON_FINITE", message: expect.stringMatching(message) })
+
+describe("shares", () => {
+  const offsets = Int32Array.of(0, 1, 1, 4) // one token, none, three
+
+  it("sum the batch as the aggregation says; sequences without a token are none", () => {
+    expect([...shares("token-mean", offsets)]).toEqual([1 / 4, 1 / 4, 1 / 4, 1 / 4])
+    expect([...shares("sequence-mean-token-sum", offsets)]).toEqual([1 / 2, 1 / 2, 1 / 2, 1 / 2])
+    expect([...shares("sequence-mean-token-mean", offsets)]).toEqual([1 / 2, 1 / 6, 1 / 6, 1 / 6])
+    expect(shares("token-mean", Int32Array.of(0))).toHaveLength(0)
+  })
+
+  it("are of the whole batch where only a part of it is computed", () => {
+    const whole = { tokens: 10, sequences: 5 }
+    expect([...shares("token-mean", offsets, whole)]).toEqual([0.1, 0.1, 0.1, 0.1])
+    expect([...shares("sequence-mean-token-mean", offsets, whole)]).toEqual([1 / 5, 1 / 15, 1 / 15, 1 / 15])
+  })
+})
+
+describe("lossInput", () => {
+  const rows: Row[] = [
+    row(
+      {
+        length: 2,
+        logProbs: floats(-1, -2),
+        oldLogProbs: floats(-1.5, -2.5),
+        advantage: 3,
+        step: 4,
+        episode: 1,
+        task: 0,
+      },
+      { length: 1, logProbs: floats(-3), advantage: floats(5), weights: floats(0.5), step: 5, episode: 1, task: 0 },
+    ),
+    row({ length: 1, logProbs: floats(-4), advantage: -1, clipScale: 2 }),
+  ]
+  const statistics = [
+    { logProbs: floats(-0.5, -1, -2), entropies: floats(1, 2, 3) },
+    { logProbs: floats(-3), entropies: floats(4) },
+  ]
+
+  it("lays the spans of all rows side by side", () => {
+    const input = lossInput(rows, statistics, { ...now, needs: ["entropy"] })
+    expect(input).toEqual({
+      tokens: 4,
+      offsets: Int32Array.of(0, 2, 3, 4),
+      spanOffsets: Int32Array.of(0, 2, 3, 4),
+      rowOffsets: Int32Array.of(0, 3, 4),
+      logProbs: floats(-0.5, -1, -2, -3),
+      oldLogProbs: floats(-1.5, -2.5, -3, -4),
+      entropies: floats(1, 2, 3, 4),
+      advantages: floats(3, 3, 5, -1),
+      weights: floats(1, 1, 0.5, 1),
+      shares: new Float64Array(4).fill(1 / 4),
+      clipScale: Float64Array.of(1, 1, 2),
+      steps: Int32Array.of(4, 5, -1),
+      episodes: Int32Array.of(1, 1, -1),
+      tasks: Int32Array.of(0, 0, -1),
+      ...now,
+    })
+  })
+
+  it("counts rows as sequences where it is told to", () => {
+    const input = lossInput(rows, statistics, { ...now, unit: "row" })
+    expect(input.offsets).toEqual(Int32Array.of(0, 3, 4))
+    expect([...input.shares]).toEqual([1 / 4, 1 / 4, 1 / 4, 1 / 4])
+    expect(input).not.toHaveProperty("entropies")
+    expect(input).not.toHaveProperty("referenceLogProbs")
+  })
+
+  it("asks an expert's replies for nothing", () => {
+    const replies = [stepRow(Int32Array.of(1), Int32Array.of(2, 3))]
+    const input = lossInput(replies, [{ logProbs: floats(-1, -2) }], { ...now, imitation: true })
+    expect(input).toMatchObject({ oldLogProbs: floats(-1, -2), advantages: floats(1, 1) })
+    expect(() => lossInput(replies, [{ logProbs: floats(-1, -2) }], now)).toThrow(
+      badArgument(/^rows\[0\]: logProbs must hold one number for each of the 2 sampled tokens\.$/),
+    )
+  })
+
+  const one = (more: object) => [row({ length: 2, logProbs: floats(-1, -1), advantage: 1, ...more })]
+  const stats = [{ logProbs: floats(-1, -1) }]
+  it.each<[string, () => unknown, unknown]>([
+    [
+      "no advantage",
+      () => lossInput(one({ advantage: undefined }), stats, now),
+      nonFinite(/^rows\[0\]: advantage is undefined/),
+    ],
+    [
+      "a broken advantage",
+      () => lossInput(one({ advantage: NaN }), stats, now),
+      nonFinite(/^rows\[0\]: advantage holds/),
+    ],
+    [
+      "a broken log-probability of the second span",
+      () =>
+        lossInput(
+          [
+            row(
+              { length: 1, logProbs: floats(0), advantage: 1 },
+              { length: 1, logProbs: floats(Infinity), advantage: 1 },
+            ),
+          ],
+          stats,
+          now,
+        ),
+      nonFinite(/^rows\[0\]\.spans\[1\]: logProbs holds/),
+    ],
+    [
+      "a policy's broken number",
+      () => lossInput(one({}), [{ logProbs: floats(-1, NaN) }], now),
+      nonFinite(/rows\[0\].*policy/),
+    ],
+    [
+      "too few weights",
+      () => lossInput(one({ weights: floats(1) }), stats, now),
+      badArgument(/weights must hold.*2 sampled/),
+    ],
+    ["a negative clipScale", () => lossInput(one({ clipScale: -1 }), stats, now), nonFinite(/clipScale is -1/)],
+    [
+      "no reference",
+      () => lossInput(one({}), stats, { ...now, needs: ["reference"] }),
+      badArgument(/referenceLogProbs must/),
+    ],
+    [
+      "nothing recomputed",
+      () => lossInput(one({}), stats, { ...now, needs: ["old"] }),
+      badArgument(/oldLogProbs must hold/),
+    ],
+    [
+      "no entropies",
+      () => lossInput(one({}), stats, { ...now, needs: ["entropy"] }),
+      badArgument(/no entropies of the policy/),
+    ],
+    ["statistics of other rows", () => lossInput(one({}), [], now), badArgument(/1 rows have statistics of 0/)],
+    [
+      "statistics of another length",
+      () => lossInput(one({}), [{ logProbs: floats(1) }], now),
+      badArgument(/there are 1 logProbs/),
+    ],
+    [
+      "an empty reply",
+      () => lossInput([row({ length: 0 })], [{ logProbs: floats() }], now),
+      badArgument(/the reply is empty/),
+    ],
+  ])("refuses %s", (_, call, error) => {
+    expect(call).toThrow(error)
+  })
+})
+
+describe("asTokenLoss", () => {
+  it("takes a loss as it is, and a function by its name", () => {
+    const loss = clippedSurrogate()
+    expect(asTokenLoss(loss)).toBe(loss)
+    const zero = (): LossOutput => ({ loss: 0, gradient: floats() })
+    expect(asTokenLoss(zero)).toEqual({ name: "zero", evaluate: zero })
+    expect(asTokenLoss(() => ({ loss: 0, gradient: floats() })).name).toBe("loss")
+  })
+
+  it.each<[unknown, RegExp]>([
+    ["ppo", /is of type string/],
+    [null, /give a token loss/],
+    [{ evaluate: () => 0 }, /has no name/],
+    [{ name: "mine" }, /mine has no function evaluate/],
+    [{ name: "mine", evaluate: () => 0, native: {} }, /native that is no function/],
+    [{ name: "mine", evaluate: () => 0, state: () => 0 }, /needs both/],
+    [
+      { name: "mine", evaluate: () => 0, needs: ["teacher"] },
+      /needs "teacher"; known are "old", "reference", "entropy"/,
+    ],
+  ])("refuses %j", (value, message) => {
+    expect(() => asTokenLoss(value as TokenLoss)).toThrow(badArgument(message))
+  })
+})
+
+describe("checkLossOutput", () => {
+  const input = lossInput(
+    [row({ length: 1, logProbs: floats(-1), advantage: 1 }, { length: 2, logProbs: floats(-1, -1), advantage: 1 })],
+    [{ logProbs: floats(-1, -1, -1) }],
+    now,
+  )
+  const gradient = floats(1, 2, 3)
+
+  it("lets a good one pass", () => {
+    checkLossOutput({ loss: 1, gradient, entropyGradient: gradient, metrics: { "a/b": 1 } }, input, "mine")
+  })
+
+  it.each<[string, unknown, unknown]>([
+    ["nothing", undefined, badArgument(/The loss mine gave undefined/)],
+    ["no loss", { gradient }, badArgument(/a loss of type undefined/)],
+    ["a broken loss", { loss: NaN, gradient }, nonFinite(/the loss NaN/)],
+    [
+      "another type",
+      { loss: 1, gradient: new Float64Array(3) },
+      badArgument(/gradient that is no Float32Array of its 3/),
+    ],
+    ["another length", { loss: 1, gradient: floats(1) }, badArgument(/gradient that is no/)],
+    ["a broken gradient", { loss: 1, gradient: floats(1, 2, Infinity) }, nonFinite(/Infinity for token 1 of span 1/)],
+    ["a broken bonus", { loss: 1, gradient, entropyGradient: floats(NaN, 0, 0) }, nonFinite(/entropyGradient of NaN/)],
+    ["a broken metric", { loss: 1, gradient, metrics: { x: NaN } }, nonFinite(/metric "x" as NaN/)],
+  ])("refuses %s", (_, output, error) => {
+    expect(() => checkLossOutput(output as LossOutput, input, "mine")).toThrow(error)
+  })
+})

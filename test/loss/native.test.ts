@@ -1,0 +1,66 @@
+import { expect, it } from "vitest"
+import type { Aggregation } from "../../src/engine/engine.ts"
+import { clippedSurrogate as kernel } from "../../src/kernels/clipped-surrogate.ts"
+import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
+import { composeLoss } from "../../src/loss/compose-loss.ts"
+import { lossInput } from "../../src/loss/loss-input.ts"
+import { Random } from "../../src/random.ts"
+import { now, randomRows } from "./inputs.ts"
+
+const aggregations: Aggregation[] = ["token-mean", "sequence-mean-token-sum", "sequence-mean-token-mean"]
+
+/** Within 1e-6 of the larger one's size, or of 1. */
+function expectNear(found: number, wanted: number, what: string): void {
+  expect(Math.abs(found - wanted), what).toBeLessThanOrEqual(1e-6 * Math.max(1, Math.abs(wanted)))
+}
+
+it.each(
+  aggregations.flatMap((aggregation) =>
+    (["token", "sequence"] as const).flatMap((ratio) =>
+      (["span", "row"] as const).map((unit) => ({ aggregation, ratio, unit })),
+    ),
+  ),
+)(
+  "is what the native kernel computes: $aggregation, ratio of the $ratio, unit $unit",
+  ({ aggregation, ratio, unit }) => {
+    const random = new Random(5)
+    for (const klEstimator of ["k1", "k2", "k3"] as const)
+      for (const klWeight of [0, 0.07])
+        for (const clip of [
+          {},
+          { clipLow: 0.1, clipHigh: 0.28 },
+          { clipDual: Infinity },
+          { clipDual: 1.2, clipLow: 0 },
+        ]) {
+          const { rows, statistics } = randomRows(random)
+          const input = lossInput(rows, statistics, { ...now, unit })
+          const loss = composeLoss(clippedSurrogate({ ...clip, ratio }), { klWeight, klEstimator, aggregation })
+          const found = loss.evaluate(input)
+
+          const columns = {
+            logProbs: input.logProbs,
+            oldLogProbs: input.oldLogProbs,
+            referenceLogProbs: input.referenceLogProbs!,
+            advantages: input.advantages,
+            mask: new Float32Array(input.tokens).fill(1),
+            rows: Int32Array.from(
+              { length: input.offsets.length - 1 },
+              (_, s) => input.offsets[s + 1]! - input.offsets[s]!,
+            ),
+          }
+          const options = { ...clip, ratio, klWeight, klEstimator, aggregation }
+          const wanted = kernel(columns, options)
+          expectNear(found.loss, wanted.loss, "loss")
+          for (const [t, value] of wanted.gradient.entries())
+            expectNear(found.gradient[t]!, value, `gradient of token ${t}`)
+          expectNear(found.metrics!["policy/clip-fraction"]!, wanted.clipFraction + wanted.dualClipFraction, "clips")
+          expectNear(found.metrics!["policy/kl"]!, wanted.policyKl, "policy/kl")
+          expectNear(found.metrics!["policy/ratio"]!, wanted.ratio, "ratio")
+          expectNear(
+            found.metrics!["loss/kl"]!,
+            kernel(columns, { ...options, aggregation: "token-mean" }).kl,
+            "loss/kl",
+          )
+        }
+  },
+)

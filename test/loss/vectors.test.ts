@@ -1,0 +1,78 @@
+import { existsSync, readFileSync } from "node:fs"
+import { describe, expect, it } from "vitest"
+import type { Aggregation } from "../../src/engine/engine.ts"
+import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
+import { composeLoss } from "../../src/loss/compose-loss.ts"
+import { lossInput } from "../../src/loss/loss-input.ts"
+import type { LossInput } from "../../src/loss/token-loss.ts"
+import { now, row } from "./inputs.ts"
+
+const file = new URL("../../../shared/vectors/successors.json", import.meta.url)
+const absent = existsSync(file) ? "" : " (skipped: ../shared/vectors/successors.json is not here)"
+
+interface Expected {
+  readonly loss: number
+  /** [sequences][tokens], 0 behind a sequence's end. */
+  readonly dlogp: number[][]
+}
+
+interface Vectors {
+  readonly inputs: Record<"mask" | "old_logp" | "logp", number[][]> & { readonly advantage_per_sequence: number[] }
+  readonly params: Record<"clip_low" | "clip_high" | "dual_clip_c", number>
+  readonly expected: Record<
+    "ppo_clip_dual" | "ppo_clip_no_dual",
+    { readonly by_aggregation: Record<string, Expected> }
+  > &
+    Record<"gspo_clip.2/.28", Expected>
+}
+
+const aggregations: Record<string, Aggregation> = {
+  "token-mean": "token-mean",
+  "seq-mean-token-sum": "sequence-mean-token-sum",
+  "seq-mean-token-mean": "sequence-mean-token-mean",
+}
+
+describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
+  const load = (): Vectors => JSON.parse(readFileSync(file, "utf8")).losses
+
+  function input({ inputs }: Vectors): LossInput {
+    const active = (values: readonly number[], s: number) => values.filter((_, t) => inputs.mask[s]![t] === 1)
+    return lossInput(
+      inputs.old_logp.map((values, s) => {
+        const logProbs = Float32Array.from(active(values, s))
+        return row({ length: logProbs.length, logProbs, advantage: inputs.advantage_per_sequence[s]! })
+      }),
+      inputs.logp.map((values, s) => ({ logProbs: Float32Array.from(active(values, s)) })),
+      now,
+    )
+  }
+
+  function expectLoss(found: { loss: number; gradient: Float32Array }, wanted: Expected, { inputs }: Vectors): void {
+    expect(found.loss).toBeCloseTo(wanted.loss, 6)
+    const gradient = wanted.dlogp.flatMap((values, s) => values.filter((_, t) => inputs.mask[s]![t] === 1))
+    expect(found.gradient).toHaveLength(gradient.length)
+    for (const [t, value] of gradient.entries()) expect(found.gradient[t]).toBeCloseTo(value, 6)
+  }
+
+  it.each(Object.entries(aggregations))("PPO's with and without the dual clip, by %s", (name, aggregation) => {
+    const v = load()
+    const { clip_low: clipLow, clip_high: clipHigh, dual_clip_c } = v.params
+    for (const [expected, clipDual] of [
+      ["ppo_clip_dual", dual_clip_c],
+      ["ppo_clip_no_dual", Infinity],
+    ] as const) {
+      const found = composeLoss(clippedSurrogate({ clipLow, clipHigh, clipDual }), { aggregation }).evaluate(input(v))
+      expectLoss(found, v.expected[expected].by_aggregation[name]!, v)
+    }
+  })
+
+  it("GSPO's", () => {
+    const v = load()
+    const gspo = clippedSurrogate({ clipLow: 0.2, clipHigh: 0.28, ratio: "sequence", clipDual: Infinity })
+    expectLoss(
+      composeLoss(gspo, { aggregation: "sequence-mean-token-mean" }).evaluate(input(v)),
+      v.expected["gspo_clip.2/.28"],
+      v,
+    )
+  })
+})

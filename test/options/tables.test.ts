@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest"
+import { gigpoFields, grpoFields } from "../../src/credit/options.ts"
+import { loraFields, nativePolicyFields } from "../../src/engine/native/options.ts"
+import { environmentFields } from "../../src/environment/registry.ts"
+import { clippedSurrogateFields, lossFields, surrogateFields } from "../../src/loss/options.ts"
+import { walk } from "../../src/options/keys.ts"
+import { readOptions, readTable } from "../../src/options/read.ts"
+import type { Fields } from "../../src/options/table.ts"
+import { rolloutFields } from "../../src/rollout/options.ts"
+import {
+  cloneFields,
+  evaluationFields,
+  initializeFields,
+  optimizerFields,
+  trainFields,
+} from "../../src/training/options.ts"
+
+const tables: Readonly<Record<string, Fields>> = {
+  gigpoFields,
+  grpoFields,
+  loraFields,
+  nativePolicyFields,
+  clippedSurrogateFields,
+  lossFields,
+  surrogateFields,
+  rolloutFields,
+  cloneFields,
+  evaluationFields,
+  initializeFields,
+  optimizerFields,
+  trainFields,
+  ...environmentFields,
+}
+
+describe.each(Object.entries(tables))("the table %s", (_, table) => {
+  const keys = walk(table, undefined)
+
+  it("has defaults that it would take if they were given", () => {
+    for (const { path, entry } of keys)
+      if ("problem" in entry && entry.fallback !== undefined)
+        expect([path, entry.problem(entry.fallback)]).toEqual([path, undefined])
+  })
+
+  it("says of every key what it is, and not its default", () => {
+    for (const { path, entry } of keys) {
+      expect([path, entry.help]).toEqual([path, expect.stringMatching(/^\S.*\.$/)])
+      expect(entry.help).not.toMatch(/Default/)
+    }
+  })
+
+  it("comes to the same when what it came to is read again", () => {
+    const given = table === loraFields ? { rank: 4 } : {}
+    const { value, complaints } = readTable(given, table, "code")
+    expect(complaints).toEqual([])
+    expect(readTable(value, table, "code")).toEqual({ value, complaints: [] })
+  })
+})
+
+describe("the options of training", () => {
+  it.each([
+    [{ optimiser: {} }, "training: optimiser is not an option; did you mean optimizer?"],
+    [{ learningrate: 1 }, "training: learningrate is not an option; did you mean optimizer.learningRate?"],
+    [{ loss: { clip_low: 0.1 } }, "training: loss.clip_low is not an option; did you mean loss.clipLow?"],
+    [{ optimizer: { epsilon: 0 } }, "training: optimizer.epsilon must be above 0, not 0."],
+    [{ evaluation: { temperature: 1e-9 } }, "evaluation.temperature must be 0, for the most likely token, or at least"],
+    [{ estimator: 3 }, "training: estimator must be a group of keys, not 3."],
+    [
+      { estimator: { use: { name: "x" } } },
+      "estimator.use must be an estimator: a function, or an object with name and",
+    ],
+  ])("%j are refused in code", (given, message) => {
+    expect(() => readOptions("training", given, trainFields)).toThrow(
+      expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringContaining(message) }),
+    )
+  })
+
+  it("may change where a number says something of this moment alone", () => {
+    const changing = walk(trainFields, undefined).filter(({ entry }) => "changes" in entry)
+    expect(changing.map(({ path }) => path.join("."))).toEqual([
+      "rollout.temperature",
+      "estimator.gamma",
+      "estimator.omega",
+      "estimator.invalidActionPenalty",
+      "loss.clipLow",
+      "loss.clipHigh",
+      "loss.clipDual",
+      "loss.klWeight",
+      "loss.entropyWeight",
+      "optimizer.learningRate",
+      "optimizer.weightDecay",
+      "optimizer.maxGradientNorm",
+    ])
+  })
+})

@@ -1,0 +1,32 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
+import { initialize } from "../../src/training/initialize.ts"
+import { notBuilt, runProgram } from "./run-program.ts"
+
+describe.skipIf(notBuilt)(`training whose process is killed${notBuilt}`, () => {
+  let folder: string
+  let model: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-killed-"))
+    model = join(folder, "model")
+    const environment = sokoban({ rules: false, history: 0, thinking: "off", maxSteps: 3 })
+    const options = { seed: 1, hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 }
+    await initialize({ directory: model, environment, options })
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  it("in its twelfth iteration ends as if it had not been, with 1, 4 and 32 episodes in flight", async () => {
+    const whole = await runProgram("train-killed", [model, join(folder, "whole"), "8", "new", "0"])
+    expect(whole).toMatchObject({ code: 0, stderr: "" })
+    for (const concurrency of ["1", "4", "32"]) {
+      const directory = join(folder, `with-${concurrency}`)
+      const killed = await runProgram("train-killed", [model, directory, concurrency, "new", "12"])
+      expect(killed).toMatchObject({ signal: "SIGKILL", stdout: "", stderr: "" })
+      const resumed = await runProgram("train-killed", [model, directory, concurrency, "resume", "0"])
+      expect(resumed).toEqual(whole)
+    }
+  })
+})

@@ -1,0 +1,49 @@
+// Trains 20 iterations with an estimator that remembers; killed in the update of iteration `killAt`. Prints what it ended with.
+import { createHash } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { NativePolicy, Run, sokoban, Tokenizer, train } from "../../../dist/index.js"
+
+const [model, directory, concurrency, mode, killAt] = process.argv.slice(2)
+const policy = await NativePolicy.open(model, { threads: 1, device: "cpu" })
+const tokenizer = await Tokenizer.open(model)
+const environment = sokoban({ rules: false, history: 0, thinking: "off", maxSteps: 3 })
+const memory = { iterations: 0, means: new Float64Array(20) }
+const estimator = {
+  name: "running-mean",
+  estimate({ rewards, length }, { moment }) {
+    memory.means[memory.iterations++] = rewards.reduce((sum, reward) => sum + reward, 0) / length
+    const mean = memory.means.reduce((sum, value) => sum + value, 0) / memory.iterations
+    return { advantages: rewards.map((reward) => reward - mean + 0.01 * moment.iteration) }
+  },
+  state: () => ({ json: { iterations: memory.iterations }, arrays: { means: memory.means } }),
+  restore({ json, arrays }) {
+    memory.iterations = json.iterations
+    memory.means = arrays.means
+  },
+}
+const options = {
+  seed: 4,
+  iterations: 20,
+  groups: 2,
+  groupSize: 4,
+  batchRows: 12,
+  rollout: { maxReplyTokens: 4, concurrency: Number(concurrency) },
+  optimizer: { learningRate: 1e-3, warmup: 3, schedule: "cosine" },
+  checkpointEvery: 5,
+}
+const run = await Run.open(directory, { seed: 4 }, { resume: mode === "resume" })
+let iteration = run.iteration
+const onProgress = ({ stage }) => {
+  if (stage === "update" && iteration + 1 === Number(killAt)) process.kill(process.pid, "SIGKILL")
+}
+for await (const report of train({ policy, tokenizer, environment, estimator, run, onProgress, ...options }))
+  iteration = report.iteration
+const saved = await run.saveModel({ store: policy.store })
+const weights = createHash("sha256")
+  .update(await readFile(`${saved}/model.safetensors`))
+  .digest("hex")
+const metrics = (await readFile(`${directory}/metrics.jsonl`, "utf8")).replaceAll(/"time\/[^,}]*,?/g, "")
+await run.close()
+await policy.dispose()
+await tokenizer.dispose()
+process.stdout.write(JSON.stringify({ weights, metrics, memory: [...memory.means] }))

@@ -1,0 +1,401 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { GigpoError } from "../../src/errors.ts"
+import type { Episode } from "../../src/rollout/episode.ts"
+import type { EpisodeEnd, Play, PlayContext } from "../../src/rollout/play.ts"
+import { type RolloutSetup, rollout, type StepPlace } from "../../src/rollout/rollout.ts"
+import type { DoorsTask } from "./doors.ts"
+import { FakePolicy } from "./fake-policy.ts"
+import { rolloutSetup, useTokenizer } from "./setup.ts"
+
+const tokenizer = useTokenizer()
+
+let unhandled: unknown[]
+const note = (reason: unknown) => unhandled.push(reason)
+beforeEach(() => {
+  unhandled = []
+  process.on("unhandledRejection", note)
+})
+afterEach(async () => {
+  await sleep(1)
+  process.off("unhandledRejection", note)
+  expect(unhandled).toEqual([])
+})
+
+type Context = PlayContext<DoorsTask>
+type Agent = Play<DoorsTask>
+
+async function run(play: Agent, changes: Partial<RolloutSetup<DoorsTask>> = {}): Promise<Episode[]> {
+  const { environment: _, ...setup } = rolloutSetup(tokenizer.get())
+  const { groups } = await rollout<DoorsTask>({ ...setup, play, ...changes })
+  return groups.flatMap(({ episodes }) => [...episodes])
+}
+
+const say = (content: string) => [{ role: "user" as const, content }]
+
+/** Three workers side by side, whose answers come in random order, then one that reads them. */
+const council: Agent = async ({ sample, task, random, reward }) => {
+  const workers = await Promise.all(
+    task.rooms.map(async (room, agent) => {
+      await sleep(0)
+      return room + agent
+    }),
+  )
+  const answers = await Promise.all(
+    workers.map((room, agent) => sample(say(room), { agent, conversation: `worker ${agent}`, anchor: room })),
+  )
+  const summary = await sample(say(answers.map(({ text }) => text).join("")), { agent: "chair" })
+  for (const { step, text } of answers) reward(step, Number(text === summary.text))
+  return { reward: random.uniform(), metrics: { success: 1 } }
+}
+
+describe("an agent that plays by itself", () => {
+  it.each([1, 7, 64])(
+    "records the same with %i episodes in flight, whichever of its calls answers first",
+    async (concurrency) => {
+      const expected = await run(council)
+      expect(await run(council, { concurrency })).toEqual(expected)
+      // Late answers: what a call says is the same, whatever waits before it.
+      class Late extends FakePolicy {
+        override async sample(request: Parameters<FakePolicy["sample"]>[0]) {
+          const completion = await super.sample(request)
+          await sleep(Math.random() * 5)
+          return completion
+        }
+      }
+      expect(await run(council, { concurrency, policy: new Late(tokenizer.get()) })).toEqual(expected)
+      expect(new Set(expected.map(({ steps }) => steps.map(({ text }) => text).join(""))).size).toBeGreaterThan(4)
+    },
+  )
+
+  it("has of each step what an environment's has", async () => {
+    const told: StepPlace[] = []
+    const [episode] = await run(council, { concurrency: 1, onStep: (_, place) => told.push(place) })
+    expect(episode).toMatchObject({ outcome: "terminated", metrics: { success: 1 }, steps: { length: 4 } })
+    expect(
+      told
+        .slice(0, 4)
+        .map(({ step }) => step)
+        .sort(),
+    ).toEqual([0, 1, 2, 3])
+    expect(told.slice(0, 5).map(({ member }) => member)).toEqual([0, 0, 0, 0, 1])
+    for (const [index, step] of episode!.steps.slice(0, 3).entries()) {
+      expect(step).toMatchObject({ agent: index, conversation: `worker ${index}`, valid: true, finishReason: "stop" })
+      expect(step.observation).toEqual({ text: step.observation.anchor, anchor: step.observation.anchor })
+      expect(tokenizer.get().decode(step.prompt)).toContain(`user\n${step.observation.text}<|im_end|>`)
+      expect(tokenizer.get().decode(step.reply)).toBe(`${step.text}<|im_end|>`)
+      expect([step.action, step.logProbs.length]).toEqual([step.text, step.reply.length])
+    }
+    const chair = episode!.steps[3]!
+    expect(chair).toMatchObject({
+      agent: "chair",
+      observation: {
+        text: episode!.steps
+          .slice(0, 3)
+          .map(({ text }) => text)
+          .join(""),
+      },
+    })
+    expect(chair).not.toHaveProperty("conversation")
+    expect(chair.reward).toBeGreaterThan(0)
+    expect(episode!.return).toBe(episode!.steps.reduce((sum, { reward }) => sum + reward, 0))
+  })
+
+  it("knows its task, its place and its random numbers, and the policy's numbers", async () => {
+    const seen = new Map<string, string>()
+    await run(async ({ task, index, member, random, signal, maxPositions, temperature, maxReplyTokens, policy }) => {
+      expect([task.index, signal.aborted, maxPositions, temperature, maxReplyTokens]).toEqual([index, false, 200, 1, 4])
+      expect([policy.vocabularySize, policy.deterministic]).toEqual([tokenizer.get().vocabularySize, true])
+      seen.set(random.key.join(), `${index} ${member}`)
+      return {}
+    })
+    expect([...seen.values()].sort()).toEqual([0, 1, 2, 3].flatMap((t) => [0, 1, 2, 3].map((m) => `${t} ${m}`)))
+  })
+
+  it("may sample otherwise, and read its replies", async () => {
+    const options = {
+      temperature: 0.5,
+      maxTokens: 2,
+      parse: (reply: string) => ({ action: `go ${reply}`, valid: false }),
+    }
+    const [{ steps }] = (await run(async ({ sample }) => {
+      const { action, valid, text } = await sample(say("x"), options)
+      expect([action, valid]).toEqual([`go ${text}`, false])
+      await sample(say("x"))
+      await sample(say("y"))
+      return {}
+    })) as [Episode]
+    expect(steps[0]).toMatchObject({ temperature: 0.5, valid: false, action: `go ${steps[0]!.text}` })
+    expect(steps[1]).not.toHaveProperty("temperature")
+    // Without an anchor the prompt identifies the state.
+    expect(steps[0]!.observation.anchor).toBe(steps[1]!.observation.anchor)
+    expect(steps[1]!.observation.anchor).not.toBe(steps[2]!.observation.anchor)
+  })
+
+  it("may record what it sampled itself, between its other steps", async () => {
+    const [{ steps }] = (await run(async ({ sample, record, policy, tokenizer, random }) => {
+      const pending = sample(say("first"))
+      const { tokens: prompt } = await tokenizer.encodeChat(say("second"))
+      const { key } = random.fork("mine")
+      const { tokens, logProbs } = await policy.sample({ prompt, maxTokens: 4, stopTokens: tokenizer.eosTokens, key })
+      expect(record({ prompt, reply: tokens, logProbs, reward: 2, agent: 7, observation: "seen" })).toBe(1)
+      await pending
+      return { last: { text: "over", anchor: "over" } }
+    })) as [Episode]
+    expect(steps).toMatchObject([{ reward: 0 }, { reward: 2, agent: 7, valid: true, observation: { text: "seen" } }])
+    expect(steps[1]!.text).toMatch(/^[abc]$/)
+  })
+
+  it("says how its episode ended", async () => {
+    const two: Agent = async ({ sample, reward, index }) => {
+      const { step } = await sample(say("a"))
+      await sample(say("b"))
+      reward(step, 5)
+      const ends: (EpisodeEnd | null)[] = [
+        { outcome: "truncated", last: { text: "late", anchor: "late" } },
+        { rewards: [1, 2], reward: 0.5 },
+        { reward: 1 },
+        null,
+      ]
+      return ends[index]!
+    }
+    const episodes = await run(two, { groupSize: 1 })
+    expect(episodes.map(({ outcome, steps }) => [outcome, ...steps.map(({ reward }) => reward)])).toEqual([
+      ["truncated", 5, 0],
+      ["terminated", 1, 2.5],
+      ["terminated", 5, 1],
+      ["dropped", 5, 0],
+    ])
+    expect(episodes.map(({ last }) => last?.text)).toEqual(["late", undefined, undefined, undefined])
+    expect(episodes.map((episode) => episode.return)).toEqual([5, 3.5, 6, 5])
+  })
+
+  it("has all that it asked for before its end, though it did not wait for it", async () => {
+    const episodes = await run(async ({ sample }) => {
+      for (let i = 0; i < 5; i++) void sample(say(`${i}`))
+      return { rewards: [0, 1, 2, 3, 4] }
+    })
+    for (const { steps } of episodes)
+      expect(steps.map(({ observation, reward }) => observation.text === `${reward}`)).toEqual(Array(5).fill(true))
+  })
+})
+
+describe("an agent at fault costs its own episode", () => {
+  const sound = async () => await run(council)
+  /** The council, but what `odd` does for the second task. */
+  const playWith = async (odd: Agent, changes: Partial<RolloutSetup<DoorsTask>> = {}): Promise<Episode[]> => {
+    const episodes = await run((context) => (context.index === 1 ? odd(context) : council(context)), changes)
+    expect(episodes.toSpliced(4, 4)).toEqual((await sound()).toSpliced(4, 4))
+    return episodes.slice(4, 8)
+  }
+  const cause = new Error("boom")
+  const raise = () => {
+    throw cause
+  }
+
+  it("where it throws, and keeps its steps", async () => {
+    for (const fail of [raise as unknown as Agent, (async () => raise()) as Agent])
+      for (const episode of await playWith(fail))
+        expect(episode).toMatchObject({
+          outcome: "failed",
+          steps: [],
+          error: { code: "ENVIRONMENT_FAILED", message: "play: boom", cause },
+        })
+    const later = await playWith(async ({ sample }) => {
+      await sample(say("x"))
+      return raise()
+    })
+    for (const episode of later) expect(episode).toMatchObject({ outcome: "failed", steps: { length: 1 } })
+  })
+
+  it("with its other calls under way", async () => {
+    const policy = new FakePolicy(tokenizer.get())
+    const odd: Agent = async ({ sample }) => {
+      await Promise.all([sample(say("x")), sample(say("y")), sleep(0).then(raise)])
+      return {}
+    }
+    for (const { outcome } of await playWith(odd, { policy })) expect(outcome).toBe("failed")
+    expect(policy.running).toBe(0)
+  })
+
+  const one = (context: Context, end: EpisodeEnd): EpisodeEnd => {
+    context.record(step)
+    return end
+  }
+  const step = { prompt: Int32Array.of(1), reply: Int32Array.of(2), logProbs: Float32Array.of(-1) }
+  it.each<[string, (context: Context) => unknown, RegExp]>([
+    ["nothing", () => undefined, /play\(\) ended with undefined; give an object, or null/],
+    ["an outcome that is none", () => ({ outcome: "won" }), /the outcome 'won'; give "terminated" or "truncated"/],
+    ["too few rewards", (context) => one(context, { rewards: [] }), /as many rewards as there were steps, which are 1/],
+    ["a reward of NaN", (context) => one(context, { rewards: [Number.NaN] }), /rewards must be finite/],
+    ["a last reward of NaN", (context) => one(context, { reward: Number.NaN }), /rewards must be finite/],
+    ["a reward for no step", () => ({ reward: 1 }), /there is no step to give it to/],
+    [
+      "a metric of NaN",
+      () => ({ metrics: { success: Number.NaN } }),
+      /metrics must be finite numbers, but success is NaN/,
+    ],
+    ["a last observation without anchor", () => ({ last: { text: "x" } }), /the end of play\(\) gave no observation/],
+    [
+      "a step without tokens",
+      ({ record }) => record({ ...step, reply: new Int32Array() }),
+      /an Int32Array that is not empty/,
+    ],
+    [
+      "a step without log-probabilities",
+      ({ record }) => record({ ...step, logProbs: new Float32Array(2) }),
+      /logProbs/,
+    ],
+    ["a step that pays NaN", ({ record }) => record({ ...step, reward: Number.NaN }), /rewards must be finite/],
+    ["a reward for a step that is not there", ({ reward }) => reward(3, 1), /no step 3; 0 were asked for so far/],
+    ["no messages", ({ sample }) => sample([]), /prompt must give at least one message/],
+    ["no tokens", ({ sample }) => sample(say("x"), { maxTokens: 0 }), /maxTokens is 0/],
+    ["a temperature below 0", ({ sample }) => sample(say("x"), { temperature: -1 }), /temperature is -1/],
+    [
+      "a parse that gives nothing",
+      ({ sample }) => sample(say("x"), { parse: () => ({}) as never }),
+      /parse\(\) must give/,
+    ],
+  ])("with %s", async (_, odd, message) => {
+    for (const { outcome, error } of await playWith(async (context) => (await odd(context)) as EpisodeEnd)) {
+      expect(outcome).toBe("failed")
+      expect(error!.message).toMatch(message)
+    }
+  })
+
+  it("with a request that the policy refuses", async () => {
+    class Strict extends FakePolicy {
+      override async sample(request: Parameters<FakePolicy["sample"]>[0]) {
+        if (request.prompt.length === 0) throw new GigpoError("BAD_ARGUMENT", "prompt is empty")
+        return await super.sample(request)
+      }
+    }
+    const odd: Agent = async ({ policy }) => {
+      await policy.sample({ prompt: new Int32Array(), maxTokens: 1, stopTokens: [], key: [0, 0] })
+      return {}
+    }
+    for (const { error } of await playWith(odd, { policy: new Strict(tokenizer.get()) }))
+      expect(error).toMatchObject({ code: "BAD_ARGUMENT", message: "prompt is empty" })
+  })
+
+  it("with a prompt that does not fit, or too many steps, ends there, and its steps count", async () => {
+    const long = await playWith(async ({ sample }) => {
+      for (let words = 1; ; words *= 2) await sample(say("word ".repeat(words)))
+    })
+    for (const { outcome, steps, error } of long)
+      expect([outcome, steps.length, error]).toEqual(["overflow", 6, undefined])
+    const many = await playWith(async ({ sample }) => {
+      for (;;) await sample(say("again"))
+    })
+    for (const { outcome, steps } of many) expect([outcome, steps.length]).toEqual(["truncated", 50])
+  })
+
+  it("with such a prompt beside others keeps what the others say", async () => {
+    const odd: Agent = async ({ sample }) => {
+      await Promise.all([sample(say("x")), sample(say("long ".repeat(90))), sample(say("y"))])
+      return {}
+    }
+    for (const { outcome, steps } of await playWith(odd))
+      expect([outcome, ...steps.map(({ observation }) => observation.text)]).toEqual(["overflow", "x", "y"])
+  })
+
+  it("may take it as its last word instead", async () => {
+    const odd: Agent = async ({ sample }) => {
+      let steps = 0
+      for (;;) {
+        const said = await sample(say("again")).catch(() => undefined)
+        if (!said) return { outcome: "truncated", reward: steps }
+        steps++
+      }
+    }
+    for (const episode of await playWith(odd)) expect(episode).toMatchObject({ outcome: "truncated", return: 50 })
+  })
+
+  it("that tries again and again does not keep the rollout from its end", async () => {
+    const controller = new AbortController()
+    const reason = new Error("Ctrl-C")
+    let over = false
+    const stubborn: Agent = async ({ sample, policy }) => {
+      while (!over) {
+        await sample(say("x")).catch(() => {})
+        const request = { prompt: Int32Array.of(1), maxTokens: 1, stopTokens: [], key: [0, 0] as const }
+        await policy.sample(request).catch(() => {})
+      }
+      return {}
+    }
+    setTimeout(() => controller.abort(reason), 20)
+    await expect(run(stubborn, { signal: controller.signal, maxSteps: 2 })).rejects.toBe(reason)
+    over = true
+  })
+
+  it("that goes on after its end is told so", async () => {
+    const late: Promise<PromiseSettledResult<unknown>[]>[] = []
+    await playWith(async ({ sample, record, reward }) => {
+      const after = sleep(20)
+      const calls = [() => sample(say("late")), () => record(step), () => reward(0, 1)]
+      late.push(Promise.allSettled(calls.map((call) => after.then(call))))
+      return {}
+    })
+    const results = (await Promise.all(late)).flat()
+    const message = expect.stringMatching(/^The episode is over/)
+    expect(results).toHaveLength(12)
+    for (const result of results)
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "BAD_ARGUMENT", message } })
+  })
+})
+
+describe("a rollout of agents", () => {
+  it("ends with the policy's failure, whatever the agent makes of it", async () => {
+    const policy = new FakePolicy(tokenizer.get())
+    policy.failure = { at: 9, error: new GigpoError("DEVICE_LOST", "gone") }
+    const stubborn: Agent = async ({ sample }) => {
+      await sample(say("x")).catch(() => {})
+      await sample(say("y")).catch(() => {})
+      return {}
+    }
+    await expect(run(stubborn, { policy })).rejects.toMatchObject({ code: "DEVICE_LOST" })
+    expect(policy.running).toBe(0)
+    const deaf: Agent = async ({ sample }) => {
+      await sample(say("x")).catch(() => {})
+      return await new Promise<never>(() => {})
+    }
+    const failing = new FakePolicy(tokenizer.get())
+    failing.failure = { at: 3, error: new GigpoError("DEVICE_LOST", "gone") }
+    await expect(run(deaf, { policy: failing })).rejects.toMatchObject({ code: "DEVICE_LOST" })
+  })
+
+  it("that is aborted tells every agent and waits for no one who hangs", async () => {
+    const controller = new AbortController()
+    const reason = new Error("Ctrl-C")
+    const policy = new FakePolicy(tokenizer.get())
+    let told = 0
+    const endless: Agent = async ({ sample, signal }) => {
+      signal.addEventListener("abort", () => told++)
+      for (let i = 0; i < 3; i++) await sample(say("x"))
+      return await new Promise<never>(() => {})
+    }
+    const running = run(endless, { signal: controller.signal, policy })
+    await sleep(30)
+    controller.abort(reason)
+    await expect(running).rejects.toBe(reason)
+    expect([told, policy.running]).toEqual([16, 0])
+  })
+
+  it("ends with the error of an observer that throws", async () => {
+    const onStep = () => {
+      throw new Error("display broke")
+    }
+    await expect(run(council, { onStep })).rejects.toThrow("display broke")
+    await expect(rollout(rolloutSetup(tokenizer.get(), { onStep }))).rejects.toThrow("display broke")
+  })
+
+  it("has groups scored and kept as any other, but no hooks of an environment's loop", async () => {
+    const hooks = { score: (group: { episodes: readonly Episode[] }) => group.episodes, keep: () => true }
+    expect(await run(council, { hooks })).toEqual(await run(council))
+    for (const name of ["begin", "onTurn"] as const)
+      await expect(run(council, { hooks: { [name]: () => ({}) as never } })).rejects.toMatchObject({
+        code: "BAD_ARGUMENT",
+        message: `hooks.${name} is for an environment's loop; leave it off where play drives the episode.`,
+      })
+  })
+})

@@ -1,0 +1,157 @@
+import { describe, expect, it } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
+import { GigpoError } from "../../src/errors.ts"
+import { Random } from "../../src/random.ts"
+import { bareAction, expertReplies, firstTake, randomActions, withMessages } from "../../src/rollout/choosers.ts"
+import { startEpisode } from "../../src/rollout/environment-episode.ts"
+import { runEpisode } from "../../src/rollout/episode.ts"
+import {
+  type Choice,
+  type Chooser,
+  type Played,
+  playTurns,
+  type TurnLimits,
+  type TurnsEnd,
+} from "../../src/rollout/turns.ts"
+import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
+import { rolloutSetup, useTokenizer } from "./setup.ts"
+
+const task: DoorsTask = { index: 0, rooms: ["blue", "red", "green"] }
+const solution = ["c", "a", "b"]
+
+async function play<Stop extends string>(
+  choose: Chooser<Choice, Stop>,
+  changes: Changes = {},
+  limits: TurnLimits = {},
+): Promise<{ turns: Played[]; end: TurnsEnd<Stop> }> {
+  const environment = doorsEnvironment(changes)
+  await using episode = await startEpisode({ environment, task, random: new Random(1), environmentTimeout: 30 })
+  const player = playTurns(episode, choose, limits)
+  const turns: Played[] = []
+  for (;;) {
+    const { done, value } = await player.next()
+    if (done) return { turns, end: value }
+    turns.push(value)
+  }
+}
+
+const actions = (turns: readonly Played[]) => turns.map(({ choice }) => choice.action)
+const takes =
+  (list: readonly string[]): Chooser<Choice, "stopped"> =>
+  async ({ index }) =>
+    list[index] === undefined ? "stopped" : bareAction(list[index])
+
+describe("the loop", () => {
+  it("asks a chooser turn by turn, and tells how it ended and what was seen last", async () => {
+    const histories: number[] = []
+    const { turns, end } = await play(async (situation) => {
+      histories.push(situation.history.length)
+      return await takes(solution)(situation)
+    })
+    expect(turns.map(({ index, observation }) => [index, observation.text])).toEqual([
+      [0, "blue 0"],
+      [1, "red 1"],
+      [2, "green 2"],
+    ])
+    expect(histories).toEqual([0, 1, 2])
+    expect(end).toEqual({ outcome: "terminated", last: { text: "out 3", anchor: "out 3" } })
+  })
+
+  it("ends where the chooser stops, or after the most turns", async () => {
+    expect((await play(takes(["c"]))).end).toMatchObject({ outcome: "stopped", last: { text: "red 1" } })
+    expect((await play(takes([]))).end).toMatchObject({ outcome: "stopped", last: { text: "blue 0" } })
+    const cut = await play(takes(solution), {}, { maxTurns: 2 })
+    expect(cut.end).toMatchObject({ outcome: "truncated", last: { text: "green 2" } })
+  })
+
+  it("renders prompts and reads replies only for those who want them", async () => {
+    const untouched = () => {
+      throw new Error("nobody asked")
+    }
+    expect((await play(takes(solution), { prompt: untouched, parse: untouched })).turns).toHaveLength(3)
+    const { turns } = await play(withMessages(takes(solution)), { parse: untouched })
+    expect(turns[1]!.choice).toMatchObject({ messages: [{ role: "user", content: "red 1" }] })
+  })
+
+  it("asks again where it is told to, about the same turn", async () => {
+    const step: Changes["step"] = async (action, episode) => {
+      if (action === "fly") throw new GigpoError("BAD_ARGUMENT", "no wings")
+      return await episode.step(action)
+    }
+    const asked: number[] = []
+    const refused: unknown[] = []
+    const words = ["fly", "c", "fly", "fly", "a", "b"]
+    const choose: Chooser = async ({ index }) => {
+      asked.push(index)
+      return bareAction(words[asked.length - 1]!)
+    }
+    const askAgain = (error: unknown, { action }: Choice) => refused.push([(error as Error).message, action]) > 0
+    const { turns, end } = await play(choose, { step }, { askAgain })
+    expect([actions(turns), asked, end.outcome]).toEqual([solution, [0, 0, 1, 1, 1, 2], "terminated"])
+    expect(refused).toEqual(Array(3).fill(["no wings", "fly"]))
+    asked.length = 0
+    await expect(play(choose, { step }, { askAgain: () => false })).rejects.toThrow("no wings")
+  })
+})
+
+describe("choosers", () => {
+  it("an expert says what it knows, also where it takes its time", async () => {
+    const environment = doorsEnvironment()
+    const sure = await play(expertReplies(environment.expert!(task)))
+    expect([actions(sure.turns), sure.end.outcome]).toEqual([solution, "terminated"])
+    const unsure = await play(expertReplies({ reply: async (_, history) => (history.length < 2 ? "?" : undefined) }), {
+      step: async (_, episode) => ({ ...(await episode.step("wait")), terminated: false }),
+    })
+    expect(unsure.turns.map(({ choice }) => choice)).toEqual(
+      Array(2).fill({ reply: "?", action: "wait", valid: false }),
+    )
+    expect(unsure.end.outcome).toBe("stopped")
+  })
+
+  it("dice take actions that are offered, others where none are named, else what an empty reply means", async () => {
+    const endless = (offered?: readonly string[]): Changes => ({
+      step: async () => {
+        const observation = { text: "", anchor: "", ...(offered && { actions: offered }) }
+        return { observation, reward: 0, terminated: false, truncated: false }
+      },
+    })
+    const roll = async (changes: Changes, others?: readonly string[]) =>
+      actions((await play(randomActions(new Random(3), others), changes, { maxTurns: 40 })).turns)
+    expect(new Set((await roll(endless(["x", "y"]), ["z"])).slice(1))).toEqual(new Set(["x", "y"]))
+    expect(new Set(await roll(endless(), ["z", "w"]))).toEqual(new Set(["z", "w"]))
+    expect(new Set(await roll(endless()))).toEqual(new Set(["wait"]))
+    expect(await roll(endless(["x", "y"]))).toEqual(await roll(endless(["x", "y"])))
+  })
+
+  it("a list may be taken first, and the other chooser counts from there", async () => {
+    const { turns } = await play(firstTake(["c", "a"], takes(["b"])))
+    expect(actions(turns)).toEqual(solution)
+  })
+})
+
+describe("the last observation", () => {
+  const tokenizer = useTokenizer()
+  const last = async (changes: Changes, options: object = {}) => {
+    const environment: Environment<DoorsTask> = doorsEnvironment(changes)
+    const setup = { ...rolloutSetup(tokenizer.get(), { environment }), ...options, task, random: new Random(3) }
+    return await runEpisode(setup)
+  }
+  const endless: Changes["step"] = async (_, episode) => ({ ...(await episode.step("wait")), terminated: false })
+
+  it("is kept however an episode ends, but where it fails", async () => {
+    const observation = { text: "the end", anchor: "end" }
+    const step: Changes["step"] = async (action, episode) => ({ ...(await episode.step(action)), observation })
+    expect(await last({ step })).toMatchObject({ outcome: "terminated", last: observation })
+    expect(await last({ step: endless }, { maxSteps: 4 })).toMatchObject({
+      outcome: "truncated",
+      last: { text: "blue 0" },
+    })
+    expect(await last({}, { maxPositions: 5 })).toMatchObject({
+      outcome: "overflow",
+      steps: [],
+      last: { text: "blue 0" },
+    })
+    const failed = await last({ step: () => Promise.reject(new Error("boom")) })
+    expect([failed.outcome, "last" in failed]).toEqual(["failed", false])
+  })
+})

@@ -1,0 +1,313 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { Batch, Credit, Estimator } from "../../src/credit/estimator.ts"
+import { gigpo } from "../../src/credit/gigpo.ts"
+import type { Environment } from "../../src/environment/environment.ts"
+import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
+import type { RunObserver } from "../../src/training/observers.ts"
+import type { IterationReport } from "../../src/training/options.ts"
+import type { TrainSetup } from "../../src/training/prepare.ts"
+import { Run } from "../../src/training/run.ts"
+import { train } from "../../src/training/train.ts"
+import { doorsEnvironment } from "../rollout/doors.ts"
+import { Memory } from "./fake-policy.ts"
+import { characters, TablePolicy } from "./table-policy.ts"
+import { openDoors, timeless } from "./tiny.ts"
+
+// What somebody hands in, through an engine in plain TypeScript: the loop knows nothing of the native one.
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-seams-"))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const environment = doorsEnvironment() as Environment
+const options = {
+  iterations: 3,
+  groups: 3,
+  groupSize: 4,
+  batchRows: 8,
+  rollout: { maxReplyTokens: 2 },
+  optimizer: { learningRate: 5, maxGradientNorm: Number.POSITIVE_INFINITY },
+}
+const setup = (changes: Partial<TrainSetup> & { readonly policy?: TablePolicy } = {}) => ({
+  policy: new TablePolicy(),
+  tokenizer: characters,
+  environment: openDoors(),
+  ...options,
+  ...changes,
+})
+
+describe("an engine of one's own", () => {
+  it("learns by the built-in estimator and loss", async () => {
+    const policy = new TablePolicy()
+    const learning = { iterations: 60, groups: 8, groupSize: 8, batchRows: 64, rollout: { maxReplyTokens: 1 } }
+    const reports = await train({ ...setup({ policy, environment }), ...learning, optimizer: { learningRate: 3 } })
+    const success = (from: number, to: number) =>
+      reports.slice(from, to).reduce((sum, { metrics }) => sum + metrics["episode/rooms"]!, 0) / (to - from)
+    expect(success(0, 10)).toBeLessThan(0.2)
+    expect(success(50, 60)).toBeGreaterThan(1.5)
+    expect(reports[5]!.metrics).toMatchObject({ "policy/ratio": expect.closeTo(1, 1), "policy/clip-fraction": 0 })
+  })
+
+  it("is saved in a run, resumed, and ends as if it had not been stopped", async () => {
+    const whole = setup()
+    const reports = await train({ ...whole, loss: { klWeight: 0.1 } })
+    const directory = join(folder, "run")
+    for (const part of [1, 2]) {
+      const resumed = setup()
+      await using run = await Run.open(directory, {}, { resume: part === 2 })
+      for await (const { iteration } of train({ ...resumed, run, loss: { klWeight: 0.1 } }))
+        if (part === 1 && iteration === 2) break
+      if (part === 2) expect(resumed.policy.logits).toEqual(whole.policy.logits)
+    }
+    const lines = (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n")
+    expect(lines.map((line) => timeless(JSON.parse(line)))).toEqual(reports.map(timeless))
+    expect(await readdir(join(directory, "checkpoints", "step-3"))).toEqual(["manifest.json", "table.bin"])
+  })
+
+  it("says what it cannot do before anything is touched", async () => {
+    const directory = join(folder, "run")
+    const policy = Object.assign(new TablePolicy(), { check: async () => ["Clip at 0.2.", "Leave entropy out."] })
+    await using run = await Run.open(directory, {})
+    await expect(train({ ...setup({ policy }), run })).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: "The engine cannot train this. Clip at 0.2. Leave entropy out.",
+    })
+    const { store: _, ...unsaved } = Object.assign(new TablePolicy())
+    await expect(
+      train({ ...setup({ policy: Object.setPrototypeOf(unsaved, TablePolicy.prototype) }), run }),
+    ).rejects.toThrow(/cannot be saved/)
+    expect(await readdir(folder)).toEqual([])
+  })
+})
+
+describe("training", () => {
+  it("can be awaited or iterated, once", async () => {
+    const awaited = await train(setup())
+    const iterated: IterationReport[] = []
+    const training = train(setup())
+    for await (const report of training) iterated.push(report)
+    expect(iterated.map(timeless)).toEqual(awaited.map(timeless))
+    await expect((async () => await training)()).rejects.toThrow(/awaited or iterated already/)
+    const twice = train(setup())
+    expect(await Promise.all([twice, twice])).toHaveLength(2)
+    expect(() => twice[Symbol.asyncIterator]()).toThrow(/already/)
+  })
+
+  it("does not start before it is asked", async () => {
+    const policy = new TablePolicy()
+    train(setup({ policy }))
+    await new Promise(setImmediate)
+    expect(policy.steps).toBe(0)
+  })
+
+  it("needs an environment, or a player with tasks", async () => {
+    const { environment: _, ...without } = setup()
+    await expect(train(without)).rejects.toThrow(/needs an environment/)
+    await expect(train({ ...without, play: async () => null })).rejects.toThrow(/source of tasks/)
+  })
+})
+
+describe("an estimator of one's own", () => {
+  const seen: Batch[] = []
+  const mine: Estimator = {
+    name: "mine",
+    needs: ["old", "reference", "entropy"],
+    estimate(batch) {
+      seen.push(batch)
+      return {
+        advantages: Array.from(batch.lengths, (length, step) => new Float32Array(length).fill(batch.rewards[step]!)),
+        metrics: { "mine/steps": batch.length },
+      }
+    },
+  }
+
+  it("gets the steps and what it asked for, and gives each token its credit", async () => {
+    const reports = await train(setup({ estimator: mine }))
+    const [batch] = seen
+    expect(reports[0]!.metrics["mine/steps"]).toBe(batch!.length)
+    expect([...new Set(batch!.episode)].length).toBe(12)
+    expect(batch!.terminated.reduce((sum, end) => sum + end, 0)).toBe(12)
+    for (const name of ["old", "reference", "entropy"] as const) {
+      const values = batch!.statistics![name]!
+      expect(values.map(({ length }) => length)).toEqual([...batch!.lengths])
+      expect(values.every((of) => of.every(Number.isFinite))).toBe(true)
+    }
+    // A table begins with equal logits.
+    expect(batch!.statistics!.entropy![0]![0]).toBeCloseTo(Math.log(128), 5)
+    expect(batch!.statistics!.old![0]).toEqual(batch!.statistics!.reference![0])
+  })
+
+  it("may leave steps out: they are not counted", async () => {
+    const tokens: number[] = []
+    const loss: TokenLoss = {
+      name: "count",
+      evaluate: (input) => {
+        tokens.push(input.tokens)
+        return { loss: 0, gradient: new Float32Array(input.tokens) }
+      },
+    }
+    const skipping: Estimator["estimate"] = (batch) => ({
+      advantages: new Float64Array(batch.length),
+      skip: new Uint8Array(batch.length).map((_, step) => step % 2),
+    })
+    await train(setup({ estimator: skipping, loss, iterations: 1, batchRows: 1000 }))
+    const all: number[] = []
+    await train(
+      setup({
+        estimator: ({ length }) => ({ advantages: new Float64Array(length) }),
+        loss,
+        iterations: 1,
+        batchRows: 1000,
+      }),
+    )
+    all.push(tokens.pop()!)
+    expect(tokens[0]).toBeLessThan(all[0]!)
+    expect(tokens[0]).toBeGreaterThan(0)
+  })
+
+  it.each<[string, (batch: Batch) => unknown, RegExp]>([
+    ["too few", () => ({ advantages: new Float64Array(1) }), /mine/],
+    ["NaN", ({ length }) => ({ advantages: new Float64Array(length).fill(Number.NaN) }), /mine/],
+    ["nothing", () => undefined, /mine/],
+  ])("is refused when it says %s", async (_, estimate, message) => {
+    const policy = new TablePolicy()
+    const wrong = { name: "mine", estimate: estimate as Estimator["estimate"] }
+    await expect(train(setup({ policy, estimator: wrong }))).rejects.toThrow(message)
+    expect(policy.steps).toBe(0)
+  })
+
+  it("remembers over a resume, and is asked for by its name", async () => {
+    const directory = join(folder, "run")
+    const remembering = () => {
+      const memory = new Memory("counting")
+      const estimate = ({ length }: Batch): Credit => ({ advantages: new Float64Array(length).fill(++memory.count) })
+      return Object.assign(memory, { estimate })
+    }
+    const first = remembering()
+    {
+      await using run = await Run.open(directory, {})
+      for await (const { iteration } of train({ ...setup({ estimator: first }), run })) if (iteration === 2) break
+    }
+    const second = remembering()
+    {
+      await using run = await Run.open(directory, {}, { resume: true })
+      await train({ ...setup({ estimator: second }), run })
+    }
+    expect(second.count).toBe(3)
+    await using run = await Run.open(directory, {}, { resume: true })
+    await expect(train({ ...setup({ estimator: gigpo({}), iterations: 5 }), run })).rejects.toMatchObject({
+      code: "BAD_CONFIG",
+      message: expect.stringMatching(/another estimator: it was counting and is now gigpo/),
+    })
+  })
+})
+
+describe("a loss of one's own", () => {
+  it("is called once an optimizer batch, with whole sequences", async () => {
+    const inputs: LossInput[] = []
+    const loss = (input: LossInput) => {
+      inputs.push(input)
+      return { loss: 1, gradient: new Float32Array(input.tokens), metrics: { "mine/one": 1 } }
+    }
+    const reports = await train(setup({ loss, iterations: 1 }))
+    expect(reports[0]!.metrics).toMatchObject({ "loss/policy": 1, "mine/one": 1, "optimizer/steps": inputs.length })
+    for (const { offsets, tokens, shares } of inputs) {
+      expect(offsets[0]).toBe(0)
+      expect(offsets.at(-1)).toBe(tokens)
+      expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9)
+    }
+    expect(inputs.flatMap(({ steps }) => [...steps]).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: inputs.reduce((sum, { steps }) => sum + steps.length, 0) }, (_, i) => i),
+    )
+  })
+
+  it("that throws leaves no gradients behind and ends the run", async () => {
+    const policy = new TablePolicy()
+    let calls = 0
+    const loss = (input: LossInput) => {
+      if (++calls === 2) throw new Error("of its own")
+      return { loss: 0, gradient: new Float32Array(input.tokens).fill(1) }
+    }
+    await expect(train(setup({ policy, loss }))).rejects.toThrow("of its own")
+    expect(policy.gradients).toEqual([])
+    expect(policy.steps).toBe(1)
+  })
+
+  it("stands between the KL term and the entropy bonus", async () => {
+    const loss = { use: (input: LossInput) => ({ loss: 0, gradient: new Float32Array(input.tokens) }) }
+    const still = setup()
+    await train({ ...still, loss, iterations: 2 })
+    expect(still.policy.logits.every((logit) => logit === 0)).toBe(true)
+    const pushed = setup()
+    const [, second] = await train({
+      ...pushed,
+      estimator: { name: "grpo" },
+      loss: { entropyWeight: -1, klWeight: 0.1 },
+    })
+    expect(second!.metrics["policy/entropy"]).toBeLessThan(Math.log(128))
+    expect(second!.metrics["loss/kl"]).toBeGreaterThan(0)
+  })
+})
+
+describe("observers", () => {
+  it("are told after the iteration is on disk", async () => {
+    const directory = join(folder, "run")
+    const told: string[] = []
+    const logged = async () => (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n").length
+    const observer: RunObserver = {
+      start: ({ iteration, iterations }) => told.push(`start ${iteration} ${iterations}`),
+      episodes: async (iteration, groups, { advantages }) => {
+        const steps = groups.flatMap(({ episodes }) => episodes.flatMap((episode) => episode.steps))
+        expect(advantages).toHaveLength(steps.length)
+        expect(await logged()).toBeGreaterThanOrEqual(iteration)
+        told.push(`episodes ${iteration}`)
+      },
+      report: ({ iteration }) => told.push(`report ${iteration}`),
+      end: ({ iteration, error }) => told.push(`end ${iteration} ${error}`),
+    }
+    await using run = await Run.open(directory, {})
+    await train({ ...setup(), run, observers: [observer] })
+    const each = [1, 2, 3].flatMap((iteration) => [`episodes ${iteration}`, `report ${iteration}`])
+    expect(told).toEqual(["start 0 3", ...each, "end 3 undefined"])
+  })
+
+  it("that throw, hang or lag are one warning and change nothing", async () => {
+    const plain = await train(setup({ iterations: 40 }))
+    const warnings: string[] = []
+    const throwing: RunObserver = {
+      name: "clumsy",
+      report: () => {
+        throw new Error("full")
+      },
+    }
+    let heard = 0
+    const slow: RunObserver = {
+      name: "slow",
+      report: async () => await new Promise((resolve) => setTimeout(resolve, 20)),
+      episodes: async () => {
+        heard++
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      },
+    }
+    const observed = { observers: [throwing, slow], onWarning: (message: string) => warnings.push(message) }
+    const reports = await train({ ...setup({ iterations: 40 }), ...observed })
+    expect(reports.map(timeless)).toEqual(plain.map(timeless))
+    expect(warnings).toHaveLength(2)
+    expect(warnings).toContainEqual("The observer clumsy threw in report(): full. The run goes on.")
+    expect(warnings).toContainEqual("The observer slow is too slow; it was not told of everything.")
+    expect(heard).toBeLessThan(40)
+  })
+
+  it("hear why a run ended", async () => {
+    const ends: unknown[] = []
+    const failing = openDoors({ start: () => Promise.reject(new Error("no server")) })
+    const observers = [{ end: (outcome: unknown) => ends.push(outcome) }]
+    await expect(train({ ...setup({ environment: failing }), observers })).rejects.toThrow(/no server/)
+    expect(ends).toEqual([{ iteration: 0, error: expect.objectContaining({ code: "ENVIRONMENT_FAILED" }) }])
+  })
+})

@@ -1,0 +1,152 @@
+import { readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import type {
+  AdamWStep,
+  Completion,
+  LinearLoss,
+  LogProbsOptions,
+  LossReport,
+  ModelStore,
+  NativeLoss,
+  RowStatistics,
+  SampleRequest,
+  StepReport,
+  Trainable,
+} from "../../src/engine/engine.ts"
+import type { Row } from "../../src/engine/rows.ts"
+import { GigpoError } from "../../src/errors.ts"
+import { Random } from "../../src/random.ts"
+import type { Json } from "../../src/state.ts"
+import type { ChatCodec } from "../../src/tokenizer/chat-codec.ts"
+
+const [vocabularySize, contexts] = [128, 2048]
+
+/** An engine in plain TypeScript: a table of logits, one row for what the last three tokens come to, learned by plain descent. */
+export class TablePolicy implements Trainable {
+  readonly vocabularySize: number = vocabularySize
+  readonly maxPositions: number = 400
+  readonly deterministic: boolean = true
+  readonly losses: readonly NativeLoss["kind"][] = []
+  logits: Float64Array = new Float64Array(contexts * vocabularySize)
+  steps: number = 0
+  readonly #gradients: Float64Array = new Float64Array(contexts * vocabularySize)
+  #frozen: Float64Array | undefined
+
+  readonly reference: { freeze(): Promise<void> } = { freeze: async () => void (this.#frozen = this.logits.slice()) }
+
+  async check(): Promise<readonly string[]> {
+    return []
+  }
+
+  async sample({ prompt, maxTokens, temperature = 1, stopTokens, key, signal }: SampleRequest): Promise<Completion> {
+    await Promise.resolve()
+    signal?.throwIfAborted()
+    const random = new Random(key)
+    const all = [...prompt]
+    const logProbs: number[] = []
+    for (let i = 0; i < maxTokens; i++) {
+      const { p } = this.#distribution(this.logits, all, temperature || 1)
+      const drawn = temperature === 0 ? p.indexOf(Math.max(...p)) : draw(p, random.uniform())
+      all.push(drawn)
+      logProbs.push(Math.log(p[drawn]!))
+      if (stopTokens.includes(drawn)) break
+    }
+    const tokens = Int32Array.from(all.slice(prompt.length))
+    const finishReason = stopTokens.includes(tokens.at(-1)!) ? "stop" : "length"
+    return { tokens, logProbs: Float32Array.from(logProbs), finishReason }
+  }
+
+  async logProbs(rows: readonly Row[], { of, temperature = 1 }: LogProbsOptions = {}): Promise<RowStatistics[]> {
+    const table = of === "reference" ? this.#frozen! : this.logits
+    return rows.map((row) => {
+      const found = sampled(row).map((at) => this.#distribution(table, row.tokens.subarray(0, at), temperature))
+      const tokens = sampled(row).map((at) => row.tokens[at]!)
+      return {
+        logProbs: Float32Array.from(found, ({ p }, i) => Math.log(p[tokens[i]!]!)),
+        entropies: Float32Array.from(found, ({ entropy }) => entropy),
+      }
+    })
+  }
+
+  /** c (1{j} - p_j) of log p's coefficient and -e p_j (log p_j + H) of the entropy's, over the temperature. */
+  async forwardBackward(rows: readonly Row[], loss: NativeLoss | LinearLoss): Promise<LossReport> {
+    if (loss.kind !== "linear") throw new GigpoError("BAD_ARGUMENT", "A table knows no loss.")
+    const { coefficients, entropyCoefficients, temperature = 1 } = loss
+    let [token, entropies] = [0, 0]
+    for (const row of rows) {
+      for (const at of sampled(row)) {
+        const { p, entropy, start } = this.#distribution(this.logits, row.tokens.subarray(0, at), temperature)
+        const [c, e] = [coefficients[token]! / temperature, (entropyCoefficients?.[token] ?? 0) / temperature]
+        for (let j = 0; j < vocabularySize; j++)
+          this.#gradients[start + j]! += -c * p[j]! - e * p[j]! * (Math.log(p[j]!) + entropy)
+        this.#gradients[start + row.tokens[at]!]! += c
+        entropies += entropy
+        token++
+      }
+    }
+    return { loss: 0, tokens: token, metrics: { "policy/entropy": entropies / token } }
+  }
+
+  async optimizerStep({ learningRate, maxGradientNorm = 1 }: AdamWStep): Promise<StepReport> {
+    const gradientNorm = Math.hypot(...this.#gradients.filter((g) => g !== 0))
+    const scale = learningRate * Math.min(1, maxGradientNorm / (gradientNorm + 1e-6))
+    for (const [i, g] of this.#gradients.entries()) this.logits[i]! -= scale * g
+    this.#gradients.fill(0)
+    this.steps++
+    return { gradientNorm, skipped: false }
+  }
+
+  async clearGradients(): Promise<void> {
+    this.#gradients.fill(0)
+  }
+
+  get gradients(): readonly number[] {
+    return [...this.#gradients.filter((g) => g !== 0)]
+  }
+
+  readonly store: ModelStore = {
+    save: async (directory) => await writeFile(join(directory, "table.bin"), new Uint8Array(this.logits.buffer)),
+    checkpoint: async (directory) => {
+      await this.store.save(directory)
+      return { steps: this.steps }
+    },
+    restore: async (handle: Json, directory) => {
+      this.logits = new Float64Array((await readFile(join(directory, "table.bin"))).slice().buffer)
+      this.steps = (handle as { steps: number }).steps
+    },
+  }
+
+  #distribution(table: Float64Array, before: ArrayLike<number>, temperature: number) {
+    let context = 0
+    for (let i = Math.max(before.length - 3, 0); i < before.length; i++)
+      context = (context * 31 + before[i]!) % contexts
+    const start = context * vocabularySize
+    const z = table.subarray(start, start + vocabularySize).map((logit) => logit / temperature)
+    const top = z.reduce((a, b) => Math.max(a, b))
+    const total = z.reduce((sum, x) => sum + Math.exp(x - top), 0)
+    const p = z.map((x) => Math.exp(x - top) / total)
+    return { p, start, entropy: -p.reduce((sum, x) => sum + x * Math.log(x), 0) }
+  }
+}
+
+function sampled({ spans }: Row): number[] {
+  return spans.flatMap(({ start, length }) => Array.from({ length }, (_, i) => start + i))
+}
+
+function draw(p: Float64Array, uniform: number): number {
+  let left = uniform
+  return p.findIndex((share) => {
+    left -= share
+    return left < 0
+  })
+}
+
+/** A token a character; 0 ends a reply. A prompt stands backwards, so that its first letters are what is seen last. */
+export const characters: ChatCodec = {
+  eosTokens: [0],
+  encodeChat: async (messages) => ({
+    tokens: characters.encode(messages.map(({ content }) => `${content}\n`).join("")).reverse(),
+  }),
+  encode: (text) => Int32Array.from(text, (character) => character.charCodeAt(0) % vocabularySize),
+  decode: (tokens) => String.fromCharCode(...tokens.filter((token) => token !== 0)),
+}

@@ -53,7 +53,8 @@ function keepBooks(groups, estimator) {
   lap("credit")
   const all = toRows(steps, credit)
   lap("rows")
-  for (const batch of batches([all], 256, new Random(2))) packRows(batch, { temperature: 1, advantages: true, oldLogProbs: true })
+  for (const batch of batches([all], 256, new Random(2)))
+    packRows(batch, { temperature: 1, advantages: true, oldLogProbs: true })
   lap("packing")
   return { ...times, all: Object.values(times).reduce((sum, time) => sum + time, 0) }
 }

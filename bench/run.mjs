@@ -1,5 +1,16 @@
 // npm run bench [-- name …]: all benchmarks, or those named. Results go to bench/results/.
-const all = ["matmul", "train", "generate", "anchors", "advantages", "alfworld", "webshop", "retrieval", "episodes"]
+const all = [
+  "matmul",
+  "train",
+  "generate",
+  "anchors",
+  "advantages",
+  "bookkeeping",
+  "alfworld",
+  "webshop",
+  "retrieval",
+  "episodes",
+]
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))
 if (unknown) {

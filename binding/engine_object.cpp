@@ -39,7 +39,8 @@ static TrainingBatch training_batch(const Napi::Object& object) {
 // NativeTrainingLoss of src/native.ts.
 static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatch& batch) {
   TrainingLoss loss;
-  loss.head.mode = choice<HeadMode>(object, "mode", {{"policy", HeadMode::policy}, {"clone", HeadMode::clone}, {"linear", HeadMode::linear}});
+  loss.head.mode = choice<HeadMode>(
+      object, "mode", {{"policy", HeadMode::policy}, {"clone", HeadMode::clone}, {"linear", HeadMode::linear}});
   loss.head.temperature = number(object, "temperature");
   const auto require = [&](const float* column, const char* name) {
     if (!column) throw make_error(object.Env(), "BAD_ARGUMENT", std::string("This loss needs ") + name + ".");

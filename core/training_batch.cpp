@@ -15,7 +15,9 @@ void TrainingBatch::check(int64_t vocabulary) const {
     if (!right) throw Error("BAD_ARGUMENT", std::string(what) + " (" + std::to_string(which) + ").");
   };
   require(row_offsets[0] == 0, "the first row does not begin at token 0", row_offsets[0]);
-  for (int64_t row = 0; row < rows; row++) require(row_offsets[row] <= row_offsets[row + 1], "a row's tokens end before they begin", row);
+  for (int64_t row = 0; row < rows; row++) {
+    require(row_offsets[row] <= row_offsets[row + 1], "a row's tokens end before they begin", row);
+  }
   bool known = true;  // no way out of the loop, so that it takes whole vectors at a time
   for (int64_t i = 0; i < row_offsets[rows]; i++) known &= uint32_t(tokens[i]) < uint32_t(vocabulary);
   if (!known) {

@@ -12,8 +12,8 @@ void token_log_probs_on_cuda(int64_t rows, int64_t vocab, const float* logits, c
   const size_t at_logits = call.add<float>(rows * vocab), at_tokens = call.add<int32_t>(rows);
   const size_t at_log_probs = call.add<float>(rows), at_entropies = call.add<float>(rows);
   call.allocate();
-  cuda::token_log_probs(rows, vocab, call.upload(at_logits, logits, rows * vocab), call.upload(at_tokens, tokens, rows), temperature,
-                        call.at<float>(at_log_probs), call.at<float>(at_entropies), nullptr);
+  cuda::token_log_probs(rows, vocab, call.upload(at_logits, logits, rows * vocab), call.upload(at_tokens, tokens, rows),
+                        temperature, call.at<float>(at_log_probs), call.at<float>(at_entropies), nullptr);
   call.download(at_log_probs, log_probs, rows);
   call.download(at_entropies, entropies, rows);
 }

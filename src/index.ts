@@ -4,7 +4,7 @@
 export { groupByAnchor, groupBySimilarity } from "./credit/anchors.ts"
 export { type Amendment, amendCredit } from "./credit/as-estimator.ts"
 export { type BatchStep, batchOf } from "./credit/batch.ts"
-export type { Batch, Credit, Estimator, EstimatorContext, Need, StepRecord } from "./credit/estimator.ts"
+export type { Batch, Credit, Estimator, EstimatorContext, Need, StepCredit, StepRecord } from "./credit/estimator.ts"
 export { gigpo, gigpoAdvantages } from "./credit/gigpo.ts"
 export { grpo, grpoAdvantages, rloo } from "./credit/grpo.ts"
 export { type Normalizer, type NormalizerOptions, normalizer } from "./credit/normalizer.ts"
@@ -147,7 +147,7 @@ export { type AccumulateOptions, accumulate } from "./training/accumulate.ts"
 export { type CloneReport, type CloneSetup, clone } from "./training/clone.ts"
 export { type EvaluateSetup, evaluate } from "./training/evaluate.ts"
 export { type InitializeSetup, initialize } from "./training/initialize.ts"
-export type { RunObserver, RunOutcome } from "./training/observers.ts"
+export type { RunObserver, RunOutcome, RunStart } from "./training/observers.ts"
 export type {
   CloneOptions,
   EstimatorOptions,

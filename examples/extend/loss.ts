@@ -9,13 +9,13 @@ export const options = {
 export default function cispo({ high }: { high: number }): TokenLoss {
   return {
     name: "cispo",
-    // KL, entropy bonus and aggregation are composed around it; `shares` is what each token counts.
-    evaluate({ tokens, logProbs, oldLogProbs, advantages, shares }) {
+    // KL, entropy bonus and aggregation are composed around it; `shares` is what each token counts, `weights` what the estimator says.
+    evaluate({ tokens, logProbs, oldLogProbs, advantages, weights, shares }) {
       const gradient = new Float32Array(tokens)
       let [loss, clipped] = [0, 0]
       for (let t = 0; t < tokens; t++) {
         const ratio = Math.exp(Math.min(logProbs[t]! - oldLogProbs[t]!, 20))
-        const weight = Math.min(ratio, 1 + high) * advantages[t]! * shares[t]!
+        const weight = Math.min(ratio, 1 + high) * advantages[t]! * shares[t]! * (weights?.[t] ?? 1)
         if (ratio > 1 + high) clipped++
         loss -= weight * logProbs[t]!
         gradient[t] = -weight // d loss / d log p

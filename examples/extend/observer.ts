@@ -1,6 +1,6 @@
 // An observer: what a run is doing, as a page that reloads itself.
 import { writeFile } from "node:fs/promises"
-import type { RunObserver } from "gigpo"
+import { collectSteps, type RunObserver } from "gigpo"
 
 export function page(path: string): RunObserver {
   const rows: string[] = []
@@ -11,8 +11,9 @@ export function page(path: string): RunObserver {
       rows.push(`<tr><th colspan=3>from ${iteration} to ${iterations}</th></tr>`)
     },
     episodes(_iteration, groups, { advantages }) {
-      const [step] = groups[0]!.episodes[0]!.steps
-      sample = `${step?.observation.text} / ${step?.text} (advantage ${advantages[0]})`
+      // Credit is in the order of these steps: failed and dropped episodes have none.
+      const [step] = collectSteps(groups.map(({ episodes }) => episodes))
+      sample = `${step?.record.observation.text} / ${step?.record.text} (advantage ${advantages[0]})`
     },
     async report({ iteration, metrics }) {
       const cells = [iteration, metrics["episode/return"], metrics["advantage/std"]]

@@ -8,9 +8,9 @@ export interface Model extends AsyncDisposable {
   readonly tokenizer: Tokenizer
 }
 
-/** Opens the configured model to be trained. */
-export function openModel(config: Config): Promise<Model> {
-  return open(config.model, trainingOptions(config))
+/** Opens the configured model to be trained, with room for what is needed beside it. */
+export function openModel(config: Config, needs: ReadonlySet<string> = new Set()): Promise<Model> {
+  return open(config.model, trainingOptions(config, needs))
 }
 
 /** Opens the configured model, or another one in its place, to be sampled from. Whether it has an adapter its folder says. */

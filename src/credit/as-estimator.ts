@@ -1,7 +1,12 @@
-import { GigpoError } from "../errors.ts"
+import { thrownBy } from "../options/outcome.ts"
+import { checkPart, partProblem } from "../options/own.ts"
+import { checkCredit, estimatorKind } from "./check-credit.ts"
 import type { Batch, Credit, Estimator, EstimatorContext, Need } from "./estimator.ts"
 
-const needs: readonly Need[] = ["old", "reference", "entropy", "value"]
+/** What is wrong with an estimator, to be said after what it is called; undefined where it is one. */
+export function estimatorProblem(value: unknown): string | undefined {
+  return partProblem(value, estimatorKind)
+}
 
 /**
  * What was handed in, as an estimator: one already, or a function `(batch, context) => credit`, which goes by its own name.
@@ -9,30 +14,37 @@ const needs: readonly Need[] = ["old", "reference", "entropy", "value"]
  * @throws BAD_ARGUMENT for anything else
  */
 export function asEstimator(value: Estimator | Estimator["estimate"]): Estimator {
-  if (typeof value === "function") return { name: value.name || "estimator", estimate: value }
-  if (typeof value !== "object" || value === null)
-    throw bad(`The estimator is of type ${typeof value}; give an estimator, or a function (batch, context) => credit.`)
-  const { name, estimate, state, restore } = value
-  if (typeof name !== "string" || name === "")
-    throw bad("The estimator has no name; give it one, which its messages use.")
-  if (typeof estimate !== "function") throw bad(`The estimator ${name} has no function estimate(batch, context).`)
-  if ((typeof state === "function") !== (typeof restore === "function"))
-    throw bad(`The estimator ${name} has one of state and restore; what remembers something needs both.`)
-  const unknown = value.needs?.find((need) => !needs.includes(need))
-  if (unknown !== undefined)
-    throw bad(
-      `The estimator ${name} needs ${JSON.stringify(unknown)}; known are ${needs.map((n) => `"${n}"`).join(", ")}.`,
-    )
-  return value
+  checkPart(value, estimatorKind)
+  return typeof value === "function" ? { name: value.name || "estimator", estimate: value } : value
+}
+
+/**
+ * What an estimator says of a batch, checked.
+ *
+ * @throws BAD_ARGUMENT where it throws, or gives what does not fit the batch; NON_FINITE for numbers that are not finite. What is
+ * thrown once the signal is aborted stays as it is.
+ */
+export async function estimate<C extends Credit>(
+  estimator: Estimator<C>,
+  batch: Batch,
+  context: EstimatorContext,
+): Promise<C> {
+  let credit: C
+  try {
+    credit = await estimator.estimate(batch, context)
+  } catch (cause) {
+    throw context.signal?.aborted ? cause : thrownBy(estimatorKind, estimator.name, cause)
+  }
+  return checkCredit(credit, batch, estimator.name)
 }
 
 /** How one estimator's credit becomes another's. */
-export interface Amendment {
+export interface Amendment<C extends Credit = Credit> {
   /** The new estimator's name. */
   readonly name: string
   /** What it reads from `Batch.statistics`, besides what the estimator under it reads. */
   readonly needs?: readonly Need[] | undefined
-  change(credit: Credit, batch: Batch, context: EstimatorContext): Credit | Promise<Credit>
+  change(credit: C, batch: Batch, context: EstimatorContext): Credit | Promise<Credit>
 }
 
 /**
@@ -40,19 +52,20 @@ export interface Amendment {
  *
  *     const bolder = amendCredit(gigpo(), {
  *       name: "bolder",
- *       change: (credit) => ({ ...credit, advantages: (credit.advantages as Float64Array).map((a) => 2 * a) }),
+ *       change: (credit) => ({ ...credit, advantages: credit.advantages.map((a) => 2 * a) }),
  *     })
+ *
+ * What gives one advantage a step says so in its type, as `gigpo` and `grpo` do; of others the advantages may be one a token.
  */
-export function amendCredit(estimator: Estimator, { name, needs = [], change }: Amendment): Estimator {
+export function amendCredit<C extends Credit>(
+  estimator: Estimator<C>,
+  { name, needs = [], change }: Amendment<C>,
+): Estimator {
   return {
     name,
     needs: [...new Set([...(estimator.needs ?? []), ...needs])],
-    estimate: async (batch, context) => change(await estimator.estimate(batch, context), batch, context),
+    estimate: async (batch, context) => change(await estimate(estimator, batch, context), batch, context),
     ...(estimator.state && { state: () => estimator.state!() }),
     ...(estimator.restore && { restore: (state) => estimator.restore!(state) }),
   }
-}
-
-function bad(message: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", message)
 }

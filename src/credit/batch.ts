@@ -1,9 +1,9 @@
 import { denseIds } from "../dense-ids.ts"
 import { GigpoError } from "../errors.ts"
 import { groupAnchors } from "../kernels/group-anchors.ts"
+import { largestReward } from "../largest-reward.ts"
 import { groupByAnchor } from "./anchors.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
-import { MAX_REWARD } from "./options.ts"
 import type { GrpoStep } from "./types.ts"
 
 /** One step and all that may be known of it; what is left out is asked for only by the estimators that read it. */
@@ -115,11 +115,11 @@ function checkStep(step: BatchStep, position: number): void {
     throw bad(`Step ${position} has a nextAnchor of type ${typeof nextAnchor}; give a text, or nothing.`)
   if (!(Number.isInteger(length) && length >= 1 && length < 2 ** 31))
     throw bad(`Step ${position} has the length ${String(length)}; give the number of its sampled tokens, at least 1.`)
-  if (Math.abs(reward) <= MAX_REWARD && typeof reward === "number") return
+  if (Math.abs(reward) <= largestReward && typeof reward === "number") return
   const where = `Step ${position} (task ${JSON.stringify(task)}, episode ${JSON.stringify(episode)})`
   throw new GigpoError(
     "NON_FINITE",
-    `${where} has the reward ${String(reward)}; the environment must give finite numbers, at most ${MAX_REWARD} in size.`,
+    `${where} has the reward ${String(reward)}; the environment must give finite numbers, at most ${largestReward} in size.`,
   )
 }
 

@@ -1,20 +1,42 @@
 import { isFloat32Array, isFloat64Array, isInt32Array, isUint8Array } from "node:util/types"
-import { GigpoError } from "../errors.ts"
-import type { Batch, Credit } from "./estimator.ts"
+import { checkMetrics, checkOutcome, refusalsOf } from "../options/outcome.ts"
+import type { PartKind } from "../options/own.ts"
+import { checkExtraRows } from "./check-extra-rows.ts"
+import type { Batch, Credit, Need } from "./estimator.ts"
+
+const needs = { old: true, reference: true, entropy: true, value: true } satisfies Record<Need, true>
+
+export const estimatorKind: PartKind = {
+  what: "estimator",
+  call: "estimate",
+  takes: "(batch, context)",
+  gives: "credit",
+  needs: Object.keys(needs),
+}
+
+const keys = {
+  advantages: true,
+  skip: true,
+  returns: true,
+  weights: true,
+  clipScale: true,
+  extraRows: true,
+  metrics: true,
+  details: true,
+} satisfies Record<keyof Credit, true>
 
 /**
- * Refuses credit that does not fit its batch, as an estimator of somebody else's may give it: wrong types and lengths, numbers that
- * are not finite. What a skipped step holds is not looked at.
+ * Refuses credit that does not fit its batch, as an estimator of somebody else's may give it: unknown keys, wrong types and lengths,
+ * numbers that are not finite. What a skipped step holds is not looked at.
  *
  * @throws BAD_ARGUMENT, or NON_FINITE, with the estimator's name and the step
  */
-export function checkCredit(credit: Credit, batch: Batch, name: string): Credit {
-  const bad = (what: string) => new GigpoError("BAD_ARGUMENT", `The estimator ${name} gave ${what}.`)
-  const nonFinite = (what: string) => new GigpoError("NON_FINITE", `The estimator ${name} gave ${what}.`)
+export function checkCredit<C extends Credit>(credit: C, batch: Batch, name: string): C {
+  const refusals = refusalsOf(estimatorKind, name)
+  const { bad, nonFinite } = refusals
   const steps = batch.length
-  if (typeof credit !== "object" || credit === null)
-    throw bad(`${typeof credit} instead of credit; give { advantages }`)
-  const { advantages, skip, clipScale, extraRows, metrics = {}, details = {} } = credit
+  checkOutcome(credit, estimatorKind, Object.keys(keys), "{ advantages }", refusals)
+  const { advantages, skip, clipScale, details = {} } = credit
 
   if (skip !== undefined) {
     if (!isUint8Array(skip) || skip.length !== steps) throw bad(`skip that is no Uint8Array of ${steps} steps`)
@@ -52,15 +74,8 @@ export function checkCredit(credit: Credit, batch: Batch, name: string): Credit 
     const wrong = clipScale.findIndex((scale, step) => scale < 0 && isLearned(step))
     if (wrong >= 0) throw bad(`a clipScale of ${clipScale[wrong]} for step ${wrong}; a width is at least 0`)
   }
-  if (extraRows !== undefined && !Array.isArray(extraRows)) throw bad("extraRows that are no list of rows")
-  for (const [index, row] of (extraRows ?? []).entries()) {
-    if (!isInt32Array(row?.tokens) || !Array.isArray(row.spans))
-      throw bad(`extraRows[${index}] that is no row { tokens: Int32Array, spans }`)
-  }
-  for (const [metric, value] of Object.entries(metrics)) {
-    if (!Number.isFinite(value))
-      throw nonFinite(`the metric ${JSON.stringify(metric)} as ${value}; give a finite number`)
-  }
+  checkExtraRows(credit.extraRows, refusals)
+  checkMetrics(credit.metrics, refusals)
   for (const [detail, values] of Object.entries(details)) {
     if (!(isFloat64Array(values) || isInt32Array(values)) || values.length !== steps)
       throw bad(`the detail ${JSON.stringify(detail)} that is no Float64Array or Int32Array of ${steps} steps`)

@@ -25,8 +25,6 @@ export interface Batch {
   readonly length: number
   /** Dense ids of tasks, in order of first occurrence: only episodes of one task are compared. */
   readonly task: Int32Array
-  /** The tasks themselves by these ids, for what is remembered of kinds of tasks; absent for steps that are bare numbers. */
-  readonly tasks?: readonly unknown[]
   /** Dense ids of episodes over all tasks, in order of first occurrence. */
   readonly episode: Int32Array
   /** Reward of each step alone; finite. */
@@ -81,10 +79,15 @@ export interface Credit {
   readonly details?: Readonly<Record<string, Float64Array | Int32Array>>
 }
 
+/** Credit of one advantage a step. */
+export interface StepCredit extends Credit {
+  readonly advantages: Float64Array
+}
+
 /** Gives every step its credit. Deterministic: what is random comes from the context, what is remembered is its state. */
-export interface Estimator extends Partial<Stateful> {
+export interface Estimator<C extends Credit = Credit> extends Partial<Stateful> {
   readonly name: string
   /** What it reads from `Batch.statistics`. */
   readonly needs?: readonly Need[]
-  estimate(batch: Batch, context: EstimatorContext): Credit | Promise<Credit>
+  estimate(batch: Batch, context: EstimatorContext): C | Promise<C>
 }

@@ -2,10 +2,10 @@ import { GigpoError } from "../errors.ts"
 import { Random } from "../random.ts"
 import { collect, scatter } from "./batch.ts"
 import { gigpoMetrics, summarizeAdvantages, summarizeLevels, summarizeStepGroups } from "./diagnostics.ts"
-import type { Batch, Estimator, EstimatorContext } from "./estimator.ts"
+import type { Batch, Estimator, EstimatorContext, StepCredit } from "./estimator.ts"
 import { episodeLevel, normalizers } from "./grpo.ts"
 import { normalizer } from "./normalizer.ts"
-import { outsideRuns, type SettingsNow, settle } from "./options.ts"
+import { gigpoFields, outsideRuns, type SettingsNow, settle } from "./options.ts"
 import { anchorLevels, discountedReturn, type GigpoParts, type StepLevel, similarityLevels } from "./parts.ts"
 import { payPenalties } from "./penalties.ts"
 import { countConstant, groupStatistics } from "./statistics.ts"
@@ -26,7 +26,7 @@ const replaced = { signal: "gamma", levels: "similarity", combine: "omega" } as 
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, or stands beside the part that replaces it
  */
-export function gigpo(given: GigpoOptions & Parts = {}): Estimator {
+export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
   const { episode, signal, levels, normalize, combine, ...options } = given
   const parts = { episode, signal, levels, normalize, combine }
   for (const [part, option] of Object.entries(replaced) as [keyof typeof replaced, keyof GigpoOptions][]) {
@@ -40,16 +40,12 @@ export function gigpo(given: GigpoOptions & Parts = {}): Estimator {
     if (part !== undefined && typeof part !== "function")
       throw new GigpoError("BAD_ARGUMENT", `The part ${name} of gigpo is of type ${typeof part}; give a function.`)
   }
-  completeParts(parts, settle(options, outsideRuns))
+  completeParts(parts, settle("gigpo", options, gigpoFields, outsideRuns))
   return {
     name: "gigpo",
     estimate(batch, context) {
-      const { diagnostics, advantages, ...details } = compareLevels(
-        batch,
-        parts,
-        settle(options, context.moment),
-        context,
-      )
+      const settings = settle("gigpo", options, gigpoFields, context.moment)
+      const { diagnostics, advantages, ...details } = compareLevels(batch, parts, settings, context)
       return { advantages, details, metrics: gigpoMetrics(diagnostics) }
     },
   }
@@ -62,7 +58,7 @@ export function gigpo(given: GigpoOptions & Parts = {}): Estimator {
  * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step or an option that has no meaning
  */
 export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptions = {}): GigpoResult {
-  const settings = settle(options, outsideRuns)
+  const settings = settle("gigpo", options, gigpoFields, outsideRuns)
   const { batch, index } = collect(steps)
   const { diagnostics, ...found } = compareLevels(batch, {}, settings, { moment: outsideRuns, random: new Random(0) })
   const perStep = (values: Float64Array) => scatter(values, index, new Float64Array(steps.length))
@@ -76,7 +72,8 @@ export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptio
   }
 }
 
-function completeParts(given: Parts, { gamma, similarity, normalization }: SettingsNow) {
+function completeParts(given: Parts, { gamma, similarity: alike, normalization }: SettingsNow) {
+  const similarity = typeof alike === "number" ? { threshold: alike } : alike
   return {
     signal: given.signal ?? discountedReturn(gamma),
     levels: given.levels ?? (similarity === undefined ? anchorLevels : similarityLevels(similarity)),
@@ -87,7 +84,7 @@ function completeParts(given: Parts, { gamma, similarity, normalization }: Setti
 function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, context: EstimatorContext): GigpoResult {
   const { signal, levels, normalize } = completeParts(given, settings)
   const paid = payPenalties(plain, settings)
-  const batch = paid.rewards === plain.rewards ? plain : { ...plain, rewards: paid.rewards }
+  const batch = paid.rewards === plain.rewards ? plain : withRewards(plain, paid.rewards)
 
   // Eq. 3: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task
   const outcome = episodeLevel(plain, settings, paid)
@@ -127,6 +124,12 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
       constantStepGroups: countConstant(groupStatistics(stepLevels[0]?.values ?? scores, stepGroups)),
     },
   }
+}
+
+/** The same batch but for its rewards. Columns that are found when they are asked for stay unasked, which a spread would not leave them. */
+function withRewards(batch: Batch, rewards: Float64Array): Batch {
+  const columns = Object.getOwnPropertyDescriptors(batch)
+  return Object.create(Object.getPrototypeOf(batch), { ...columns, rewards: { value: rewards, enumerable: true } })
 }
 
 /** Σ weight · level, [steps]. */

@@ -1,8 +1,10 @@
+import { without } from "../options/fixed.ts"
+import type { Moment } from "../options/schedule.ts"
 import { collect, scatter } from "./batch.ts"
 import { episodeMetrics, summarizeAdvantages } from "./diagnostics.ts"
-import type { Batch, Estimator } from "./estimator.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
-import { outsideRuns, type SettingsNow, settle } from "./options.ts"
+import { type EpisodeSettings, gigpoFields, outsideRuns, settle } from "./options.ts"
 import { type Paid, payPenalties } from "./penalties.ts"
 import { episodeReturns } from "./returns.ts"
 import { countConstant, countGroups, groupStatistics } from "./statistics.ts"
@@ -14,21 +16,27 @@ import type { GrpoOptions, GrpoResult, GrpoStep, Normalization } from "./types.t
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function grpo(options: GrpoOptions = {}): Estimator {
-  return outcomeEstimator("grpo", options)
+export function grpo(options: GrpoOptions = {}): Estimator<StepCredit> {
+  return outcomeEstimator("grpo", (moment) => settle("grpo", options, gigpoFields, moment))
 }
 
 /** REINFORCE leave-one-out: the episode's return against the mean of the others. `grpo` under `normalization: "leaveOneOut"`. */
-export function rloo(options: Omit<GrpoOptions, "normalization"> = {}): Estimator {
-  return outcomeEstimator("rloo", { ...options, normalization: "leaveOneOut" })
+export function rloo(options: Omit<GrpoOptions, "normalization"> = {}): Estimator<StepCredit> {
+  return outcomeEstimator("rloo", (moment) => ({
+    ...settle("rloo", options, rlooFields, moment),
+    normalization: "leaveOneOut",
+  }))
 }
 
-function outcomeEstimator(name: string, options: GrpoOptions): Estimator {
-  settle(options, outsideRuns)
+// GiGPO's keys may be there, as in its presets: their values are checked and left aside.
+const rlooFields = without(gigpoFields, "normalization")
+
+function outcomeEstimator(name: string, settingsAt: (moment: Moment) => EpisodeSettings): Estimator<StepCredit> {
+  settingsAt(outsideRuns)
   return {
     name,
     estimate(batch, { moment }) {
-      const settings = settle(options, moment)
+      const settings = settingsAt(moment)
       const { advantages, returns, ...groups } = episodeLevel(batch, settings, payPenalties(batch, settings))
       return { advantages, metrics: episodeMetrics(groups), details: { episodeReturns: returns } }
     },
@@ -42,7 +50,7 @@ function outcomeEstimator(name: string, options: GrpoOptions): Estimator {
  * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step or an option that has no meaning
  */
 export function grpoAdvantages(steps: readonly GrpoStep[], options: GrpoOptions = {}): GrpoResult {
-  const settings = settle(options, outsideRuns)
+  const settings = settle("grpo", options, gigpoFields, outsideRuns)
   const { batch, index } = collect(steps)
   const { advantages, episodeGroups, constantEpisodeGroups } = episodeLevel(
     batch,
@@ -56,7 +64,7 @@ export function grpoAdvantages(steps: readonly GrpoStep[], options: GrpoOptions 
 }
 
 /** Eq. 3 for every step: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task. */
-export function episodeLevel({ task, episode }: Batch, settings: SettingsNow, { rewards, score }: Paid) {
+export function episodeLevel({ task, episode }: Batch, settings: EpisodeSettings, { rewards, score }: Paid) {
   const returns = episodeReturns(rewards, episode)
   const scores = score(returns)
   const members = settings.episodeStatistics === "episodes" ? firstSteps(episode) : undefined

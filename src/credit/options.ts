@@ -1,12 +1,11 @@
 import { GigpoError } from "../errors.ts"
+import { largestReward } from "../largest-reward.ts"
 import { flag, number, oneOf, orObject, required, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import { type AtMoment, atMoment, type Moment } from "../options/schedule.ts"
-import type { OptionsOf, OwnValue, Resolved } from "../options/table.ts"
+import type { Fields, OptionsOf, OwnValue, Resolved } from "../options/table.ts"
+import { estimatorProblem } from "./as-estimator.ts"
 import type { Estimator } from "./estimator.ts"
-
-/** Rewards and penalties beyond this size could overflow the squares of their statistics. */
-export const MAX_REWARD = 1e100
 
 /** Options of the episode level. The defaults are the paper's (arXiv 2505.10978). */
 export const grpoFields = {
@@ -28,7 +27,7 @@ export const grpoFields = {
     "Advantage of a value that is alone in its episode statistic: 0, or the return itself (the reference code).",
   ),
   invalidActionPenalty: scheduled(
-    number(0, "Taken off for every invalid step, at least 0, in units of reward.", { least: 0, most: MAX_REWARD }),
+    number(0, "Taken off for every invalid step, at least 0, in units of reward.", { least: 0, most: largestReward }),
   ),
   penaltyPlacement: oneOf(
     "reward",
@@ -51,7 +50,7 @@ const similarityFields = {
 /** Options of both levels. The defaults are the paper's. */
 export const gigpoFields = {
   gamma: scheduled(number(0.95, "Discount of the step returns, in (0, 1].", share)),
-  omega: scheduled(number(1, "Weight of the step advantage, at least 0.", { least: 0, most: MAX_REWARD })),
+  omega: scheduled(number(1, "Weight of the step advantage, at least 0.", { least: 0, most: largestReward })),
   similarity: orObject(
     number(
       undefined,
@@ -68,26 +67,28 @@ export type GigpoOptions = OptionsOf<typeof gigpoFields>
 export type SimilarityOptions = OptionsOf<typeof similarityFields>
 export type Normalization = Resolved<typeof grpoFields>["normalization"]
 
-/** Every option decided; its numbers may be schedules. */
-export type Settings = Omit<Resolved<typeof gigpoFields>, "similarity"> & {
-  readonly similarity: SimilarityOptions | undefined
-}
+/** Every option decided, at one moment of a run. */
+export type SettingsNow = AtMoment<Resolved<typeof gigpoFields>>
 
-/** The same at one moment of a run. */
-export type SettingsNow = AtMoment<Settings>
+/** The same of the episode level alone. */
+export type EpisodeSettings = AtMoment<Resolved<typeof grpoFields>>
 
 /** For advantages that belong to no run: schedules stand at their beginning. */
 export const outsideRuns: Moment = { iteration: 0, iterations: 1 }
 
-/** Fills in the paper's values. Throws `BAD_ARGUMENT` for what is unknown or has no meaning. */
-export function resolveOptions(options: GigpoOptions): Settings {
-  const { similarity, ...settings } = readOptions("gigpo", options, gigpoFields)
-  return { ...settings, similarity: typeof similarity === "number" ? { threshold: similarity } : similarity }
-}
-
-/** What the options are at this moment of a run, checked. */
-export function settle(options: GigpoOptions, moment: Moment): SettingsNow {
-  return atMoment(resolveOptions(options), moment)
+/**
+ * What the options of a table are at this moment of a run, with the paper's values filled in.
+ *
+ * @param name whose options they are, for messages
+ * @throws BAD_ARGUMENT for what is unknown or has no meaning
+ */
+export function settle<F extends Fields>(
+  name: string,
+  options: OptionsOf<F>,
+  table: F,
+  moment: Moment,
+): AtMoment<Resolved<F>> {
+  return atMoment(readOptions(name, options, table), moment)
 }
 
 /** For gamma on its own. */
@@ -98,10 +99,6 @@ export function checkGamma(gamma: number): void {
 
 /** An estimator of one's own: an object, or its function alone. */
 export const ownEstimator: OwnValue<Estimator | Estimator["estimate"]> = {
-  problem: (value) => {
-    if (typeof value === "function") return undefined
-    const { name, estimate } = (value ?? {}) as Partial<Estimator>
-    const fits = typeof name === "string" && name.trim() !== "" && typeof estimate === "function"
-    return fits ? undefined : "must be an estimator: a function, or an object with name and estimate"
-  },
+  problem: estimatorProblem,
+  meant: (value) => "estimate" in value,
 }

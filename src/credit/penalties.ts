@@ -1,5 +1,5 @@
 import type { Batch } from "./estimator.ts"
-import type { SettingsNow } from "./options.ts"
+import type { EpisodeSettings } from "./options.ts"
 
 /** Where the penalty of invalid actions goes. */
 export interface Paid {
@@ -9,7 +9,7 @@ export interface Paid {
   score(values: Float64Array): Float64Array
 }
 
-export function payPenalties(batch: Batch, { invalidActionPenalty, penaltyPlacement }: SettingsNow): Paid {
+export function payPenalties(batch: Batch, { invalidActionPenalty, penaltyPlacement }: EpisodeSettings): Paid {
   const pay = (values: Float64Array) =>
     values.map((value, row) => (batch.valid[row] === 0 ? value - invalidActionPenalty : value))
   const keep = (values: Float64Array) => values

@@ -31,10 +31,11 @@ export function checkSamplingTemperature(temperature: number): void {
 
 /** The numbers; its names are the engine's to know. */
 export function checkSurrogate(loss: ClippedSurrogate): void {
-  for (const name of ["clipLow", "clipHigh", "klWeight", "entropyWeight"] as const) {
+  for (const name of ["clipLow", "clipHigh", "klWeight"] as const) {
     if (!(loss[name] >= 0 && Number.isFinite(loss[name])))
       throw bad(`${name} is ${loss[name]}; it must be a number of at least 0`)
   }
+  if (!Number.isFinite(loss.entropyWeight)) throw bad(`entropyWeight is ${loss.entropyWeight}; it must be a number`)
   if (!(loss.clipDual > 1)) throw bad(`clipDual is ${loss.clipDual}; it must be above 1 (Infinity turns it off)`)
 }
 

@@ -16,6 +16,8 @@ export interface SampleRequest {
   readonly stopTokens: readonly number[]
   /** Two 32-bit words that key this completion's random numbers; see `Random.fork`. */
   readonly key: readonly [number, number]
+  /** What the reply must be of (a grammar), in whatever form the engine takes it. */
+  readonly constraint?: unknown
   readonly signal?: AbortSignal | undefined
 }
 
@@ -171,6 +173,8 @@ export interface RunPlan {
 export interface Trainable extends Sampler {
   /** The built-in losses that it runs itself; any other is evaluated by the trainer and comes as a `LinearLoss`. */
   readonly losses: readonly NativeLoss["kind"][]
+  /** Longest row that it can learn from, where that is shorter than `maxPositions`: conversations end there while they are played. */
+  readonly longestRow?: number
   /** Log-probabilities of the sampled tokens, one entry a row. */
   logProbs(rows: readonly Row[], options?: LogProbsOptions): Promise<RowStatistics[]>
   /** Adds the gradient of the loss to what earlier calls left. A call that is aborted or fails drops all gradients. */
@@ -201,8 +205,13 @@ export interface Critic {
   /** [sampled tokens of the row], one entry a row. */
   predict(rows: readonly Row[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array[]>
   /** Adds the gradient of its loss, whose derivative by each prediction is given as in `LinearLoss`. */
-  forwardBackward(rows: readonly Row[], coefficients: Float32Array): Promise<void>
+  forwardBackward(
+    rows: readonly Row[],
+    coefficients: Float32Array,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): Promise<void>
   optimizerStep(step: AdamWStep): Promise<StepReport>
+  clearGradients(): Promise<void>
   readonly store?: ModelStore
 }
 

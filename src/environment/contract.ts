@@ -1,5 +1,6 @@
 import { inspect } from "node:util"
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import { largestReward } from "../largest-reward.ts"
 import type { Message, Observation, ParsedAction, StepResult } from "./environment.ts"
 
 // What an environment's answers must be like, checked where they come in. Playing asks for what it relies on, and no more;
@@ -26,8 +27,6 @@ export const strictly: Contract = {
     new GigpoError("BAD_ENVIRONMENT", `The environment breaks its contract: ${rule}.`, { cause }),
 }
 
-/** The advantage estimators take none that are larger: the squares of their statistics must stay finite. */
-const largestReward = 1e100
 /** Keys of metrics.jsonl and lines on a terminal: up to 100 letters, digits, signs and inner spaces. */
 const metricName = /^(?! )[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,100}(?<! )$/u
 

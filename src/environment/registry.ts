@@ -1,5 +1,5 @@
-import { editDistance } from "../edit-distance.ts"
 import { GigpoError } from "../errors.ts"
+import { nearestName } from "../options/nearest.ts"
 import type { Fields, OwnValue } from "../options/table.ts"
 import { alfworld } from "./alfworld/alfworld.ts"
 import { alfworldFields } from "./alfworld/options.ts"
@@ -61,10 +61,11 @@ export async function openEnvironment<Name extends string>(
   options?: EnvironmentOptions<Name>,
 ): Promise<NamedEnvironment<Name>> {
   if (!Object.hasOwn(environments, name)) {
+    const near = nearestName(name, environmentNames)
+    const hint = near === undefined ? "." : `; did you mean "${near}"?`
     throw new GigpoError(
       "BAD_CONFIG",
-      `There is no environment "${name}"; did you mean "${nearest(name, environmentNames)}"? ` +
-        `Known: ${environmentNames.join(", ")}.`,
+      `There is no environment "${name}"${hint} Known: ${environmentNames.join(", ")}.`,
     )
   }
   const open = environments[name as EnvironmentName].open as (options?: object) => Environment | Promise<Environment>
@@ -81,9 +82,4 @@ export const ownEnvironment: OwnValue<Environment> = {
       ? undefined
       : "must be an environment: an object with name, tasks, start, prompt and parse"
   },
-}
-
-function nearest(word: string, candidates: readonly string[]): string {
-  const distances = candidates.map((candidate) => editDistance(word.toLowerCase(), candidate))
-  return candidates[distances.indexOf(Math.min(...distances))]!
 }

@@ -1,6 +1,8 @@
 import { GigpoError } from "../errors.ts"
-import { resolveLossOptions, type surrogateFields } from "../loss/options.ts"
+import { aggregationField, aggregations, clippedSurrogateFields, lossFields } from "../loss/options.ts"
 import { native } from "../native.ts"
+import { fixed, without } from "../options/fixed.ts"
+import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { deviceOf, type KernelDevice } from "./device.ts"
 
@@ -14,6 +16,13 @@ export interface SurrogateInput {
   /** Length of each row; they sum to the number of tokens. */
   readonly rows: Int32Array
   readonly referenceLogProbs?: Float32Array
+}
+
+/** As in training, but its numbers stay, and there is one more aggregation. */
+export const surrogateFields = {
+  ...without(fixed(clippedSurrogateFields), "skipZeroAdvantage"),
+  ...without(fixed(lossFields), "entropyWeight"),
+  aggregation: aggregationField([...aggregations, "sequence-mean-token-sum-norm"]),
 }
 
 /** Besides the aggregations of training: the sum over tokens divided by the length of the longest row. */
@@ -53,7 +62,7 @@ export function clippedSurrogate(input: SurrogateInput, given: SurrogateOptions 
   const sum = input.rows.reduce((total, length) => total + length, 0)
   if (sum !== tokens || input.rows.some((length) => length < 0))
     throw bad(`rows must hold the lengths of the rows, summing to ${tokens}, not ${sum}`)
-  const complete = resolveLossOptions(options)
+  const complete = readOptions("clippedSurrogate", options, surrogateFields)
   if (complete.klWeight !== 0 && input.referenceLogProbs === undefined) throw bad("a klWeight needs referenceLogProbs")
   return native().clippedSurrogate(input, complete, deviceOf(device))
 }

@@ -1,7 +1,12 @@
-import { GigpoError } from "../errors.ts"
-import type { LossInput, LossNeed, LossOutput, TokenLoss } from "./token-loss.ts"
+import { thrownBy } from "../options/outcome.ts"
+import { checkPart, partProblem } from "../options/own.ts"
+import { checkLossOutput, lossKind } from "./check-loss-output.ts"
+import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
-const needs: readonly LossNeed[] = ["old", "reference", "entropy"]
+/** What is wrong with a loss, to be said after what it is called; undefined where it is one. */
+export function lossProblem(value: unknown): string | undefined {
+  return partProblem(value, lossKind)
+}
 
 /**
  * What was handed in, as a loss: one already, or a function `(input) => output`, which goes by its own name.
@@ -9,22 +14,22 @@ const needs: readonly LossNeed[] = ["old", "reference", "entropy"]
  * @throws GigpoError `BAD_ARGUMENT` for anything else.
  */
 export function asTokenLoss(value: TokenLoss | ((input: LossInput) => LossOutput)): TokenLoss {
-  if (typeof value === "function") return { name: value.name || "loss", evaluate: value }
-  if (typeof value !== "object" || value === null)
-    throw bad(`The loss is of type ${typeof value}; give a token loss, or a function (input) => output`)
-  const { name, evaluate, native, state, restore } = value
-  if (typeof name !== "string" || name === "") throw bad("The loss has no name; give it one, which its messages use")
-  if (typeof evaluate !== "function") throw bad(`The loss ${name} has no function evaluate(input)`)
-  if (native !== undefined && typeof native !== "function")
-    throw bad(`The loss ${name} has a native that is no function`)
-  if ((typeof state === "function") !== (typeof restore === "function"))
-    throw bad(`The loss ${name} has one of state and restore; what remembers something needs both`)
-  const unknown = value.needs?.find((need) => !needs.includes(need))
-  if (unknown !== undefined)
-    throw bad(`The loss ${name} needs ${JSON.stringify(unknown)}; known are ${needs.map((n) => `"${n}"`).join(", ")}`)
-  return value
+  checkPart(value, lossKind)
+  return typeof value === "function" ? { name: value.name || "loss", evaluate: value } : value
 }
 
-function bad(what: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", `${what}.`)
+/**
+ * What a loss comes to, checked.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` where it throws, or gives what does not fit the input; `NON_FINITE` for numbers that are not
+ * finite.
+ */
+export function evaluateLoss(loss: TokenLoss, input: LossInput): LossOutput {
+  let output: LossOutput
+  try {
+    output = loss.evaluate(input)
+  } catch (cause) {
+    throw thrownBy(lossKind, loss.name, cause)
+  }
+  return checkLossOutput(output, input, loss.name)
 }

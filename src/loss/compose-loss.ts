@@ -4,6 +4,7 @@ import { readOptions } from "../options/read.ts"
 import { type AtMoment, atMoment } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { shares } from "./aggregation.ts"
+import { evaluateLoss } from "./as-token-loss.ts"
 import { klEstimators } from "./kl-estimators.ts"
 import { lossFields } from "./options.ts"
 import type { LossInput, LossNeed, LossOutput, TokenLoss } from "./token-loss.ts"
@@ -51,7 +52,7 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
   const { tokens, logProbs, referenceLogProbs, entropies } = input
   if (klWeight !== 0 && referenceLogProbs === undefined) throw missing("klWeight", "referenceLogProbs")
   if (entropyWeight !== 0 && entropies === undefined) throw missing("entropyWeight", "entropies")
-  const output = policy.evaluate(input)
+  const output = evaluateLoss(policy, input)
   const gradient = klWeight === 0 ? output.gradient : output.gradient.slice()
   let { loss, entropyGradient } = output
 

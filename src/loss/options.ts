@@ -1,8 +1,7 @@
 import type { Aggregation } from "../engine/engine.ts"
 import { flag, limit, number, oneOf, scheduled } from "../options/field.ts"
-import { fixed, without } from "../options/fixed.ts"
-import { readOptions } from "../options/read.ts"
-import type { OptionsOf, OwnValue } from "../options/table.ts"
+import type { OwnValue } from "../options/table.ts"
+import { lossProblem } from "./as-token-loss.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 /** PPO's clipped surrogate with dual clip. */
@@ -26,7 +25,11 @@ export const clippedSurrogateFields = {
   ),
 }
 
-const aggregations: readonly Aggregation[] = ["token-mean", "sequence-mean-token-sum", "sequence-mean-token-mean"]
+export const aggregations: readonly Aggregation[] = [
+  "token-mean",
+  "sequence-mean-token-sum",
+  "sequence-mean-token-mean",
+]
 
 /** What stands around any policy loss. */
 export const lossFields = {
@@ -40,7 +43,8 @@ export const lossFields = {
   aggregation: aggregationField(aggregations),
 }
 
-function aggregationField<const A extends string>(among: readonly A[]) {
+/** Among these, or more. */
+export function aggregationField<const A extends string>(among: readonly A[]) {
   return oneOf<A | "token-mean", "token-mean", string>(
     "token-mean",
     among,
@@ -49,29 +53,8 @@ function aggregationField<const A extends string>(among: readonly A[]) {
   )
 }
 
-/**
- * The surrogate on its own, outside of training: its numbers stay, and it has one more aggregation, the sum over tokens divided
- * by the length of the longest row.
- */
-export const surrogateFields = {
-  ...without(fixed(clippedSurrogateFields), "skipZeroAdvantage"),
-  ...without(fixed(lossFields), "entropyWeight"),
-  aggregation: aggregationField([...aggregations, "sequence-mean-token-sum-norm"]),
-}
-
-export type SurrogateOptions = OptionsOf<typeof surrogateFields>
-
-/** Fills in the defaults. Throws `BAD_ARGUMENT` for what is unknown or has no meaning. */
-export function resolveLossOptions(options: SurrogateOptions) {
-  return readOptions("clippedSurrogate", options, surrogateFields)
-}
-
 /** A policy loss of one's own: an object, or its function alone. */
 export const ownLoss: OwnValue<TokenLoss | TokenLoss["evaluate"]> = {
-  problem: (value) => {
-    if (typeof value === "function") return undefined
-    const { name, evaluate } = (value ?? {}) as Partial<TokenLoss>
-    const fits = typeof name === "string" && name.trim() !== "" && typeof evaluate === "function"
-    return fits ? undefined : "must be a loss: a function, or an object with name and evaluate"
-  },
+  problem: lossProblem,
+  meant: (value) => "evaluate" in value,
 }

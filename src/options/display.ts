@@ -6,6 +6,17 @@ export function display(value: unknown): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text
 }
 
+/** ", not …", after what something of one's own must be. Of an object JSON would show no function, which says nothing. */
+export function notThis(value: unknown): string {
+  const isShown = value === null || (typeof value !== "object" && typeof value !== "function")
+  return isShown ? `, not ${display(value)}` : ""
+}
+
+/** With a full stop, where it does not end in a question. */
+export function ended(sentence: string): string {
+  return sentence.endsWith("?") ? sentence : `${sentence}.`
+}
+
 function written(value: unknown): string {
   if (value === null) return "empty"
   if (typeof value === "number") return String(value)

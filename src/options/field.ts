@@ -1,3 +1,5 @@
+import { GigpoError } from "../errors.ts"
+import { display } from "./display.ts"
 import type {
   Bounds,
   Choice,
@@ -21,13 +23,16 @@ interface Words {
 /** `Fallback` where it is undefined: an option without a default. */
 type Absent<Fallback> = Extract<Fallback, undefined>
 
-/** Any option: `problem` says what a wrong value must be. */
+/** Any option: `problem` says what a wrong value must be. A default that it would refuse is refused at once. */
 export function field<T, const Help extends string>(
   fallback: T,
   help: Help,
   problem: (value: unknown) => string | undefined,
   { otherwise }: Words = {},
 ): Field<T, Help> {
+  const wrong = fallback === undefined ? undefined : problem(fallback)
+  if (wrong !== undefined)
+    throw new GigpoError("BAD_ARGUMENT", `The default of the option "${help}" ${wrong}, not ${display(fallback)}.`)
   return { fallback, help, problem, otherwise }
 }
 

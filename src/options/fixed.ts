@@ -15,8 +15,14 @@ export function fixed<F extends Fields>(fields: F): Fixed<F> {
   return Object.fromEntries(plain)
 }
 
-/** The table without some keys. */
-export function without<F extends Fields, Key extends keyof F & string>(fields: F, ...keys: Key[]): Omit<F, Key> {
+/** A table, or its values, without some keys. */
+export function without<F extends object, Key extends keyof F & string>(fields: F, ...keys: Key[]): Omit<F, Key> {
   const kept = Object.entries(fields).filter(([key]) => !keys.includes(key as Key))
   return Object.fromEntries(kept) as Omit<F, Key>
+}
+
+/** Of some values those that a table has keys for. */
+export function only<V extends object, F extends Fields>(values: V, fields: F): Pick<V, keyof V & keyof F> {
+  const kept = Object.entries(values).filter(([key]) => Object.hasOwn(fields, key))
+  return Object.fromEntries(kept) as Pick<V, keyof V & keyof F>
 }

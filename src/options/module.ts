@@ -3,6 +3,8 @@ import { readFile } from "node:fs/promises"
 import { extname, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { GigpoError } from "../errors.ts"
+import { ended } from "./display.ts"
+import { isClass } from "./own.ts"
 import { isObject } from "./read.ts"
 import type { Fields, OwnValue } from "./table.ts"
 
@@ -42,8 +44,10 @@ export async function loadModule(path: string, folder: string): Promise<Module> 
       `${file} exports options that are no table. Make each with a constructor: fields.number(1, "What it is.").`,
     )
   }
-  if (options !== undefined && typeof exported !== "function")
-    throw bad(`${file} exports options, so its default export must be a function of them.`)
+  if (options !== undefined && (typeof exported !== "function" || isClass(exported)))
+    throw bad(
+      `${file} exports options, so its default export must be a function of them${isClass(exported) ? ", not a class" : ""}.`,
+    )
   return { path: file, sha256, exported, options }
 }
 
@@ -57,7 +61,7 @@ export async function makeOwn<T>(module: Module, options: object, own: OwnValue<
   const value: unknown = module.options ? await make(path, exported as (options: object) => unknown, options) : exported
   const wrong = own.problem(value)
   if (wrong === undefined) return value as T
-  throw bad(`${path}: ${module.options ? "what its default export returns" : "its default export"} ${wrong}.`)
+  throw bad(ended(`${path}: ${module.options ? "what its default export returns" : "its default export"} ${wrong}`))
 }
 
 async function make(path: string, factory: (options: object) => unknown, options: object): Promise<unknown> {

@@ -18,6 +18,14 @@ export function nearestKey(
   return best && best.distance <= Math.max(1, Math.ceil(last.length / 3)) ? best.key : undefined
 }
 
+/** The same among bare names. */
+export function nearestName(name: string, names: readonly string[]): string | undefined {
+  return nearestKey(
+    [name],
+    names.map((one) => [one]),
+  )?.[0]
+}
+
 /** However words are joined. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[_-]/g, "")

@@ -1,7 +1,7 @@
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
-import { display } from "./display.ts"
+import { display, ended, notThis } from "./display.ts"
 import { listKeys } from "./keys.ts"
-import { nearestKey } from "./nearest.ts"
+import { nearestKey, nearestName } from "./nearest.ts"
 import type { Moment, Schedule } from "./schedule.ts"
 import type { Choice, Entry, Field, Fields, Resolved } from "./table.ts"
 
@@ -60,7 +60,9 @@ export function readTable<F extends Fields>(
     complaints.push({ path, text: `${path.join(".") || "the file"}${text}` })
   }
   const reader: Reader = { source, complain, keys: () => listKeys(table, given, above) }
-  return { value: readFields(reader, given, table, above) as Resolved<F>, complaints }
+  // What is part of something larger and has a table of its own is a module's.
+  const none = above.length === 0 ? undefined : nothingBeside(above)
+  return { value: readFields(reader, given, table, above, none) as Resolved<F>, complaints }
 }
 
 interface Reader {
@@ -73,13 +75,20 @@ interface Reader {
 
 type Values = Record<string, unknown>
 
-function readFields(reader: Reader, given: unknown, fields: Fields, path: readonly string[]): Values {
+/** `none` is what is said of an option where there are none. */
+function readFields(
+  reader: Reader,
+  given: unknown,
+  fields: Fields,
+  path: readonly string[],
+  none = "there are none",
+): Values {
   if (!isObject(given)) {
     reader.complain(path, ` must be a group of keys, not ${display(given)}.`)
     return {}
   }
   const found = readKnown(reader, given, fields, path)
-  for (const key of unknownKeys(given, fields)) refuseUnknown(reader, [...path, key], Object.keys(fields))
+  for (const key of unknownKeys(given, fields)) refuseUnknown(reader, [...path, key], Object.keys(fields), none)
   return found
 }
 
@@ -131,8 +140,11 @@ function readChoice(reader: Reader, value: unknown, choice: Choice, path: readon
   const { own, common, help, fallback } = choice
   if (value === undefined && fallback === undefined) return reader.complain(path, ` is missing. ${help}`)
   const given = value === undefined ? {} : value
-  if (reader.source === "code" && own.problem(given) === undefined)
-    return { use: given, ...readFields(reader, {}, common, path) }
+  if (reader.source === "code") {
+    const wrong = own.problem(given)
+    if (wrong === undefined) return { use: given, ...readFields(reader, {}, common, path) }
+    if (isObject(given) && own.meant?.(given)) return reader.complain(path, ended(` ${wrong}`))
+  }
   if (!isObject(given)) return reader.complain(path, ` must be a group of keys, not ${display(given)}.`)
   return given.use === undefined ? readNamed(reader, given, choice, path) : readOwn(reader, given, choice, path)
 }
@@ -144,11 +156,7 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
   if (name === undefined) return reader.complain(place, ` is missing. It is one of ${names.join(", ")}.`)
   if (typeof name !== "string" || !names.includes(name)) {
     const wanted = names.map((one) => JSON.stringify(one)).join(" or ")
-    const [near] =
-      nearestKey(
-        [String(name)],
-        names.map((one) => [one]),
-      ) ?? []
+    const near = nearestName(String(name), names)
     const hint = near === undefined ? "" : ` Did you mean ${near}?`
     return reader.complain(place, ` must be ${wanted}, not ${display(name)}.${hint}`)
   }
@@ -157,9 +165,10 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
   for (const key of unknownKeys(rest, fields)) {
     const owners = names.filter((other) => Object.hasOwn(choice.variants[other]!, key))
     if (owners.length === 0) refuseUnknown(reader, [...path, key], ["name", "use", ...Object.keys(fields)])
-    // Elsewhere they may stay where they are: one key then turns GiGPO into GRPO and back.
     else if (choice.asGiven)
       reader.complain([...path, key], ` is an option of ${owners.join(" and ")}, not of ${name}.`)
+    // Elsewhere they may stay where they are, if their owner would take them: one key then turns GiGPO into GRPO and back.
+    else if (rest[key] !== undefined) readEntry(reader, rest[key], choice.variants[owners[0]!]![key]!, [...path, key])
   }
   return choice.asGiven ? { ...given, name } : { name, ...found }
 }
@@ -170,8 +179,8 @@ function readOwn(reader: Reader, given: Values, { own, common }: Choice, path: r
   if (name !== undefined) reader.complain(path, ` has both name and use; give one of them.`)
   if (reader.source === "code") {
     const wrong = own.problem(use)
-    if (wrong !== undefined) reader.complain([...path, "use"], ` ${wrong}, not ${display(use)}.`)
-    return { use, ...readFields(reader, rest, common, path) }
+    if (wrong !== undefined) reader.complain([...path, "use"], ended(` ${wrong}${notThis(use)}`))
+    return { use, ...readFields(reader, rest, common, path, nothingBeside(path)) }
   }
   if (typeof use !== "string" || use.trim() === "")
     reader.complain([...path, "use"], ` must be the path of a module, not ${display(use)}.`)
@@ -179,9 +188,14 @@ function readOwn(reader: Reader, given: Values, { own, common }: Choice, path: r
   return { use, ...readKnown(reader, rest, common, path), ...Object.fromEntries(others) }
 }
 
-function refuseUnknown(reader: Reader, path: readonly string[], siblings: readonly string[]): void {
+function nothingBeside(path: readonly string[]): string {
+  return `${path.join(".")} takes no options beside use`
+}
+
+function refuseUnknown(reader: Reader, path: readonly string[], siblings: readonly string[], none?: string): void {
   const meant = nearestKey(path, reader.keys())
-  const hint = meant ? `did you mean ${meant.join(".")}?` : `known: ${siblings.join(", ")}.`
+  const known = siblings.length === 0 ? `${none}.` : `known: ${siblings.join(", ")}.`
+  const hint = meant ? `did you mean ${meant.join(".")}?` : known
   reader.complain(path, ` is not an option; ${hint}`)
 }
 

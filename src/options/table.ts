@@ -62,8 +62,10 @@ export interface Choice<
 
 /** What may be handed in in place of a name. In configuration files it is the path of a module. */
 export interface OwnValue<T> {
-  /** What it must be, or undefined where it is one. */
+  /** What is wrong with it, to be said after what it is called ("must be …", "has no …"); undefined where it is one. */
   readonly problem: (value: unknown) => string | undefined
+  /** Whether an object is meant as one, even if it is wrong: what is not is read as options of a name. */
+  readonly meant?: (value: object) => boolean
   /** The type alone. */
   readonly type?: T
 }

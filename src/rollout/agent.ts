@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto"
-import { setImmediate } from "node:timers/promises"
-import { checkSamplingTemperature, checkWhole } from "../engine/check-arguments.ts"
-import type { Sampler } from "../engine/engine.ts"
+import { inspect } from "node:util"
+import { checkWhole } from "../engine/check-arguments.ts"
 import { checkMessages, checkParsed, environmentError, playing } from "../environment/contract.ts"
-import { GigpoError } from "../errors.ts"
 import { linkAbort, unlessAborted } from "../linked-abort.ts"
+import { unknownKey } from "../options/unknown-key.ts"
+import { checkMeasured, checkSampled } from "./check-step.ts"
+import { decodeReply, encodePrompt } from "./codec.ts"
 import type { Episode, EpisodeSetup, EpisodeStep } from "./episode.ts"
 import { RolloutFault } from "./faults.ts"
-import type { Play, PlayContext, RecordedStep } from "./play.ts"
+import { guardPolicy, notAtOnce } from "./guard-policy.ts"
+import type { Play, PlayContext, PlaySampleOptions, RecordedStep } from "./play.ts"
 import { EndOfEpisode, episodeOf, StepLog } from "./step-log.ts"
 
 export interface AgentSetup<Task> extends Omit<EpisodeSetup<Task>, "environment" | "environmentTimeout"> {
@@ -17,6 +19,29 @@ export interface AgentSetup<Task> extends Omit<EpisodeSetup<Task>, "environment"
 }
 
 const contract = playing("play")
+
+const commonKeys = { conversation: true, agent: true, anchor: true, observation: true } as const
+const sampleKeys: Record<keyof PlaySampleOptions, true> = {
+  ...commonKeys,
+  maxTokens: true,
+  stopTokens: true,
+  parse: true,
+}
+const recordKeys: Record<keyof RecordedStep, true> = {
+  ...commonKeys,
+  prompt: true,
+  reply: true,
+  logProbs: true,
+  text: true,
+  action: true,
+  valid: true,
+  reward: true,
+  metrics: true,
+  finishReason: true,
+  attachments: true,
+  temperature: true,
+  constraint: true,
+}
 
 /** Lets somebody's own agent play one episode; rejects as `runEpisode` does, and an agent's fault is an outcome as an environment's is. */
 export async function runAgent<Task>(
@@ -29,10 +54,20 @@ export async function runAgent<Task>(
   const unlink = linkAbort(signal, own)
   const log = new StepLog(contract, setup.maxSteps)
   const policy = guardPolicy(setup.policy, own)
+  const { vocabularySize } = policy
   const pending: Promise<unknown>[] = []
 
-  const fill = (place: number, { prompt, reply, ...said }: RecordedStep): void => {
-    const text = said.text ?? tokenizer.decode(reply, { skipSpecial: true })
+  /** What the agent is told; a fault that is not its own ends the rollout, whatever the agent makes of it. */
+  const told = (error: unknown): unknown => {
+    if (!(error instanceof RolloutFault)) return error
+    own.abort(error)
+    return error.cause
+  }
+
+  const fill = (place: number, recorded: RecordedStep): void => {
+    checkSampled(contract, recorded, { vocabularySize, maxPositions, temperature })
+    const { prompt, reply, ...said } = recorded
+    const text = said.text ?? decodeReply(tokenizer, reply)
     const step: EpisodeStep = {
       observation: { text: said.observation ?? "", anchor: said.anchor ?? digest(prompt) },
       prompt,
@@ -42,41 +77,41 @@ export async function runAgent<Task>(
       action: said.action ?? text,
       valid: said.valid ?? true,
       reward: said.reward ?? 0,
+      ...(said.metrics !== undefined && { metrics: { ...checkMeasured(contract, said.metrics) } }),
       finishReason: said.finishReason ?? "stop",
       ...(said.attachments && { attachments: said.attachments }),
       ...(said.conversation !== undefined && { conversation: said.conversation }),
       ...(said.agent !== undefined && { agent: said.agent }),
-      ...(said.temperature !== undefined && said.temperature !== temperature && { temperature: said.temperature }),
       ...(said.constraint !== undefined && { constraint: said.constraint }),
     }
     log.fill(place, step)
     try {
       onStep?.(step, place)
     } catch (error) {
-      own.abort(new RolloutFault(error))
-      throw error
+      throw new RolloutFault(error)
     }
   }
 
   const sample: PlayContext["sample"] = async (messages, options = {}) => {
     const step = log.reserve() // before anything is waited for
+    checkKeys("the options of sample()", options, sampleKeys)
     const { maxTokens = maxReplyTokens, stopTokens = tokenizer.eosTokens, parse, ...said } = options
-    const asked = { maxTokens, temperature: options.temperature ?? temperature, stopTokens }
     checkMessages(contract, messages)
     checkWhole(maxTokens, "maxTokens")
-    checkSamplingTemperature(asked.temperature)
-    const { tokens: prompt, ...rest } = await tokenizer.encodeChat(messages)
+    const { tokens: prompt, attachments } = await encodePrompt(tokenizer, messages, vocabularySize)
+    const came = attachments && { attachments }
     if (prompt.length + maxTokens > maxPositions)
       throw new EndOfEpisode(
         "overflow",
         `A prompt of ${prompt.length} tokens and a reply of ${maxTokens} do not fit the model's ${maxPositions} positions; shorten the prompt or lower maxTokens.`,
       )
     const { key } = random.fork("reply", step)
-    const { tokens, logProbs, finishReason } = await policy.sample({ prompt, ...rest, ...asked, key })
-    const text = tokenizer.decode(tokens, { skipSpecial: true })
+    const request = { prompt, ...came, maxTokens, temperature, stopTokens, key }
+    const { tokens, logProbs, finishReason } = await policy.sample(request)
+    const text = decodeReply(tokenizer, tokens)
     const { action, valid } = parse ? checkParsed(contract, "parse()", parse(text)) : { action: text, valid: true }
     const observation = options.observation ?? messages.at(-1)!.content
-    fill(step, { ...said, ...rest, prompt, reply: tokens, logProbs, text, action, valid, finishReason, observation })
+    fill(step, { ...said, ...came, prompt, reply: tokens, logProbs, text, action, valid, finishReason, observation })
     return { step, text, tokens, action, valid, finishReason }
   }
 
@@ -85,13 +120,22 @@ export async function runAgent<Task>(
     random: random.fork("agent"),
     signal: own.signal,
     sample(messages, options) {
-      const sampling = notAtOnce(sample(messages, options))
+      const sampling = notAtOnce(
+        sample(messages, options).catch((error) => {
+          throw told(error)
+        }),
+      )
       pending.push(sampling.catch(() => {})) // what nobody waits for must not end the process
       return sampling
     },
     record(step) {
       const place = log.reserve()
-      fill(place, step)
+      checkKeys("a recorded step", step, recordKeys)
+      try {
+        fill(place, step)
+      } catch (error) {
+        throw told(error)
+      }
       return place
     },
     reward: (step, value) => log.reward(step, value),
@@ -122,35 +166,11 @@ export async function runAgent<Task>(
   }
 }
 
-/**
- * The policy as an agent is given it: completions end with the episode. A request that it refuses is the agent's own fault; when the
- * policy fails otherwise the rollout ends, whatever the agent makes of it.
- */
-function guardPolicy(policy: Sampler, episode: AbortController): Sampler {
-  const { vocabularySize, maxPositions, deterministic } = policy
-  const sample: Sampler["sample"] = async (request) => {
-    try {
-      return await policy.sample({ ...request, signal: request.signal ?? episode.signal })
-    } catch (error) {
-      const refused = GigpoError.is(error) && error.code === "BAD_ARGUMENT"
-      if (!refused && !episode.signal.aborted && !request.signal?.aborted) episode.abort(new RolloutFault(error))
-      throw error
-    }
-  }
-  return {
-    ...{ vocabularySize, maxPositions, deterministic },
-    sample: (request) => notAtOnce(sample(request)),
-  }
-}
-
-/** Fails a turn of the event loop later: an agent that tries again and again must not keep everybody else from theirs. */
-async function notAtOnce<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    await setImmediate()
-    throw error
-  }
+function checkKeys(what: string, given: object, known: Readonly<Record<string, true>>): void {
+  if (typeof given !== "object" || given === null)
+    throw contract.broken(`${what} must be an object, not ${inspect(given)}`)
+  const unknown = unknownKey(given, known)
+  if (unknown) throw contract.broken(`in ${what} ${unknown}`)
 }
 
 function digest(prompt: Int32Array): string {

@@ -13,7 +13,7 @@ import type { RolloutHooks } from "./hooks.ts"
 import { policyReplies } from "./policy-replies.ts"
 import { playTurns } from "./turns.ts"
 
-/** One observation, one model call, one action, one reward: one training row. */
+/** One observation, one model call, one action, one reward: one span of a training row. */
 export interface EpisodeStep {
   readonly observation: Observation
   readonly prompt: Int32Array
@@ -26,13 +26,15 @@ export interface EpisodeStep {
   /** Whether the reply was readable. */
   readonly valid: boolean
   readonly reward: number
+  /** What the environment, or the agent, measured at this step, where it did. */
+  readonly metrics?: Readonly<Record<string, number>>
   readonly finishReason: "stop" | "length"
   /** What came with the prompt (images). */
   readonly attachments?: readonly unknown[]
   /** Which conversation and which agent of the episode it belongs to, where there are several. */
   readonly conversation?: string | number
   readonly agent?: string | number
-  /** What it was sampled at, where that is not the rollout's temperature. */
+  /** Reserved: what it was sampled at, where that is not the rollout's temperature. All steps of a rollout are sampled at one. */
   readonly temperature?: number
   /** What sampling was constrained by. */
   readonly constraint?: unknown
@@ -132,6 +134,7 @@ export async function* playEpisode<Task>(
         action,
         valid,
         reward: result.reward,
+        ...(result.metrics && { metrics: { ...result.metrics } }), // its own object may be counted on
         finishReason: completion.finishReason,
         ...(prompt.attachments && { attachments: prompt.attachments }),
       }

@@ -1,15 +1,21 @@
-import { inspect, types } from "node:util"
-import { type Contract, checkReward } from "../environment/contract.ts"
+import { inspect } from "node:util"
+import type { Contract } from "../environment/contract.ts"
 import { GigpoError } from "../errors.ts"
-import { type Episode, type EpisodeStep, outcomes, totalReward } from "./episode.ts"
+import { unknownKey } from "../options/unknown-key.ts"
+import { checkMeasured, checkStep, type StepLimits } from "./check-step.ts"
+import { type Episode, outcomes, totalReward } from "./episode.ts"
 import type { EpisodeStart, Group, TurnDecision } from "./hooks.ts"
 
 // What hooks answered, checked before anything is done with it.
+
+const startKeys: Record<keyof EpisodeStart, true> = { maxSteps: true, replay: true, hint: true }
 
 export function checkStart(start: EpisodeStart | undefined): EpisodeStart {
   if (start === undefined) return {}
   if (typeof start !== "object" || start === null)
     throw wrong("hooks.begin", `gave ${inspect(start)}; give an object with maxSteps, replay or hint, or undefined`)
+  const unknown = unknownKey(start, startKeys)
+  if (unknown) throw wrong("hooks.begin", `gave an object in which ${unknown}`)
   const { maxSteps, replay, hint } = start
   if (maxSteps !== undefined && !(Number.isSafeInteger(maxSteps) && maxSteps >= 1))
     throw wrong("hooks.begin", `gave maxSteps as ${inspect(maxSteps)}; it must be a whole number of at least 1`)
@@ -31,7 +37,11 @@ export function checkKeep(keep: boolean): boolean {
 }
 
 /** The scored episodes, with returns that fit their rewards. */
-export function checkScored({ episodes, index }: Group, scored: readonly Episode[]): readonly Episode[] {
+export function checkScored(
+  { episodes, index }: Group,
+  scored: readonly Episode[],
+  limits: StepLimits,
+): readonly Episode[] {
   if (!Array.isArray(scored) || scored.length !== episodes.length) {
     const found = Array.isArray(scored) ? `${scored.length} episodes` : inspect(scored, { depth: 0 })
     throw wrong("hooks.score", `gave ${found} for task ${index}; give all ${episodes.length}, in their order`)
@@ -43,24 +53,11 @@ export function checkScored({ episodes, index }: Group, scored: readonly Episode
       throw broken(`it must have as many steps as before, which were ${steps.length}`)
     if (!outcomes.includes(episode.outcome))
       throw broken(`its outcome is ${inspect(episode.outcome)}; it must be one of ${outcomes.join(", ")}`)
-    for (const step of episode.steps) checkStep({ strict: false, broken }, step)
+    const contract: Contract = { strict: false, broken }
+    checkMeasured(contract, episode.metrics)
+    for (const step of episode.steps) checkStep(contract, step, limits)
     return { ...episode, return: totalReward(episode.steps) }
   })
-}
-
-/** What training relies on in a step that somebody else made. */
-export function checkStep(contract: Contract, step: EpisodeStep): EpisodeStep {
-  const { prompt, reply, logProbs, observation } = step
-  if (!types.isInt32Array(prompt) || prompt.length === 0 || !types.isInt32Array(reply) || reply.length === 0)
-    throw contract.broken("a step must have the token ids prompt and reply, each an Int32Array that is not empty")
-  if (!types.isFloat32Array(logProbs) || logProbs.length !== reply.length)
-    throw contract.broken(`a step must have logProbs, a Float32Array of one number a reply token (${reply.length})`)
-  if (typeof observation?.text !== "string" || typeof observation.anchor !== "string")
-    throw contract.broken("a step must have an observation with the strings text and anchor")
-  if (typeof step.text !== "string" || typeof step.action !== "string" || typeof step.valid !== "boolean")
-    throw contract.broken("a step must have the strings text and action and the boolean valid")
-  checkReward(contract, step.reward)
-  return step
 }
 
 function wrong(name: string, rule: string): GigpoError {

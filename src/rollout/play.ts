@@ -7,8 +7,9 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 
 /**
  * Plays one episode of a task. What the policy says on the way is recorded, by `sample` or by `record`; null says that the episode
- * cannot be scored. A throw costs the episode. Where the recorded steps are to be the same in every run, the order of the calls
- * must not depend on which of them answers first.
+ * cannot be scored. A throw costs the episode. Nothing limits an agent's time, and a rollout waits for all of its episodes: heed
+ * `signal`, and set limits of your own for tools and other services. Where the recorded steps are to be the same in every run, the
+ * order of the calls must not depend on which of them answers first.
  */
 export type Play<Task = unknown> = (context: PlayContext<Task>) => Promise<EpisodeEnd | null>
 
@@ -21,7 +22,7 @@ export interface PlayContext<Task = unknown> {
   readonly random: Random
   /** Aborted when the episode is no longer wanted. */
   readonly signal: AbortSignal
-  /** For completions that are recorded by hand, or not at all. */
+  /** For completions that are recorded by hand, which must be sampled at `temperature`, or not at all. */
   readonly policy: Sampler
   readonly tokenizer: ChatCodec
   readonly maxPositions: number
@@ -47,9 +48,8 @@ export interface PlaySampleOptions {
   readonly anchor?: string | undefined
   /** What is observed. Default: the last message. */
   readonly observation?: string | undefined
-  /** Default: the rollout's. */
+  /** Default: the rollout's `maxReplyTokens`. */
   readonly maxTokens?: number | undefined
-  readonly temperature?: number | undefined
   /** Default: those of the tokenizer that end a turn. */
   readonly stopTokens?: readonly number[] | undefined
   /** Reads the action. By default the whole reply is one, and valid. */
@@ -82,12 +82,14 @@ export interface RecordedStep {
   readonly valid?: boolean | undefined
   /** Default 0. */
   readonly reward?: number | undefined
+  /** What was measured at this step: rewards of several kinds, say. */
+  readonly metrics?: Readonly<Record<string, number>> | undefined
   /** Default "stop". */
   readonly finishReason?: "stop" | "length" | undefined
   readonly attachments?: readonly unknown[] | undefined
   readonly conversation?: string | number | undefined
   readonly agent?: string | number | undefined
-  /** What it was sampled at. Default: the rollout's temperature. */
+  /** Reserved: what it was sampled at. Any other than the rollout's is refused, since a batch is learned from at one temperature. */
   readonly temperature?: number | undefined
   readonly constraint?: unknown
 }

@@ -2,6 +2,8 @@ import type { Completion } from "../engine/engine.ts"
 import type { Message } from "../environment/environment.ts"
 import type { Prompt } from "../tokenizer/chat-codec.ts"
 import { callHook } from "./call-hook.ts"
+import { decodeReply, encodePrompt } from "./codec.ts"
+import { checkCompletion } from "./completion.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
 import { checkDecision } from "./hook-answers.ts"
@@ -20,23 +22,23 @@ export function policyReplies<Task>(setup: EpisodeSetup<Task>, hint?: string): C
   const { resamples = rolloutDefaults.resamples } = setup
   return async ({ index, now, history, messages: render, parse }) => {
     const messages = withHint(await render(), hint)
-    const prompt = await tokenizer.encodeChat(messages)
+    const prompt = await encodePrompt(tokenizer, messages, policy.vocabularySize)
     if (prompt.tokens.length + maxReplyTokens > setup.maxPositions) return "overflow"
     for (let attempt = 0; ; attempt++) {
       // The first attempt's key is what it would be without a hook.
       const { key } = random.fork("reply", index, ...(attempt > 0 ? [attempt] : []))
-      const completion = await orEndRollout(
-        policy.sample({
-          prompt: prompt.tokens,
-          ...(prompt.attachments && { attachments: prompt.attachments }),
-          maxTokens: maxReplyTokens,
-          temperature,
-          stopTokens: tokenizer.eosTokens,
-          key,
-          signal,
-        }),
-      )
-      const text = tokenizer.decode(completion.tokens, { skipSpecial: true })
+      const request = {
+        prompt: prompt.tokens,
+        ...(prompt.attachments && { attachments: prompt.attachments }),
+        maxTokens: maxReplyTokens,
+        temperature,
+        stopTokens: tokenizer.eosTokens,
+        key,
+        signal,
+      }
+      const sampling = async () => checkCompletion(await policy.sample(request), request, policy.vocabularySize)
+      const completion = await orEndRollout(sampling())
+      const text = decodeReply(tokenizer, completion.tokens)
       const parsed = await parse(text)
       const choice = { ...parsed, reply: text, prompt, completion }
       if (!hooks?.onTurn) return choice

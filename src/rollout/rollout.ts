@@ -1,11 +1,11 @@
 import { setMaxListeners } from "node:events"
-import { checkWhole } from "../engine/check-arguments.ts"
 import type { Environment } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
 import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
 import { runAgent } from "./agent.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
+import { checkSetup, isList } from "./check-setup.ts"
+import type { StepLimits } from "./check-step.ts"
 import { type Episode, type EpisodeSetup, type EpisodeStep, runEpisode } from "./episode.ts"
 import { playGroups, together } from "./groups.ts"
 import { checkKeep, checkScored } from "./hook-answers.ts"
@@ -61,8 +61,10 @@ export interface Rollout<Task = unknown> {
  * Rejects when the signal is aborted, or the policy or a hook fails, once every episode in flight has been ended and disposed.
  */
 export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<Task>> {
-  const { groupSize, concurrency, random, hooks, refills = rolloutDefaults.refills, onEpisode } = setup
   const wanted = checkSetup(setup)
+  const { groupSize, concurrency, random, hooks, refills = rolloutDefaults.refills, onEpisode } = setup
+  const { maxPositions, temperature } = setup
+  const limits = { vocabularySize: setup.policy.vocabularySize, maxPositions, temperature }
   const stop = new AbortController()
   setMaxListeners(0, stop.signal) // one an episode in flight
   const unlink = linkAbort(setup.signal, stop)
@@ -77,7 +79,7 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
       const told = (groups: number) => onEpisode?.(++done, (first + groups) * groupSize)
       const played = await playGroups({ first, count, groupSize, concurrency, stop, draw, play, onEpisode: told })
       if (played.length === 0) break
-      const scored = played.map((group) => score(hooks, group, caller))
+      const scored = played.map((group) => score(hooks, group, caller, limits))
       for (const group of await together(scored, stop))
         (await keeps(hooks, group, caller)) ? kept.push(group) : dropped.push(group)
     }
@@ -103,9 +105,14 @@ async function playOne<Task>(
 
 type Hooks<Task> = RolloutHooks<Task> | undefined
 
-async function score<Task>(hooks: Hooks<Task>, group: Group<Task>, caller: HookCaller): Promise<Group<Task>> {
+async function score<Task>(
+  hooks: Hooks<Task>,
+  group: Group<Task>,
+  caller: HookCaller,
+  limits: StepLimits,
+): Promise<Group<Task>> {
   if (!hooks?.score) return group
-  const check = (scored: readonly Episode[]) => checkScored(group, scored)
+  const check = (scored: readonly Episode[]) => checkScored(group, scored, limits)
   const key = [group.index, "score"]
   return { ...group, episodes: await callHook("hooks.score", caller, key, (to) => hooks.score!(group, to), check) }
 }
@@ -113,34 +120,4 @@ async function score<Task>(hooks: Hooks<Task>, group: Group<Task>, caller: HookC
 async function keeps<Task>(hooks: Hooks<Task>, group: Group<Task>, caller: HookCaller): Promise<boolean> {
   if (!hooks?.keep) return true
   return await callHook("hooks.keep", caller, [group.index, "keep"], (to) => hooks.keep!(group, to), checkKeep)
-}
-
-/** How many groups are wanted. */
-function checkSetup<Task>(setup: RolloutSetup<Task>): number {
-  const { tasks, groups, environmentTimeout, environment, play, hooks = {}, resamples = 0, refills = 0 } = setup
-  for (const name of ["groupSize", "concurrency", "maxSteps"] as const) checkWhole(setup[name], name)
-  if (!(environmentTimeout > 0)) throw bad(`environmentTimeout is ${environmentTimeout}; it must be above 0 seconds`)
-  for (const [name, value] of Object.entries({ resamples, refills }))
-    if (!(Number.isSafeInteger(value) && value >= 0))
-      throw bad(`${name} is ${value}; it must be a whole number of at least 0`)
-  if (!environment && !play) throw bad("There is nobody to play; give an environment, or play")
-  for (const name of ["begin", "onTurn", "score", "keep"] as const) {
-    if (hooks[name] !== undefined && typeof hooks[name] !== "function") throw bad(`hooks.${name} must be a function`)
-    if (play && hooks[name] && (name === "begin" || name === "onTurn"))
-      throw bad(`hooks.${name} is for an environment's loop; leave it off where play drives the episode`)
-  }
-  if (!isList(tasks) && typeof tasks?.next !== "function")
-    throw bad("tasks must be a list, or a source of tasks: an object with next()")
-  const wanted = groups ?? (isList(tasks) ? tasks.length : undefined)
-  if (wanted === undefined) throw bad("Say with groups how many tasks are to be taken from their source")
-  if (groups !== undefined) checkWhole(groups, "groups")
-  return wanted
-}
-
-function isList<Task>(tasks: readonly Task[] | TaskSource<Task>): tasks is readonly Task[] {
-  return Array.isArray(tasks)
-}
-
-function bad(sentence: string): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", `${sentence}.`)
 }

@@ -1,8 +1,9 @@
 import { inspect } from "node:util"
-import { type Contract, checkMetrics, checkObservation, checkReward } from "../environment/contract.ts"
+import { type Contract, checkObservation, checkReward } from "../environment/contract.ts"
 import { GigpoError } from "../errors.ts"
+import { unknownKey } from "../options/unknown-key.ts"
+import { checkMeasured, checkSaid } from "./check-step.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
-import { checkStep } from "./hook-answers.ts"
 import type { EpisodeEnd } from "./play.ts"
 
 /** An agent's episode must end here: its steps so far count. */
@@ -13,6 +14,14 @@ export class EndOfEpisode extends GigpoError {
     super("BAD_ARGUMENT", message)
     this.outcome = outcome
   }
+}
+
+const endKeys: Record<keyof EpisodeEnd, true> = {
+  outcome: true,
+  rewards: true,
+  reward: true,
+  metrics: true,
+  last: true,
 }
 
 /** The steps of an agent's episode. Each has its place from the moment it is asked for, however late it is filled. */
@@ -37,7 +46,7 @@ export class StepLog {
   }
 
   fill(index: number, step: EpisodeStep): void {
-    this.#places[index]!.step = checkStep(this.#contract, step)
+    this.#places[index]!.step = checkSaid(this.#contract, step)
   }
 
   reward(index: number, value: number): void {
@@ -62,6 +71,8 @@ export class StepLog {
   end(end: EpisodeEnd | null): Episode {
     if (end === null) return episodeOf(this.steps(), { outcome: "dropped", metrics: {} })
     if (typeof end !== "object") throw this.#wrong(`play() ended with ${inspect(end)}; give an object, or null`)
+    const unknown = unknownKey(end, endKeys)
+    if (unknown) throw this.#wrong(`In what play() ended with ${unknown}`)
     const { outcome = "terminated", rewards, reward, metrics = {}, last } = end
     if (outcome !== "terminated" && outcome !== "truncated")
       throw this.#wrong(`play() ended with the outcome ${inspect(outcome)}; give "terminated" or "truncated"`)
@@ -74,7 +85,7 @@ export class StepLog {
       if (!final) throw this.#wrong("play() ended with a reward, but there is no step to give it to")
       steps.push({ ...final, reward: checkReward(this.#contract, final.reward + checkReward(this.#contract, reward)) })
     }
-    checkMetrics(this.#contract, metrics)
+    checkMeasured(this.#contract, metrics)
     if (last) checkObservation(this.#contract, "the end of play()", last)
     return episodeOf(steps, { outcome, metrics, ...(last && { last }) })
   }

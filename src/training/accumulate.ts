@@ -1,6 +1,6 @@
 import type { LossReport, Trainable, Unit } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
-import { checkLossOutput } from "../loss/check-loss-output.ts"
+import { evaluateLoss } from "../loss/as-token-loss.ts"
 import { lossInput } from "../loss/loss-input.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
 import type { Moment } from "../options/schedule.ts"
@@ -39,12 +39,12 @@ export async function accumulate(
     const needs = loss.needs?.includes("entropy") ? (["entropy"] as const) : []
     const statistics = await policy.logProbs(rows, { needs, temperature, signal })
     const input = lossInput(rows, statistics, { needs: loss.needs, unit, imitation, moment, random })
-    const output = checkLossOutput(loss.evaluate(input), input, loss.name)
+    const output = evaluateLoss(loss, input)
     const coefficients = { coefficients: output.gradient, entropyCoefficients: output.entropyGradient }
     const report = await policy.forwardBackward(rows, { kind: "linear", ...coefficients, temperature }, { signal })
     return { loss: output.loss, tokens: report.tokens, metrics: { ...report.metrics, ...output.metrics } }
   } catch (error) {
-    await policy.clearGradients()
+    await policy.clearGradients().catch(() => {}) // what went wrong first is what to tell
     throw error
   }
 }

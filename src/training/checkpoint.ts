@@ -6,9 +6,9 @@ import type { ModelStore } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import { io, ioError, isSystemError } from "../files/io-error.ts"
-import type { Json } from "../state.ts"
+import { type Json, jsonProblem } from "../state.ts"
 import { version } from "../version.ts"
-import { checkParts, type PartMemory, type Parts, restoreMemory, saveMemory } from "./memory.ts"
+import { type Memory, otherParts, type PartMemory, type Parts, remember, restoreMemory, writeMemory } from "./memory.ts"
 
 /** A checkpoint whose files are whole. */
 export interface Checkpoint {
@@ -38,6 +38,8 @@ export interface Saved {
   readonly files?: readonly string[]
   /** What may remember something: estimator, loss, hooks, tasks. */
   readonly parts?: Parts
+  /** What they remembered, where that was asked before. Default: what they remember now. */
+  readonly memory?: Memory
 }
 
 const stepName = /^step-(\d+)$/
@@ -52,16 +54,22 @@ const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/
 export async function writeCheckpoint(
   parent: string,
   iteration: number,
-  { store, files = [], parts = {} }: Saved,
+  { store, files = [], parts = {}, memory = remember(parts) }: Saved,
 ): Promise<Checkpoint> {
   const directory = join(parent, `step-${iteration}`)
   const fill = async (temporary: string): Promise<void> => {
     const handle = await store.checkpoint(temporary, { files }).catch((error) => {
       throw GigpoError.is(error) && error.code === "NON_FINITE" ? diverged(error, iteration) : error
     })
-    const memory = await saveMemory(temporary, parts)
+    const problem = jsonProblem(handle, "it")
+    if (problem)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `The engine's store.checkpoint() must return what JSON can hold, for its restore() to find the state again, but ${problem}.`,
+      )
+    const kept = await writeMemory(temporary, memory)
     const described = await describeFiles(temporary)
-    const manifest: Manifest = { version: 2, gigpo: version, iteration, handle, memory, files: described }
+    const manifest: Manifest = { version: 2, gigpo: version, iteration, handle, memory: kept, files: described }
     await writeFile(join(temporary, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
   }
   // One that is there already did not verify, or it would not be written again.
@@ -162,16 +170,30 @@ async function hashFile(path: string): Promise<string> {
   return hash.digest("hex")
 }
 
+/** Refuses (`BAD_CONFIG`) to go on from a checkpoint with other parts than it was written with. */
+export function checkParts({ directory, memory }: Checkpoint, parts: Parts): void {
+  if (Object.keys(memory).length === 0) return // of gigpo 0.1
+  for (const [role, how] of otherParts(parts, memory))
+    throw new GigpoError(
+      "BAD_CONFIG",
+      `The checkpoint ${directory} was written with another ${role}: ${how}. Set it back to resume, or fork the run into a new folder.`,
+    )
+}
+
 /**
- * Puts weights, optimizer and what the parts remembered back to what a checkpoint holds.
- *
- * @throws GigpoError `BAD_CONFIG` where the parts are others than those that it was written with.
+ * Puts weights and optimizer back to what a checkpoint holds, and the parts that are the same as then; of the others it returns
+ * a sentence each: they begin anew.
  */
-export async function restoreCheckpoint(checkpoint: Checkpoint, { store, parts = {} }: Saved): Promise<void> {
+export async function restoreCheckpoint(checkpoint: Checkpoint, { store, parts = {} }: Saved): Promise<string[]> {
   const { directory, handle, memory } = checkpoint
-  if (Object.keys(memory).length > 0) checkParts(directory, parts, memory)
   await store.restore(handle, directory)
-  await restoreMemory(directory, parts, memory)
+  const others = otherParts(parts, memory)
+  await restoreMemory(
+    directory,
+    Object.fromEntries(Object.entries(parts).filter(([role]) => !others.has(role))),
+    memory,
+  )
+  return Object.keys(memory).length === 0 ? [] : Array.from(others, ([role, how]) => `The ${role} begins anew: ${how}.`)
 }
 
 function diverged(cause: GigpoError, iteration: number): GigpoError {

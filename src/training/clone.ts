@@ -13,7 +13,7 @@ import { accumulate } from "./accumulate.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
-import { batches } from "./rows.ts"
+import { batches, byTask } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
 
 export interface CloneSetup<Task = unknown> extends CloneOptions {
@@ -53,7 +53,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   tokenizer.checkVocabulary?.(policy.vocabularySize)
   const random = new Random(seed).fork("clone")
   const rows = await expertRows(setup, tasks, random)
-  const apart = rows.map((row) => [row])
+  const apart = byTask(rows)
   const loss = crossEntropy()
   const perEpoch = Math.ceil(rows.length / batchRows)
   let step = 0
@@ -86,8 +86,9 @@ async function expertRows<Task>(
   for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), tasks).entries()) {
     const expert = { ...rolloutDefaults, environment, task, random: random.fork("environment", index), signal }
     for await (const { messages, reply } of playExpert(expert)) {
-      const { tokens } = await tokenizer.encodeChat(messages)
-      const row = stepRow(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
+      const { tokens, attachments } = await tokenizer.encodeChat(messages)
+      const said = stepRow(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
+      const row = attachments ? { ...said, attachments } : said
       checkLength(row, policy.maxPositions)
       rows.push(row)
     }

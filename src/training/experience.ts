@@ -1,5 +1,5 @@
+import { estimate } from "../credit/as-estimator.ts"
 import { batchOf } from "../credit/batch.ts"
-import { checkCredit } from "../credit/check-credit.ts"
 import type { Credit, Need } from "../credit/estimator.ts"
 import type { RowStatistics } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
@@ -15,6 +15,8 @@ import { addStatistic, byStep, type CollectedStep, collectSteps, giveCredit, typ
 /** What one rollout gave to learn from. */
 export interface Experience {
   readonly groups: readonly Group[]
+  /** Groups that `hooks.keep` dropped. */
+  readonly dropped: number
   readonly steps: readonly CollectedStep[]
   /** With their credit. */
   readonly rows: readonly Row[]
@@ -26,7 +28,7 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   const { policy, tokenizer, environment, play, hooks, signal, onProgress, options, estimator } = training
   const random = iterationRandom(training, moment.iteration)
   using offered = environment && environmentTasks(environment, "train", random.fork("tasks"))
-  const { groups } = await rollout({
+  const { groups, dropped } = await rollout({
     policy,
     tokenizer,
     environment,
@@ -37,32 +39,28 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
     random: random.fork("rollout"),
     ...options.rollout,
     temperature: at(options.rollout.temperature, moment),
-    maxPositions: policy.maxPositions,
+    maxPositions: Math.min(policy.maxPositions, policy.longestRow ?? policy.maxPositions),
     hooks,
     moment,
     signal,
     onEpisode: (done, total) => onProgress?.({ stage: "rollout", done, total }),
   })
   const steps = collectSteps(groups.map(({ episodes }) => episodes))
-  if (steps.length === 0) throw nothingToLearnFrom(groups)
+  if (steps.length === 0) throw nothingToLearnFrom(groups, dropped.length)
   clock.lap("rollout")
 
   const rows = layRows(steps)
   const statistics = await compute(training, rows, steps.length, moment)
   const batch = batchOf(steps, statistics)
-  const credit = checkCredit(
-    await estimator.estimate(batch, { moment, random: random.fork("credit"), signal }),
-    batch,
-    estimator.name,
-  )
+  const credit = await estimate(estimator, batch, { moment, random: random.fork("credit"), signal })
   const credited = [...giveCredit(rows, credit), ...(credit.extraRows ?? [])]
   clock.lap("advantage")
-  return { groups, steps, rows: credited, credit }
+  return { groups, dropped: dropped.length, steps, rows: credited, credit }
 }
 
-/** What the estimator and the loss asked for, before there is any credit; the loss finds its part in the rows. */
+/** What the estimator, and of the loss what does not change in the update, asked for; the loss finds it in the rows. */
 async function compute(
-  { policy, signal, options, needs }: Learning,
+  { policy, signal, options, estimator, needs }: Learning,
   rows: readonly LaidRow[],
   steps: number,
   moment: Moment,
@@ -71,12 +69,12 @@ async function compute(
   const statistics: Partial<Record<Need, readonly Float32Array[]>> = {}
   const spread = (found: readonly RowStatistics[], name: keyof RowStatistics) =>
     byStep(rows, steps, (row) => found[row]![name])
-  if (needs.has("old") || needs.has("entropy")) {
-    const asked = needs.has("entropy") ? (["entropy"] as const) : []
-    const current = await policy.logProbs(rows, { needs: asked, temperature, signal })
+  const entropy = estimator.needs?.includes("entropy") // the loss's is of the weights at its own batch
+  if (needs.has("old") || entropy) {
+    const current = await policy.logProbs(rows, { needs: entropy ? ["entropy"] : [], temperature, signal })
     if (needs.has("old")) addStatistic(rows, "oldLogProbs", current)
     if (needs.has("old")) statistics.old = spread(current, "logProbs")
-    if (needs.has("entropy")) statistics.entropy = spread(current, "entropies")
+    if (entropy) statistics.entropy = spread(current, "entropies")
   }
   if (needs.has("reference")) {
     const reference = await policy.logProbs(rows, { of: "reference", temperature, signal })
@@ -86,18 +84,26 @@ async function compute(
   return statistics
 }
 
-function nothingToLearnFrom(groups: readonly Group[]): GigpoError {
+function nothingToLearnFrom(groups: readonly Group[], dropped: number): GigpoError {
   const episodes = groups.flatMap((group) => group.episodes)
   if (episodes.length === 0)
-    return new GigpoError("BAD_ARGUMENT", "No group was kept: hooks.keep refuses every one of them.")
+    return new GigpoError(
+      "BAD_ARGUMENT",
+      dropped > 0
+        ? `hooks.keep kept none of ${dropped} groups: keep some, or raise rollout.refills.`
+        : "The source of tasks had no task for this iteration: it must have some for each, or iterations must be fewer.",
+    )
   const cause = episodes.find((episode) => episode.error)?.error
   if (cause) {
     const message = `No episode of the iteration can be learned from. The first error: ${cause.message}`
     return new GigpoError(cause.code, message, { cause })
   }
+  const left = episodes.filter(({ outcome }) => outcome === "dropped").length
   return new GigpoError(
     "BAD_ENVIRONMENT",
-    "No episode made a single step: the first prompt and rollout.maxReplyTokens together do not fit the model. " +
-      "Raise maxPositions, lower rollout.maxReplyTokens or shorten the prompt.",
+    left > 0
+      ? `No episode of the iteration can be learned from: whoever plays dropped ${left} of ${episodes.length} (play gave null).`
+      : "No episode made a single step: the first prompt and rollout.maxReplyTokens together do not fit the model. " +
+          "Raise maxPositions, lower rollout.maxReplyTokens or shorten the prompt.",
   )
 }

@@ -6,7 +6,25 @@ import { asTokenLoss } from "../loss/as-token-loss.ts"
 import { clippedSurrogate } from "../loss/clipped-surrogate.ts"
 import { composeLoss } from "../loss/compose-loss.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
-import type { ResolvedTrainOptions } from "./options.ts"
+import { readOptions } from "../options/read.ts"
+import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
+
+/** The estimator and the loss of a training, and what they ask to be computed. */
+export interface Credited {
+  readonly estimator: Estimator
+  readonly loss: TokenLoss
+  readonly needs: ReadonlySet<string>
+}
+
+export function makeCredited(options: Pick<ResolvedTrainOptions, "estimator" | "loss">): Credited {
+  const [estimator, loss] = [makeEstimator(options.estimator), makeLoss(options.loss)]
+  return { estimator, loss, needs: new Set([...(estimator.needs ?? []), ...(loss.needs ?? [])]) }
+}
+
+/** What a training with these options will ask to be computed: known before a model is opened. */
+export function needsOf(options: TrainOptions): ReadonlySet<string> {
+  return makeCredited(readOptions("train", options, trainFields)).needs
+}
 
 /** The estimator that resolved options speak of. */
 export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estimator {

@@ -8,8 +8,8 @@ import type { CollectedStep } from "./rows.ts"
 
 type Metrics = Record<string, number>
 
-/** What the episodes were like and how credit was spread over their steps. */
-export function rolloutMetrics(groups: readonly Group[], credit: Credit): Metrics {
+/** What the episodes were like and how credit was spread over their steps; `droppedGroups`: those that were not kept. */
+export function rolloutMetrics(groups: readonly Group[], credit: Credit, droppedGroups = 0): Metrics {
   const episodes = groups.flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
   const steps = finished.flatMap((episode) => episode.steps)
@@ -17,11 +17,11 @@ export function rolloutMetrics(groups: readonly Group[], credit: Credit): Metric
   const own = Object.entries(meanMetrics(finished)).map(([name, value]) => [`episode/${name}`, value])
   const dropped = share("dropped")
   return {
-    ...credit.metrics, // what others name comes first, so that it hides none of those below
     ...Object.fromEntries(own),
     "episode/count": episodes.length,
     "episode/return": mean(finished.map((episode) => episode.return)),
     "episode/steps": mean(finished.map((episode) => episode.steps.length)),
+    ...(droppedGroups > 0 && { "group/dropped": droppedGroups }),
     "episode/failed": share("failed"),
     ...(dropped > 0 && { "episode/dropped": dropped }),
     "episode/truncated": share("truncated"),
@@ -49,8 +49,8 @@ export function updateMetrics({ losses, steps, learningRate }: UpdateTotals): Me
     return [name, mean(values)]
   })
   return {
+    ...Object.fromEntries(own), // what others name comes first, so that it hides none of those below
     "loss/policy": mean(losses.map((report) => report.loss)),
-    ...Object.fromEntries(own),
     "optimizer/steps": taken.length,
     "optimizer/skipped": steps.length - taken.length,
     "optimizer/gradient-norm": mean(taken.map((step) => step.gradientNorm)),

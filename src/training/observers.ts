@@ -2,6 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises"
 import type { Credit } from "../credit/estimator.ts"
 import type { Group } from "../rollout/hooks.ts"
 import type { IterationReport } from "./options.ts"
+import type { RunConfig } from "./run-config.ts"
+
+/** Where a run begins, or goes on. */
+export interface RunStart {
+  /** Completed iterations. */
+  readonly iteration: number
+  readonly iterations: number
+  /** Its folder, and the configuration that stands there as config.json; absent where nothing is written. */
+  readonly directory?: string
+  readonly config?: RunConfig
+}
 
 /** What a run that ended came to. */
 export interface RunOutcome {
@@ -17,8 +28,11 @@ export interface RunOutcome {
  */
 export interface RunObserver {
   readonly name?: string
-  start?(run: { readonly iteration: number; readonly iterations: number; readonly directory?: string }): unknown
-  /** The episodes of an iteration, and what the estimator said of their steps. */
+  start?(run: RunStart): unknown
+  /**
+   * The episodes of an iteration, and what the estimator said of their steps: in the order of
+   * `collectSteps(groups.map(({ episodes }) => episodes))`, where failed and dropped episodes have none.
+   */
   episodes?(iteration: number, groups: readonly Group[], credit: Credit): unknown
   report?(report: IterationReport): unknown
   end?(outcome: RunOutcome): unknown
@@ -64,8 +78,10 @@ class Queue {
   add<Event extends keyof Told>(event: Event, about: Parameters<Told[Event]>): void {
     const listen = this.#observer[event] as ((...about: unknown[]) => unknown) | undefined
     if (!listen) return
-    if (this.#waiting >= longestQueue && event !== "end")
-      return this.#warn("is too slow; it was not told of everything.")
+    if (this.#waiting >= longestQueue && event !== "end") {
+      this.#warn("is too slow; it was not told of everything.")
+      return
+    }
     this.#waiting++
     this.#last = this.#last.then(async () => {
       try {

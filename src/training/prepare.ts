@@ -1,15 +1,16 @@
-import type { Estimator } from "../credit/estimator.ts"
 import type { Trainable } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
-import type { TokenLoss } from "../loss/token-loss.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
+import { checkPlayers } from "../rollout/check-setup.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
 import type { Play } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { checkModel, checkObservers } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
-import { makeEstimator, makeLoss } from "./make.ts"
+import { type Credited, makeCredited } from "./make.ts"
+import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
 import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
@@ -41,17 +42,14 @@ export interface TrainSetup<Task = unknown> extends TrainOptions {
 export interface Training<Task = unknown>
   extends Learning,
     Omit<TrainSetup<Task>, keyof TrainOptions | keyof Learning> {
+  readonly parts: Parts
   /** What goes into its checkpoints, where the engine can be saved. */
   readonly saved: Saved | undefined
 }
 
 /** The part of it that knows nothing of tasks. */
-export interface Learning extends Pick<TrainSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
+export interface Learning extends Credited, Pick<TrainSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
   readonly options: ResolvedTrainOptions
-  readonly estimator: Estimator
-  readonly loss: TokenLoss
-  /** What estimator and loss ask to be computed. */
-  readonly needs: ReadonlySet<string>
 }
 
 /**
@@ -76,14 +74,12 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   } = all
   const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
   const options = readOptions("train", given, trainFields)
-  if (!policy || !tokenizer) throw bad("train needs a policy and a tokenizer.")
-  if (!environment && !(play && tasks))
-    throw bad("train needs an environment, or a function that plays (play) and a source of tasks (tasks).")
+  checkModel(policy, tokenizer)
+  checkObservers(observers)
+  checkPlayers({ environment, play, hooks, tasks })
   if (!environment && options.evaluation.every > 0)
     throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
-  const [estimator, loss] = [makeEstimator(options.estimator), makeLoss(options.loss)]
-  tokenizer.checkVocabulary?.(policy.vocabularySize)
-  const needs = new Set<string>([...(estimator.needs ?? []), ...(loss.needs ?? [])])
+  const { estimator, loss, needs } = makeCredited(options)
   if (needs.has("value")) throw bad(`${estimator.name} needs a critic's values, and this training has no critic.`)
   if (needs.has("reference") && !policy.reference)
     throw bad("The KL term needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.")
@@ -98,13 +94,15 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     statistics: needs.has("entropy") ? ["entropy"] : [],
     models: needs.has("reference") ? ["reference"] : [],
     optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
-    manySpans: play !== undefined,
+    manySpans: true, // conversations that grow become one row
     checkpoints: run !== undefined,
   })
   if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)
   const parts = { estimator, loss, ...(hooks && { hooks }), ...(tasks && { tasks }) }
+  remember(parts) // refuses states that cannot be saved
+  run?.check({ parts })
   const saved = policy.store && { store: policy.store, files: tokenizer.files ?? [], parts }
-  return { ...setup, options, estimator, loss, needs, saved }
+  return { ...setup, options, estimator, loss, needs, parts, saved }
 }
 
 /** Everything random of one iteration. */

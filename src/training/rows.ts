@@ -16,11 +16,12 @@ export function collectSteps(groups: readonly (readonly Episode[])[]): Collected
   for (const [task, group] of groups.entries()) {
     for (const [member, episode] of group.entries()) {
       if (!isScored(episode)) continue
-      const { steps, outcome, last } = episode
+      const { steps, outcome } = episode
+      const next = nextAnchors(episode)
       for (const [index, record] of steps.entries()) {
         const { observation, reward, valid, conversation, agent } = record
         const ended = index + 1 === steps.length
-        const nextAnchor = ended ? last?.anchor : steps[index + 1]!.observation.anchor
+        const nextAnchor = next[index]
         collected.push({
           task,
           episode: member,
@@ -39,6 +40,20 @@ export function collectSteps(groups: readonly (readonly Episode[])[]): Collected
     }
   }
   return collected
+}
+
+/** What each step led to: what the same agent saw next in the same conversation; of the episode's last step, what was seen last. */
+function nextAnchors({ steps, last }: Episode): (string | undefined)[] {
+  const seen = new Map<unknown, Map<unknown, string | undefined>>()
+  const next = new Array<string | undefined>(steps.length)
+  for (let index = steps.length - 1; index >= 0; index--) {
+    const { conversation, agent, observation } = steps[index]!
+    const agents = seen.get(conversation) ?? new Map<unknown, string>()
+    seen.set(conversation, agents)
+    next[index] = agents.has(agent) ? agents.get(agent) : index + 1 === steps.length ? last?.anchor : undefined
+    agents.set(agent, observation.anchor)
+  }
+  return next
 }
 
 /** A row that is still being filled in. */
@@ -199,16 +214,22 @@ export function byStep(
   return found
 }
 
-/** Rows that belong together: those of one task, whose steps often share their prompts, which are then computed once. */
+/** Rows that belong together: those of one task, whose steps often share their prompts, which are then computed once. A row without one is alone. */
 export function byTask(rows: readonly Row[]): Row[][] {
-  const tasks = new Map<number | undefined, Row[]>()
+  const tasks = new Map<number, Row[]>()
+  const groups: Row[][] = []
   for (const row of rows) {
     const { task } = row.spans[0]!
-    const group = tasks.get(task)
-    if (group) group.push(row)
-    else tasks.set(task, [row])
+    const group = task === undefined ? undefined : tasks.get(task)
+    if (group) {
+      group.push(row)
+      continue
+    }
+    const fresh = [row]
+    groups.push(fresh)
+    if (task !== undefined) tasks.set(task, fresh)
   }
-  return [...tasks.values()]
+  return groups
 }
 
 /**

@@ -52,7 +52,13 @@ export function checkSameConfig(directory: string, old: object, now: object, may
   )
   if (changed.length === 0) return
   const show = (value: unknown) => (value === undefined ? "not set" : JSON.stringify(value))
-  const differences = changed.map((key) => `${key} was ${show(before.get(key))} and is now ${show(after.get(key))}`)
+  const differences = changed.flatMap((key) => {
+    if (!key.endsWith(".sha256")) return [`${key} was ${show(before.get(key))} and is now ${show(after.get(key))}`]
+    const use = key.replace(/sha256$/, "use")
+    // Of another module it is said that it is another.
+    if (changed.includes(use)) return []
+    return [`the module ${after.get(use)} has changed since the run began (its SHA-256 is another)`]
+  })
   throw new GigpoError(
     "BAD_CONFIG",
     `The run in ${directory} was started with another configuration: ${differences.join("; ")}. ` +

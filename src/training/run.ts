@@ -7,6 +7,7 @@ import { io, ioError, isSystemError } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
 import {
   type Checkpoint,
+  checkParts,
   findCheckpoint,
   pruneCheckpoints,
   restoreCheckpoint,
@@ -25,7 +26,8 @@ export interface RunMode {
   readonly overwrite?: boolean | undefined
   /**
    * Begin with the state of another run: its folder, or one of its checkpoints. What was logged up to there comes along; the
-   * configuration may be another.
+   * configuration may be another, and so may estimator, loss, hooks and tasks, which then begin anew. The model must be of the
+   * same shape.
    */
   readonly fork?: string | undefined
 }
@@ -49,6 +51,7 @@ const files = { config: "config.json", metrics: "metrics.jsonl", lock: "run.lock
 export class Run {
   readonly directory: string
   readonly #start: Start
+  readonly #onWarning: Told["onWarning"]
   #lock: Lock | undefined
   #metrics: FileHandle | undefined
   #length = 0
@@ -73,21 +76,33 @@ export class Run {
       const text = formatRunConfig(config)
       if (options.resume) {
         const checkpoint = await findResumable(path, config, { ...options, onWarning })
-        return new Run(path, { kind: "resume", text }, lock, checkpoint)
+        return new Run(path, { kind: "resume", text }, lock, checkpoint, onWarning)
       }
       const fork = options.fork === undefined ? undefined : await findFork(resolve(options.fork), onWarning)
-      return new Run(path, { kind: state === "run" ? "replace" : "new", text, fork }, lock, fork)
+      return new Run(path, { kind: state === "run" ? "replace" : "new", text, fork }, lock, fork, onWarning)
     } catch (error) {
       if (lock) await releaseLock(lock).catch(() => {})
       throw error
     }
   }
 
-  private constructor(directory: string, start: Start, lock: Lock | undefined, checkpoint: Checkpoint | undefined) {
+  private constructor(
+    directory: string,
+    start: Start,
+    lock: Lock | undefined,
+    checkpoint: Checkpoint | undefined,
+    onWarning: Told["onWarning"],
+  ) {
     this.directory = directory
     this.#start = start
     this.#lock = lock
     this.#checkpoint = checkpoint
+    this.#onWarning = onWarning
+  }
+
+  /** What config.json says. */
+  get config(): RunConfig {
+    return JSON.parse(this.#start.text)
   }
 
   /** The newest checkpoint, or the one that was forked; undefined before the first. */
@@ -174,9 +189,19 @@ export class Run {
     return model
   }
 
-  /** Puts the policy and all that has a memory back to the checkpoint; does nothing in a new run. */
+  /** Refuses (`BAD_CONFIG`) to resume with another estimator, loss, hooks or tasks than the checkpoint is of; touches nothing. */
+  check({ parts = {} }: Pick<Saved, "parts">): void {
+    if (this.#start.kind === "resume") checkParts(this.#checkpoint!, parts)
+  }
+
+  /**
+   * Puts the policy and all that has a memory back to the checkpoint; does nothing in a new run. A fork may have other parts than
+   * the run that it is of: these begin anew, with a warning.
+   */
   async restore(saved: Saved): Promise<void> {
-    if (this.checkpoint) await restoreCheckpoint(this.checkpoint, saved)
+    this.check(saved)
+    if (!this.#checkpoint) return
+    for (const odd of await restoreCheckpoint(this.#checkpoint, saved)) this.#onWarning(odd)
   }
 
   /** Lets another process work in the folder. */

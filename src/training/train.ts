@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises"
 import type { Moment } from "../options/schedule.ts"
 import { evaluate } from "./evaluate.ts"
 import { collect } from "./experience.ts"
+import { remember } from "./memory.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "./metrics.ts"
 import { Observers } from "./observers.ts"
 import type { EvaluationReport, IterationReport } from "./options.ts"
@@ -35,17 +36,21 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   if (needs.has("reference")) await policy.reference!.freeze()
   await run?.begin()
   if (toSave) await run?.restore(toSave)
+  if (run && run.iteration > 0 && !policy.deterministic)
+    onWarning("This engine does not draw by keys: the run goes on, but not as it would have without the stop.")
 
   const observers = new Observers(training.observers ?? [], onWarning)
   let completed = run?.iteration ?? 0
   let saved = run?.saved === false && completed > 0 ? -1 : completed // a fork has its state elsewhere yet
   let whole = true // the weights are those after `completed` iterations, and all of these are logged
+  let memory = remember(training.parts) // of the same moment as the weights; parts are ahead of it while they work
   let failure: unknown
   const save = async () => {
-    if (saved !== completed && toSave) await run?.saveCheckpoint(completed, toSave, keepCheckpoints)
+    if (saved !== completed && toSave) await run?.saveCheckpoint(completed, { ...toSave, memory }, keepCheckpoints)
     saved = completed
   }
-  observers.tell("start", { iteration: completed, iterations, ...(run && { directory: run.directory }) })
+  const place = run && { directory: run.directory, config: run.config }
+  observers.tell("start", { iteration: completed, iterations, ...place })
   try {
     if (completed === 0 && every > 0) {
       const report = { iteration: 0, metrics: {}, evaluation: await evaluation(training) }
@@ -58,11 +63,15 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
       const clock = new Stopwatch()
       const moment: Moment = { iteration: completed, iterations }
       const experience = await collect(training, moment, clock)
-      whole = false
-      const totals = await update(training, experience.rows, moment)
+      const { groups, dropped, steps, rows, credit } = experience
+      const played = rolloutMetrics(groups, credit, dropped)
+      const totals = await update(training, rows, moment, () => {
+        whole = false
+      })
       clock.lap("update")
-      const { groups, steps, credit } = experience
-      const metrics = { ...rolloutMetrics(groups, credit), ...updateMetrics(totals), ...clock.metrics(steps) }
+      // What estimators and losses name comes first, so that it hides none of the others.
+      const metrics = { ...credit.metrics, ...updateMetrics(totals), ...played, ...clock.metrics(steps) }
+      memory = remember(training.parts)
       completed++
       const last = completed === iterations
       let report: IterationReport = { iteration: completed, metrics }

@@ -6,8 +6,16 @@ import { iterationRandom, type Learning } from "./prepare.ts"
 import { batches, byTask } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
 
-/** Goes through the rows in batches, one optimizer step each. Not to be interrupted: an iteration is whole or not at all. */
-export async function update(training: Learning, rows: readonly Row[], moment: Moment): Promise<UpdateTotals> {
+/**
+ * Goes through the rows in batches, one optimizer step each. Not to be interrupted: an iteration is whole or not at all.
+ * `onChange` is called before the weights change for the first time.
+ */
+export async function update(
+  training: Learning,
+  rows: readonly Row[],
+  moment: Moment,
+  onChange?: () => void,
+): Promise<UpdateTotals> {
   const { policy, onProgress, options, loss } = training
   const { epochs, batchRows, unit } = options
   const random = iterationRandom(training, moment.iteration)
@@ -22,6 +30,7 @@ export async function update(training: Learning, rows: readonly Row[], moment: M
   for (const [index, batch] of plan.entries()) {
     const draws = random.fork("loss", index)
     totals.losses.push(await accumulate(policy, batch, loss, { moment, random: draws, temperature, unit }))
+    if (index === 0) onChange?.()
     totals.steps.push(await policy.optimizerStep(step))
     onProgress?.({ stage: "update", done: index + 1, total: plan.length })
   }

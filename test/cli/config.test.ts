@@ -1,12 +1,15 @@
 import { describe, expect, it } from "vitest"
-import { policyOptions } from "../../src/cli/config/config.ts"
+import { policyOptions, trainingOptions } from "../../src/cli/config/config.ts"
 import { configFields } from "../../src/cli/config/fields.ts"
+import { configuredTraining } from "../../src/cli/config/modules.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
 import { loadConfig, resolveConfig, resolveDocument } from "../../src/cli/config/resolve.ts"
 import { openConfiguredEnvironment } from "../../src/cli/model.ts"
 import { starterConfig, starterNames } from "../../src/cli/starter.ts"
+import { nativePolicyFields } from "../../src/engine/native/options.ts"
 import { GigpoError } from "../../src/errors.ts"
 import { walk } from "../../src/options/keys.ts"
+import { needsOf } from "../../src/training/make.ts"
 import { formatRunConfig } from "../../src/training/run-config.ts"
 
 const least = "model: models/small\nenvironment:\n  name: sokoban\n"
@@ -48,6 +51,28 @@ describe("a configuration", () => {
     expect(config.training.loss).toMatchObject({ clipDual: Number.POSITIVE_INFINITY, clipLow: 0.2 })
     expect(config.training.estimator).toMatchObject({ similarity: 0.9 })
     expect(policyOptions(config)).toMatchObject({ threads: 3 })
+  })
+
+  it("hands every option of a policy on that it shows", () => {
+    const { training: _, ...known } = nativePolicyFields
+    const shown = Object.keys(configFields).filter((key) => Object.hasOwn(known, key))
+    const config = resolveConfig(`${least}longestRow: 4096\nlora: { rank: 2 }\nseed: 3\n`)
+    const all = Object.fromEntries(shown.map((key) => [key, "given"]))
+    expect(policyOptions(config)).toMatchObject({ longestRow: 4096, lora: { rank: 2, seed: 3 } })
+    expect(Object.keys(policyOptions({ ...config, ...all })).sort()).toEqual(shown.sort())
+  })
+
+  it("opens a reference where a KL has a weight or somebody's own needs it", async () => {
+    const options = async (text: string) => {
+      const config = resolveConfig(text)
+      return trainingOptions(config, needsOf(await configuredTraining(config)))
+    }
+    expect(await options(least)).toMatchObject({ reference: false })
+    expect(await options(`${least}training: { loss: { klWeight: { from: 0, to: 1 } } }`)).toMatchObject({
+      reference: true,
+    })
+    const own = { name: "mine", needs: ["reference"], estimate: () => ({ advantages: new Float64Array(0) }) } as const
+    expect(trainingOptions(resolveConfig(least), needsOf({ estimator: own }))).toMatchObject({ reference: true })
   })
 
   it("takes settings over the file's, of any type, also where the file has no such group", () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../../src/cli/config/modules.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
 import { loadConfig } from "../../src/cli/config/resolve.ts"
-import { formatRunConfig } from "../../src/training/run-config.ts"
+import { checkSameConfig, formatRunConfig } from "../../src/training/run-config.ts"
 
 const constructors = pathToFileURL(join(import.meta.dirname, "../../src/options/field.ts")).href
 
@@ -90,9 +90,21 @@ describe("a module of one's own", () => {
     const kept = join(folder, await put(formatRunConfig(config), "json"))
     expect(await loadConfig(kept)).toEqual(config)
     await writeFile(join(folder, name), "export default () => 1")
-    const changed = (await loadConfig(kept)).training.estimator
-    expect(changed).toMatchObject({ use: join(folder, name) })
-    expect(changed).not.toEqual(config.training.estimator)
+    const changed = await loadConfig(kept)
+    expect(changed.training.estimator).toMatchObject({ use: join(folder, name) })
+    expect(() => checkSameConfig("runs/a", config, changed, [])).toThrow(
+      expect.objectContaining({
+        code: "BAD_CONFIG",
+        message:
+          "The run in runs/a was started with another configuration: the module " +
+          `${join(folder, name)} has changed since the run began (its SHA-256 is another). ` +
+          "Set these back to resume it, or start a new run in another folder.",
+      }),
+    )
+    const other = await load(`training: { estimator: { use: ./${await put("export default () => 2")} } }\n`)
+    expect(() => checkSameConfig("runs/a", config, other, [])).toThrow(
+      /configuration: training\.estimator\.use was ".*" and is now ".*mine-\d+\.mjs"\. Set/,
+    )
   })
 
   it("has its options explained", async () => {
@@ -112,7 +124,26 @@ describe("a module of one's own", () => {
     ["has no default", "export const estimate = 1", "", /line 3: .*has no default export/],
     ["has options that are no table", "export const options = { a: 1 }; export default () => {}", "", /are no table/],
     ["has options for no function", `export const options = {}; export default {}`, "", /must be a function of them/],
-    ["takes no options", "export default () => {}", ", strength: 2", /line 3: training.estimator.strength is not an/],
+    ["is no JavaScript", "export default {", "", /line 3: The module .* threw while it was loaded: /],
+    [
+      "has a class for its options",
+      "export const options = {}; export default class {}",
+      "",
+      /line 3: .*, not a class\./,
+    ],
+    [
+      "takes no options",
+      "export default () => {}",
+      ", strength: 2",
+      /line 3: training.estimator.strength is not an option; training.estimator takes no options beside use\.$/,
+    ],
+    [
+      "has a default of no meaning",
+      `import * as fields from ${JSON.stringify(constructors)}
+      export const options = { rate: fields.number(5, "How fast.", { most: 1 }) }; export default () => {}`,
+      "",
+      /line 3: .*: The default of the option "How fast." must be at most 1, not 5\./,
+    ],
     [
       "has another option",
       estimatorWithOptions,
@@ -129,7 +160,7 @@ describe("a module of one's own", () => {
       "claims a key of ours",
       `export const options = { sha256: { help: "", problem() {} } }; export default () => {}`,
       "",
-      /exports the option sha256, which has another meaning/,
+      /line 3: .* exports the option sha256, which has another meaning/,
     ],
   ])("that %s is refused with the line", async (_, module, options, message) => {
     const name = module === undefined ? `mine-${files++}.mjs` : await put(module)
@@ -140,9 +171,17 @@ describe("a module of one's own", () => {
   })
 
   it.each<[string, RegExp]>([
-    ["export default { name: 'x' }", /its default export must be an estimator: a function, or an object with name and/],
-    ["export const options = {}; export default () => 3", /what its default export returns must be an estimator/],
-    ["export const options = {}; export default () => { throw new Error('no memory') }", /export threw: no memory/],
+    ["export default { name: 'x' }", /line 3: .*: its default export has no function estimate\(batch, context\)\.$/],
+    [
+      "export const options = {}; export default () => 3",
+      /line 3: .*: what its default export returns must be a function \(batch, context\) => credit, or an object with name/,
+    ],
+    ["export default class {}", /line 3: .*: its default export is a class; give what `new` makes of it\.$/],
+    ["export default { name: 'x', estimate() {}, state() {} }", /line 3: .*: its default export has one of state and/],
+    [
+      "export const options = {}; export default () => { throw new Error('no memory') }",
+      /line 3: .* export threw: no memory/,
+    ],
   ])("that is no estimator (%j) is refused before a model is opened", async (module, message) => {
     const config = await load(`training: { estimator: { use: ./${await put(module)} } }\n`)
     await expect(configuredTraining(config)).rejects.toMatchObject({

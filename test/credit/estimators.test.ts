@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest"
-import { amendCredit, asEstimator } from "../../src/credit/as-estimator.ts"
+import { amendCredit, asEstimator, estimate } from "../../src/credit/as-estimator.ts"
 import { batchOf } from "../../src/credit/batch.ts"
 import { checkCredit } from "../../src/credit/check-credit.ts"
 import { advantageMetrics } from "../../src/credit/diagnostics.ts"
 import type { Credit, Estimator, EstimatorContext } from "../../src/credit/estimator.ts"
 import { gigpo, gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import { grpo, grpoAdvantages, rloo } from "../../src/credit/grpo.ts"
+import { GigpoError } from "../../src/errors.ts"
 import { Random } from "../../src/random.ts"
 import { episode } from "./steps.ts"
 
@@ -83,6 +84,16 @@ describe("grpo and rloo", () => {
     expect([grpo().name, rloo().name]).toEqual(["grpo", "rloo"])
   })
 
+  it.each<[() => unknown, RegExp]>([
+    [() => grpo({ gamma: 2 } as object), /^grpo: gamma must be above 0 and at most 1, not 2/],
+    [() => grpo({ penaltyPlacement: "tax" as "row" }), /^grpo: penaltyPlacement must be/],
+    [() => grpoAdvantages([], { omge: 1 } as object), /^grpo: omge is not an option; did you mean omega/],
+    [() => rloo({ singletonEpisode: "one" as "raw" }), /^rloo: singletonEpisode must be/],
+    [() => rloo({ normalization: "std" } as object), /^rloo: normalization is not an option/],
+  ])("refuse what is wrong in their options, or in GiGPO's that may stand beside (%s)", (call, message) => {
+    expect(call).toThrow(bad(message))
+  })
+
   it("need no anchors", async () => {
     const bare = batchOf(steps.map(({ anchor: _, ...step }) => step))
     expect((await grpo().estimate(bare, at(0))).advantages).toEqual(grpoAdvantages(steps).advantages)
@@ -118,6 +129,23 @@ describe("advantageMetrics", () => {
 })
 
 describe("amendCredit", () => {
+  it("takes what its page shows, as it is typed there", async () => {
+    const bolder = amendCredit(gigpo(), {
+      name: "bolder",
+      change: (credit) => ({ ...credit, advantages: credit.advantages.map((a) => 2 * a) }),
+    })
+    const plain = gigpoAdvantages(steps).advantages
+    expect((await bolder.estimate(batch, at(0))).advantages).toEqual(plain.map((a) => 2 * a))
+  })
+
+  it("says which of the two is at fault", async () => {
+    const broken: Estimator = { name: "under", estimate: () => ({ advantages: new Float64Array(1) }) }
+    const amended = amendCredit(broken, { name: "over", change: (credit) => credit })
+    await expect(estimate(amended, batch, at(0))).rejects.toThrow(bad(/^The estimator under gave 1 advantages/))
+    const wrong = amendCredit(grpo(), { name: "over", change: () => ({}) as Credit })
+    await expect(estimate(wrong, batch, at(0))).rejects.toThrow(bad(/^The estimator over gave advantages that are/))
+  })
+
   it("changes the credit of an estimator and keeps its needs and memory", async () => {
     let memory = 0
     const under: Estimator = {
@@ -150,6 +178,37 @@ describe("amendCredit", () => {
   })
 })
 
+describe("estimate", () => {
+  const throwing = (thrown: unknown): Estimator => ({
+    name: "mine",
+    estimate() {
+      throw thrown
+    },
+  })
+
+  it("gives checked credit", async () => {
+    expect(await estimate(grpo(), batch, at(0))).toEqual(grpo().estimate(batch, at(0)))
+    const empty: Estimator = { name: "mine", estimate: async () => ({ advantages: new Float64Array(0) }) }
+    await expect(estimate(empty, batch, at(0))).rejects.toThrow(bad(/mine gave 0 advantages for 7 steps/))
+  })
+
+  it("says whose code threw; our errors, and what an abort throws, stay", async () => {
+    const cause = new TypeError("x is not a function")
+    await expect(estimate(throwing(cause), batch, at(0))).rejects.toThrow(
+      expect.objectContaining({
+        code: "BAD_ARGUMENT",
+        message: "The estimator mine threw: x is not a function",
+        cause,
+      }),
+    )
+    await expect(estimate(throwing("no"), batch, at(0))).rejects.toThrow(bad(/^The estimator mine threw: no$/))
+    const ours = new GigpoError("NON_FINITE", "Of its own.")
+    await expect(estimate(throwing(ours), batch, at(0))).rejects.toBe(ours)
+    const aborted = { ...at(0), signal: AbortSignal.abort() }
+    await expect(estimate(throwing(cause), batch, aborted)).rejects.toBe(cause)
+  })
+})
+
 describe("asEstimator", () => {
   it("takes an estimator as it is, and a function by its name", () => {
     const estimator = gigpo()
@@ -160,16 +219,29 @@ describe("asEstimator", () => {
   })
 
   it.each<[unknown, RegExp]>([
-    ["gigpo", /of type string; give an estimator, or a function/],
-    [null, /of type object/],
+    ["gigpo", /must be a function \(batch, context\) => credit, or an object with name and estimate, not "gigpo"\.$/],
+    [null, /must be a function .*, not empty\.$/],
+    [class Mine {}, /^The estimator Mine is a class; give what `new` makes of it\.$/],
     [{ estimate: () => 0 }, /has no name/],
     [{ name: "mine" }, /mine has no function estimate/],
     [{ name: "mine", estimate: () => 0, restore: () => 0 }, /needs both/],
+    [{ name: "mine", estimate: () => 0, state: 1, restore: 2 }, /mine has a state that is no function/],
+    [{ name: "mine", estimate: () => 0, needs: "old" }, /mine has needs that are no list; it is of "old", "reference"/],
     [{ name: "mine", estimate: () => 0, needs: ["hidden"] }, /needs "hidden"; known are "old", "reference"/],
+    [{ name: "mine", estimate: () => 0, needs: ["entropie"] }, /needs "entropie"; did you mean "entropy"\?$/],
   ])("refuses %j", (value, message) => {
     expect(() => asEstimator(value as Estimator)).toThrow(bad(message))
   })
 })
+
+/** A row of five tokens with two spans, the second with other values. */
+function extraRow(other: object = {}, tokens = new Int32Array(5)) {
+  const spans = [
+    { start: 1, length: 1, advantage: 2, logProbs: Float32Array.of(-1) },
+    { start: 3, length: 2, advantage: Float32Array.of(1, 2), logProbs: Float32Array.of(-1, -2), ...other },
+  ]
+  return { tokens, spans }
+}
 
 describe("checkCredit", () => {
   const two = batchOf([
@@ -189,10 +261,30 @@ describe("checkCredit", () => {
     )
     checkCredit({ advantages: Float64Array.of(1, NaN), skip: Uint8Array.of(0, 1) }, two, "mine")
     checkCredit({ advantages: [perToken[0]!, new Float32Array(9)], skip: Uint8Array.of(0, 1) }, two, "mine")
+    checkCredit({ advantages, extraRows: [extraRow()] }, two, "mine")
+    checkCredit(
+      new (class Mine {
+        advantages = advantages
+        secret = 3
+      })(),
+      two,
+      "mine",
+    )
   })
 
   it.each<[string, unknown, unknown]>([
     ["nothing", undefined, bad(/^The estimator mine gave undefined instead of credit/)],
+    ["bare advantages", advantages, bad(/an array instead of credit; return \{ advantages \}\.$/)],
+    ["a bare list", perToken, bad(/an array instead of credit/)],
+    [
+      "a function",
+      () => 0,
+      bad(/a function instead of credit: call the function that makes the estimator, or export `opt/),
+    ],
+    ["an estimator that it makes", gigpo(), bad(/an estimator instead of credit: call the function that makes/)],
+    ["a key of another name", { advantages, metric: {} }, bad(/the unknown key metric; did you mean metrics\?$/)],
+    ["a key of no name", { advantages, zzzzzzz: {} }, bad(/the unknown key zzzzzzz; known are advantages, skip,/)],
+    ["metrics in a row", { advantages, metrics: [1] }, bad(/metrics that are no object/)],
     ["no advantages", {}, bad(/neither a Float64Array/)],
     ["float32 a step", { advantages: Float32Array.of(1, 2) }, bad(/neither a Float64Array/)],
     ["too few", { advantages: Float64Array.of(1) }, bad(/1 advantages for 2 steps/)],
@@ -212,6 +304,34 @@ describe("checkCredit", () => {
     ["a negative width", { advantages, clipScale: Float64Array.of(1, -1) }, bad(/clipScale of -1 for step 1/)],
     ["a width a list", { advantages, clipScale: [1, 1] }, bad(/clipScale that is no Float64Array/)],
     ["rows that are none", { advantages, extraRows: [{ tokens: [1] }] }, bad(/extraRows\[0\]/)],
+    ["no row", { advantages, extraRows: [extraRow(), null] }, bad(/extraRows\[1\] that is no row/)],
+    [
+      "a row of nothing",
+      { advantages, extraRows: [{ ...extraRow(), spans: [] }] },
+      bad(/extraRows\[0\] without a span/),
+    ],
+    ...(
+      [
+        ["nowhere", { start: undefined }, bad(/without a start and a length/)],
+        ["empty", { length: 0 }, bad(/without a start and a length/)],
+        ["over another", { start: 1 }, bad(/from token 1 to 2; spans stand in order, apart .* in tokens 1 to 4\.$/)],
+        ["beyond the tokens", { start: 4 }, bad(/from token 4 to 5; spans/)],
+        ["without credit", { advantage: undefined }, bad(/without an advantage/)],
+        [
+          "of other credit",
+          { advantage: Float32Array.of(1) },
+          bad(/without an advantage, .* Float32Array of its 2 tokens/),
+        ],
+        ["of broken credit", { advantage: NaN }, nonFinite(/advantage of NaN in/)],
+        ["without logProbs", { logProbs: undefined }, bad(/without logProbs/)],
+        ["of other logProbs", { logProbs: [-1, -2] }, bad(/logProbs of .* that are no Float32Array of its 2 tokens/)],
+        ["of broken logProbs", { logProbs: Float32Array.of(-1, NaN) }, nonFinite(/logProbs of NaN in/)],
+      ] as const
+    ).map(([what, other, error]): [string, unknown, unknown] => [
+      `a span ${what}`,
+      { advantages, extraRows: [extraRow(other)] },
+      error,
+    ]),
     ["a broken metric", { advantages, metrics: { "a/b": NaN } }, nonFinite(/metric "a\/b" as NaN/)],
     ["a detail of another length", { advantages, details: { a: new Int32Array(1) } }, bad(/detail "a"/)],
   ])("refuses %s", (_, credit, error) => {

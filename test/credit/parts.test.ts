@@ -154,6 +154,21 @@ describe("GiGPO's parts", () => {
     expect(batch.rewards[1]).toBe(0)
   })
 
+  it("need no anchors that they do not read, penalty or not", async () => {
+    const bare = batchOf(steps.map(({ anchor: _, ...step }) => step))
+    const columns: string[][] = []
+    const levels: GigpoParts["levels"] = (given) => {
+      columns.push(Object.keys(given))
+      return [{ ids: given.task }]
+    }
+    for (const invalidActionPenalty of [0, 0.1]) {
+      const { advantages } = await gigpo({ levels, invalidActionPenalty }).estimate(bare, context)
+      expect(advantages).toHaveLength(steps.length)
+    }
+    // Whoever spreads the batch finds every column in it.
+    expect(columns[1]!.sort()).toEqual(columns[0]!.sort())
+  })
+
   it("take numbers that change over the run", () => {
     const signal = discountedReturn({ from: 0.5, to: 1 })
     const moment = { iteration: 5, iterations: 10 }

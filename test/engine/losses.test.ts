@@ -165,15 +165,15 @@ describe("a loss that is evaluated outside", () => {
     expectSame(clone.gradients, mean.gradients)
   })
 
-  it("that says what the entropy bonus says has its gradient", async () => {
+  it.each([0.3, -0.3])("that says what the entropy term of weight %d says has its gradient", async (entropyWeight) => {
     const still = rows.map((row) => credited(row, { advantage: 0 }))
-    const bonus = await run(surrogate({ entropyWeight: 0.3, temperature: 0.7 }), still)
+    const bonus = await run(surrogate({ entropyWeight, temperature: 0.7 }), still)
     const tokens = sampledTokens(rows)
     const found = await run({
       kind: "linear",
       temperature: 0.7,
       coefficients: new Float32Array(tokens),
-      entropyCoefficients: new Float32Array(tokens).fill(-0.3 / tokens),
+      entropyCoefficients: new Float32Array(tokens).fill(-entropyWeight / tokens),
     })
     expectSame(found.gradients, bonus.gradients)
   })

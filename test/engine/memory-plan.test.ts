@@ -95,9 +95,7 @@ describe("the memory plan", () => {
     expect(tight.total).toBeLessThanOrEqual(usual.total)
     expect(tight.longestRow).toBeGreaterThanOrEqual(4096)
     expect(tight.longestRow).toBeLessThan(16384)
-    expect(() => memoryPlan(large, { ...adapted, longestRow: 16384 }, usual.total)).toThrow(
-      /It would fit with|does not fit/,
-    )
+    expect(() => memoryPlan(large, { ...adapted, longestRow: 16384 }, usual.total)).toThrow(/It would fit with /)
     expect(memoryPlan(large, { device: "cpu" }).longestRow).toBe(32768)
     expect(memoryPlan(large, { ...cuda, training: false }).longestRow).toBe(0)
   })

@@ -35,10 +35,11 @@ describe("openEnvironment", () => {
   it.each([
     ["sokobn", '"sokobn"; did you mean "sokoban"?'],
     ["Sokoban2", '"Sokoban2"; did you mean "sokoban"?'],
-    ["", '""; did you mean "'],
-    ["constructor", '"constructor"; did you mean "'],
-    ["__proto__", '"__proto__"; did you mean "'],
-  ])("suggests a name that is near for %j", async (name, message) => {
+    ["number_line", '"number_line"; did you mean "number-line"?'],
+    ["", 'no environment "". Known: sokoban, '],
+    ["constructor", 'no environment "constructor". Known: '],
+    ["__proto__", 'no environment "__proto__". Known: '],
+  ])("suggests a name for %j where one is near", async (name, message) => {
     await expect(openEnvironment(name)).rejects.toThrow(
       expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(message) }),
     )

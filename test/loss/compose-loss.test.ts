@@ -65,6 +65,11 @@ describe("composeLoss", () => {
     expect(loss.evaluate(input).gradient).toEqual(loss.evaluate(without).gradient)
   })
 
+  it("says whose output it cannot add to", () => {
+    const own: TokenLoss = { name: "own", evaluate: () => undefined as never }
+    expect(() => composeLoss(own).evaluate(input)).toThrow(badArgument(/^The loss own gave undefined/))
+  })
+
   it("keeps the policy's memory", () => {
     let memory = 1
     const own: TokenLoss = {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { GigpoError } from "../../src/errors.ts"
 import { shares } from "../../src/loss/aggregation.ts"
-import { asTokenLoss } from "../../src/loss/as-token-loss.ts"
+import { asTokenLoss, evaluateLoss } from "../../src/loss/as-token-loss.ts"
 import { checkLossOutput } from "../../src/loss/check-loss-output.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
@@ -21,12 +22,6 @@ describe("shares", () => {
     expect([...shares("sequence-mean-token-sum", offsets)]).toEqual([1 / 2, 1 / 2, 1 / 2, 1 / 2])
     expect([...shares("sequence-mean-token-mean", offsets)]).toEqual([1 / 2, 1 / 6, 1 / 6, 1 / 6])
     expect(shares("token-mean", Int32Array.of(0))).toHaveLength(0)
-  })
-
-  it("are of the whole batch where only a part of it is computed", () => {
-    const whole = { tokens: 10, sequences: 5 }
-    expect([...shares("token-mean", offsets, whole)]).toEqual([0.1, 0.1, 0.1, 0.1])
-    expect([...shares("sequence-mean-token-mean", offsets, whole)]).toEqual([1 / 5, 1 / 15, 1 / 15, 1 / 15])
   })
 })
 
@@ -169,8 +164,9 @@ describe("asTokenLoss", () => {
   })
 
   it.each<[unknown, RegExp]>([
-    ["ppo", /is of type string/],
-    [null, /give a token loss/],
+    ["ppo", /^The loss must be a function \(input\) => output, or an object with name and evaluate, not "ppo"\.$/],
+    [null, /must be a function .*, not empty\.$/],
+    [class Mine {}, /^The loss Mine is a class/],
     [{ evaluate: () => 0 }, /has no name/],
     [{ name: "mine" }, /mine has no function evaluate/],
     [{ name: "mine", evaluate: () => 0, native: {} }, /native that is no function/],
@@ -179,6 +175,7 @@ describe("asTokenLoss", () => {
       { name: "mine", evaluate: () => 0, needs: ["teacher"] },
       /needs "teacher"; known are "old", "reference", "entropy"/,
     ],
+    [{ name: "mine", evaluate: () => 0, needs: ["entropies"] }, /needs "entropies"; did you mean "entropy"\?$/],
   ])("refuses %j", (value, message) => {
     expect(() => asTokenLoss(value as TokenLoss)).toThrow(badArgument(message))
   })
@@ -198,6 +195,15 @@ describe("checkLossOutput", () => {
 
   it.each<[string, unknown, unknown]>([
     ["nothing", undefined, badArgument(/The loss mine gave undefined/)],
+    ["a promise", Promise.resolve(), badArgument(/gave a promise .*; evaluate must not be async\.$/)],
+    ["a bare gradient", gradient, badArgument(/an array instead of output; return \{ loss, gradient \}\.$/)],
+    [
+      "a loss that it makes",
+      { name: "x", evaluate() {} },
+      badArgument(/a loss instead of output: call the function that/),
+    ],
+    ["a function", () => 0, badArgument(/a function instead of output: call the function that makes the loss/)],
+    ["a key of another name", { loss: 1, gradients: gradient }, badArgument(/key gradients; did you mean gradient\?$/)],
     ["no loss", { gradient }, badArgument(/a loss of type undefined/)],
     ["a broken loss", { loss: NaN, gradient }, nonFinite(/the loss NaN/)],
     [
@@ -208,8 +214,40 @@ describe("checkLossOutput", () => {
     ["another length", { loss: 1, gradient: floats(1) }, badArgument(/gradient that is no/)],
     ["a broken gradient", { loss: 1, gradient: floats(1, 2, Infinity) }, nonFinite(/Infinity for token 1 of span 1/)],
     ["a broken bonus", { loss: 1, gradient, entropyGradient: floats(NaN, 0, 0) }, nonFinite(/entropyGradient of NaN/)],
+    ["another bonus", { loss: 1, gradient, entropyGradient: [0] }, badArgument(/gave an entropyGradient that is no/)],
+    ["metrics in a row", { loss: 1, gradient, metrics: [1] }, badArgument(/metrics that are no object/)],
     ["a broken metric", { loss: 1, gradient, metrics: { x: NaN } }, nonFinite(/metric "x" as NaN/)],
   ])("refuses %s", (_, output, error) => {
     expect(() => checkLossOutput(output as LossOutput, input, "mine")).toThrow(error)
+  })
+})
+
+describe("evaluateLoss", () => {
+  const input = lossInput([row({ length: 1, logProbs: floats(-1), advantage: 1 })], [{ logProbs: floats(-1) }], now)
+
+  it("gives what a loss comes to, and says whose it is where that is nothing or it throws", () => {
+    const output = { loss: 0, gradient: floats(0) }
+    expect(evaluateLoss({ name: "mine", evaluate: () => output }, input)).toBe(output)
+    expect(() => evaluateLoss({ name: "mine", evaluate: () => undefined as never }, input)).toThrow(
+      badArgument(/^The loss mine gave undefined instead of output; return \{ loss, gradient \}\.$/),
+    )
+    const late = async () => Promise.reject(new Error("late")) as never
+    expect(() => evaluateLoss({ name: "mine", evaluate: late as never }, input)).toThrow(/must not be async/)
+    const cause = new TypeError("x is not a function")
+    const throwing = (thrown: unknown) => () =>
+      evaluateLoss(
+        {
+          name: "mine",
+          evaluate() {
+            throw thrown
+          },
+        },
+        input,
+      )
+    expect(throwing(cause)).toThrow(
+      expect.objectContaining({ code: "BAD_ARGUMENT", message: "The loss mine threw: x is not a function", cause }),
+    )
+    const ours = new GigpoError("NON_FINITE", "Of its own.")
+    expect(throwing(ours)).toThrow(ours)
   })
 })

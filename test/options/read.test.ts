@@ -23,7 +23,7 @@ const table = {
   loud: flag(false, "Whether it is heard."),
   kind: oneOf("round", ["round", "square", 4], "What it looks like."),
   name: text("it", "What it is called."),
-  names: list(["a"] as string[], text("", "One."), "What they are called."),
+  names: list(["a"] as string[], text(undefined, "One."), "What they are called."),
   odd: field(1, "An odd number.", (value) => (Number(value) % 2 === 1 ? undefined : "must be odd")),
   told: callback(undefined as (() => void) | undefined, "Told when it is done."),
   signal: abortSignal("Stops it."),
@@ -196,11 +196,36 @@ describe("options", () => {
   })
 })
 
+describe("a table", () => {
+  it.each<[() => unknown, string]>([
+    [() => number(5, "How much.", { most: 1 }), 'The default of the option "How much." must be at most 1, not 5.'],
+    [() => number("x" as never, "How much."), 'The default of the option "How much." must be a number, not "x".'],
+    [
+      () => scheduled(whole(0.5, "How many.")),
+      'The default of the option "How many." must be a whole number, not 0.5.',
+    ],
+    [() => oneOf("c" as "a", ["a", "b"], "Which."), 'The default of the option "Which." must be "a" or "b", not "c".'],
+  ])("refuses a default that its own check refuses (%s)", (make, message) => {
+    expect(make).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message }))
+  })
+
+  it("without options says so of any that is given", () => {
+    expect(() => readOptions("it", { size: 1 }, {})).toThrow(/^it: size is not an option; there are none\.$/)
+    const bare = choice("a", { a: {} }, "What.", { own: table.tool.own })
+    expect(() => readOptions("it", { bare: { use: { cut: () => "" }, size: 1 } }, { bare })).toThrow(
+      /^it: bare.size is not an option; bare takes no options beside use\.$/,
+    )
+  })
+})
+
 describe("a choice by name", () => {
   it("leaves out what belongs to another", () => {
     const { tool } = readOptions("it", { tool: { name: "saw", teeth: 3, sharp: true } }, { tool: table.tool })
     expect(tool).toMatchObject({ name: "saw", teeth: 3 })
     expect(tool).not.toHaveProperty("sharp")
+    expect(() => readOptions("it", { tool: { name: "saw", sharp: "very" } }, { tool: table.tool })).toThrow(
+      /^it: tool.sharp must be true or false, not "very"\.$/,
+    )
     expect(() => readOptions("it", { tool: { sharp: "very" } }, { tool: { ...table.tool, asGiven: true } })).toThrow(
       /tool.sharp is an option of knife, not of saw/,
     )

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest"
 import { gigpoFields, grpoFields } from "../../src/credit/options.ts"
 import { loraFields, nativePolicyFields } from "../../src/engine/native/options.ts"
 import { environmentFields } from "../../src/environment/registry.ts"
-import { clippedSurrogateFields, lossFields, surrogateFields } from "../../src/loss/options.ts"
+import { surrogateFields } from "../../src/kernels/clipped-surrogate.ts"
+import { clippedSurrogateFields, lossFields } from "../../src/loss/options.ts"
 import { walk } from "../../src/options/keys.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
@@ -64,9 +65,17 @@ describe("the options of training", () => {
     [{ optimizer: { epsilon: 0 } }, "training: optimizer.epsilon must be above 0, not 0."],
     [{ evaluation: { temperature: 1e-9 } }, "evaluation.temperature must be 0, for the most likely token, or at least"],
     [{ estimator: 3 }, "training: estimator must be a group of keys, not 3."],
+    [{ estimator: { use: { name: "x" } } }, "estimator.use has no function estimate(batch, context)."],
+    [{ estimator: { name: "x", estimate() {}, state() {} } }, "estimator has one of state and restore; what remembers"],
+    [{ estimator: { use: class Mine {} } }, "estimator.use is a class; give what `new` makes of it."],
     [
-      { estimator: { use: { name: "x" } } },
-      "estimator.use must be an estimator: a function, or an object with name and",
+      { loss: { use: { name: "x", evaluate() {}, needs: ["refrence"] } } },
+      'loss.use needs "refrence"; did you mean "reference"?',
+    ],
+    [{ loss: { name: "x", evaluate() {}, native: 3 } }, "loss has a native that is no function."],
+    [
+      { loss: { use: "mine" } },
+      'loss.use must be a function (input) => output, or an object with name and evaluate, not "mine".',
     ],
   ])("%j are refused in code", (given, message) => {
     expect(() => readOptions("training", given, trainFields)).toThrow(

@@ -114,8 +114,7 @@ describe("an agent that plays by itself", () => {
 
   it("may sample otherwise, and read its replies", async () => {
     const options = {
-      temperature: 0.5,
-      maxTokens: 2,
+      maxTokens: 1,
       parse: (reply: string) => ({ action: `go ${reply}`, valid: false }),
     }
     const [{ steps }] = (await run(async ({ sample }) => {
@@ -125,11 +124,31 @@ describe("an agent that plays by itself", () => {
       await sample(say("y"))
       return {}
     })) as [Episode]
-    expect(steps[0]).toMatchObject({ temperature: 0.5, valid: false, action: `go ${steps[0]!.text}` })
-    expect(steps[1]).not.toHaveProperty("temperature")
+    expect(steps[0]).toMatchObject({
+      reply: { length: 1 },
+      finishReason: "length",
+      valid: false,
+      action: `go ${steps[0]!.text}`,
+    })
+    expect(steps[1]).toMatchObject({ reply: { length: 2 }, finishReason: "stop", valid: true })
     // Without an anchor the prompt identifies the state.
     expect(steps[0]!.observation.anchor).toBe(steps[1]!.observation.anchor)
     expect(steps[1]!.observation.anchor).not.toBe(steps[2]!.observation.anchor)
+  })
+
+  it("may measure what it records", async () => {
+    const one = { prompt: Int32Array.of(1), reply: Int32Array.of(2), logProbs: Float32Array.of(-1) }
+    const metrics = { found: 0 }
+    const [episode] = await run(async ({ record }) => {
+      for (let i = 0; i < 2; i++) {
+        metrics.found = i
+        record({ ...one, metrics })
+      }
+      record({ ...one, temperature: 1 })
+      return {}
+    })
+    expect(episode!.steps.map((step) => step.metrics)).toEqual([{ found: 0 }, { found: 1 }, undefined])
+    expect(episode!.steps[2]).not.toHaveProperty("temperature")
   })
 
   it("may record what it sampled itself, between its other steps", async () => {
@@ -250,7 +269,59 @@ describe("an agent at fault costs its own episode", () => {
     ["a reward for a step that is not there", ({ reward }) => reward(3, 1), /no step 3; 0 were asked for so far/],
     ["no messages", ({ sample }) => sample([]), /prompt must give at least one message/],
     ["no tokens", ({ sample }) => sample(say("x"), { maxTokens: 0 }), /maxTokens is 0/],
-    ["a temperature below 0", ({ sample }) => sample(say("x"), { temperature: -1 }), /temperature is -1/],
+    [
+      "a step at another temperature",
+      ({ record }) => record({ ...step, temperature: 0.5 }),
+      /temperature 0.5, but all steps .* at one, which is 1; sample at context.temperature/,
+    ],
+    [
+      "a prompt outside the vocabulary",
+      ({ record }) => record({ ...step, prompt: Int32Array.of(259) }),
+      /the prompt of a step holds token 259, outside the policy's vocabulary of 259/,
+    ],
+    ["a reply outside it", ({ record }) => record({ ...step, reply: Int32Array.of(-1) }), /the reply .* token -1/],
+    [
+      "a log-probability of NaN",
+      ({ record }) => record({ ...step, logProbs: Float32Array.of(Number.NaN) }),
+      /logProbs must be finite numbers, but a step gave NaN/,
+    ],
+    [
+      "a step longer than the model",
+      ({ record }) => record({ ...step, prompt: new Int32Array(200) }),
+      /are 201 tokens, but the model has 200 positions \(maxPositions\)/,
+    ],
+    ["a step of nothing", ({ record }) => record(null as never), /a recorded step must be an object, not null/],
+    [
+      "a step's metric of NaN",
+      ({ record }) => record({ ...step, metrics: { found: Number.NaN } }),
+      /metrics must be finite numbers, but found is NaN/,
+    ],
+    ["metrics that are a list", () => ({ metrics: [1] }), /metrics must be an object of numbers by their names/],
+    [
+      "a step whose metrics are a list",
+      ({ record }) => record({ ...step, metrics: [1] as never }),
+      /metrics must be an object of/,
+    ],
+    [
+      "an end that is misspelt",
+      () => ({ outcom: 1 }),
+      /In what play\(\) ended with "outcom" is not known \(did you mean "outcome"\?\)/,
+    ],
+    [
+      "an option that is misspelt",
+      ({ sample }) => sample(say("x"), { ancor: "x" } as object),
+      /in the options of sample\(\) "ancor" is not known \(did you mean "anchor"\?\)/,
+    ],
+    [
+      "a temperature of its own",
+      ({ sample }) => sample(say("x"), { temperature: 0.5 } as object),
+      /"temperature" is not known \(known: conversation, agent/,
+    ],
+    [
+      "a recorded step that is misspelt",
+      ({ record }) => record({ ...step, reword: 1 } as typeof step),
+      /in a recorded step "reword" is not known \(did you mean "reward"\?\)/,
+    ],
     [
       "a parse that gives nothing",
       ({ sample }) => sample(say("x"), { parse: () => ({}) as never }),
@@ -266,16 +337,74 @@ describe("an agent at fault costs its own episode", () => {
   it("with a request that the policy refuses", async () => {
     class Strict extends FakePolicy {
       override async sample(request: Parameters<FakePolicy["sample"]>[0]) {
-        if (request.prompt.length === 0) throw new GigpoError("BAD_ARGUMENT", "prompt is empty")
+        if (request.maxTokens > 100) throw new GigpoError("BAD_ARGUMENT", "too long")
         return await super.sample(request)
       }
     }
     const odd: Agent = async ({ policy }) => {
-      await policy.sample({ prompt: new Int32Array(), maxTokens: 1, stopTokens: [], key: [0, 0] })
+      await policy.sample({ prompt: Int32Array.of(1), maxTokens: 101, stopTokens: [], key: [0, 0] })
       return {}
     }
     for (const { error } of await playWith(odd, { policy: new Strict(tokenizer.get()) }))
-      expect(error).toMatchObject({ code: "BAD_ARGUMENT", message: "prompt is empty" })
+      expect(error).toMatchObject({ code: "BAD_ARGUMENT", message: "too long" })
+  })
+
+  const request = { prompt: Int32Array.of(1), maxTokens: 1, stopTokens: [], key: [0, 0] as const }
+  it.each<[string, object, RegExp]>([
+    ["stop tokens of null", { stopTokens: null }, /^stopTokens must be a list of token ids; give \[\] for none\.$/],
+    ["no key", { key: undefined }, /^key must be two 32-bit words/],
+    ["an empty prompt", { prompt: new Int32Array() }, /^prompt is empty; give at least one token\.$/],
+  ])("with a request of %s, whatever the engine makes of it", async (_, wrong, message) => {
+    const odd: Agent = async ({ policy }) => {
+      await policy.sample({ ...request, ...wrong })
+      return {}
+    }
+    class Careless extends FakePolicy {
+      override async sample(asked: Parameters<FakePolicy["sample"]>[0]) {
+        expect([...asked.stopTokens, ...asked.key, asked.prompt[0]].every(Number.isFinite)).toBe(true)
+        return await super.sample(asked)
+      }
+    }
+    for (const { outcome, error } of await playWith(odd, { policy: new Careless(tokenizer.get()) })) {
+      expect([outcome, error!.code]).toEqual(["failed", "BAD_ARGUMENT"])
+      expect(error!.message).toMatch(message)
+    }
+  })
+
+  it("takes the requests with it that have a signal of their own", async () => {
+    const reasons: unknown[] = []
+    class Slow extends FakePolicy {
+      override async sample(asked: Parameters<FakePolicy["sample"]>[0]) {
+        if (asked.maxTokens !== 3) return await super.sample(asked)
+        return await new Promise<never>((_, reject) => {
+          asked.signal!.addEventListener("abort", () => {
+            reasons.push(asked.signal!.reason)
+            reject(asked.signal!.reason)
+          })
+        })
+      }
+    }
+    const policy = new Slow(tokenizer.get())
+    const own = new AbortController()
+    const odd: Agent = async ({ policy, member }) => {
+      const asked = policy.sample({ ...request, maxTokens: 3, signal: own.signal })
+      void asked.catch(() => {})
+      return member === 0 ? raise() : {}
+    }
+    const [first, ...others] = await playWith(odd, { policy })
+    expect([first!.outcome, ...others.map(({ outcome }) => outcome)]).toEqual([
+      "failed",
+      ...Array(3).fill("terminated"),
+    ])
+    expect(reasons).toHaveLength(4)
+    const stopped = await playWith(
+      async ({ policy }) => {
+        await policy.sample({ ...request, maxTokens: 3, signal: AbortSignal.timeout(5) })
+        return {}
+      },
+      { policy },
+    )
+    for (const { outcome } of stopped) expect(outcome).toBe("failed")
   })
 
   it("with a prompt that does not fit, or too many steps, ends there, and its steps count", async () => {

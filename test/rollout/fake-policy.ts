@@ -23,16 +23,21 @@ export class FakePolicy implements Sampler {
     this.#replies = ["a", "b", "c"].map((text) => Int32Array.from([...tokenizer.encode(text), tokenizer.eosTokens[0]!]))
   }
 
-  async sample({ key, signal }: SampleRequest): Promise<Completion> {
+  async sample({ key, maxTokens, signal }: SampleRequest): Promise<Completion> {
     signal?.throwIfAborted()
     if (++this.sampled === this.failure?.at) throw this.failure.error
     this.keys.add(key.join())
     this.most = Math.max(this.most, ++this.running)
     const random = new Random(key)
-    const tokens = this.#replies[random.below(this.#replies.length)]!
+    const reply = this.#replies[random.below(this.#replies.length)]!
+    const tokens = reply.subarray(0, maxTokens)
     for (let wait = random.below(5); wait >= 0; wait--) await setImmediate()
     this.running--
     signal?.throwIfAborted()
-    return { tokens, logProbs: new Float32Array(tokens.length).fill(-1), finishReason: "stop" }
+    return {
+      tokens,
+      logProbs: new Float32Array(tokens.length).fill(-1),
+      finishReason: tokens.length === reply.length ? "stop" : "length",
+    }
   }
 }

@@ -314,6 +314,11 @@ describe("a hook at fault ends the rollout", () => {
     ["begin", { begin: () => ({ maxSteps: 0 }) }, /hooks.begin gave maxSteps as 0; it must be a whole/],
     ["begin", { begin: () => ({ replay: "up" }) }, /hooks.begin gave a replay that is not a list/],
     ["begin", { begin: () => ({ replay: [1] }) }, /a list of actions, each a string/],
+    [
+      "begin",
+      { begin: () => ({ maxStep: 3 }) },
+      /hooks.begin gave an object in which "maxStep" is not known \(did you mean "maxSteps"\?\)/,
+    ],
     ["begin", { begin: () => ({ hint: 3 }) }, /hooks.begin gave the hint 3; it must be a string/],
     ["onTurn", { onTurn: () => undefined }, /hooks.onTurn decided undefined; give { kind: "accept" }/],
     ["onTurn", { onTurn: () => ({ kind: "fork" }) }, /hooks.onTurn decided { kind: 'fork' }/],
@@ -330,9 +335,15 @@ describe("a hook at fault ends the rollout", () => {
     ["score", { score: step({ observation: {} }) }, /an observation with the strings text and anchor/],
     ["score", { score: step({ valid: 1 }) }, /the boolean valid/],
     ["score", { score: one({ steps: [] }) }, /bad episode 2 for task 0: it must have as many steps as before/],
+    ["score", { score: one({ metrics: undefined }) }, /bad episode 2 for task 0: metrics must be an object of numbers/],
+    ["score", { score: one({ metrics: { success: Number.NaN } }) }, /bad episode 2 .*but success is NaN/],
+    ["score", { score: step({ reply: Int32Array.of(259, 1) }) }, /token 259, outside the policy's vocabulary of 259/],
+    ["score", { score: step({ temperature: 2 }) }, /at temperature 2, but all steps of a rollout/],
     ["score", { score: one({ outcome: "won" }) }, /its outcome is 'won'; it must be one of terminated, /],
     ["keep", { keep: () => 1 }, /hooks.keep gave 1; it must give true or false/],
     ["keep", { keep: "yes" }, /hooks.keep must be a function/],
+    ["onturn", { onturn: () => {} }, /In hooks "onturn" is not known \(did you mean "onTurn"\?\)/],
+    ["state", { state: 1 }, /hooks.state must be a function/],
   ])("%s, that answers %o", async (_, hooks, message) => {
     await expect(play(hooks as Hooks)).rejects.toMatchObject({
       code: "BAD_ARGUMENT",

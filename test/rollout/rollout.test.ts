@@ -107,6 +107,7 @@ describe("an episode", () => {
     expect(outcome).toBe("terminated")
     expect(sum).toBe(steps.reduce((total, step) => total + step.reward, 0))
     expect(metrics).toEqual({ success: Number(sum === 3), rooms: sum })
+    expect(steps.at(-1)!.metrics).toEqual(metrics)
     for (const step of steps) {
       expect(tokenizer.get().decode(step.prompt)).toBe(
         `<|im_start|>user\n${step.observation.text}<|im_end|>\n<|im_start|>assistant\n`,
@@ -115,6 +116,18 @@ describe("an episode", () => {
       expect(step).toMatchObject({ action: step.text, valid: true, finishReason: "stop" })
       expect(step.logProbs).toHaveLength(step.reply.length)
     }
+  })
+
+  it("keeps what was measured at each step, though the environment counts on in one object", async () => {
+    const metrics = { count: 0 }
+    const environment = doorsEnvironment({
+      step: async (action, episode) => {
+        metrics.count++
+        return { ...(await episode.step(action)), terminated: metrics.count === 3, metrics }
+      },
+    })
+    const { steps } = await runEpisode(alone({ environment }))
+    expect(steps.map((step) => step.metrics)).toEqual([{ count: 1 }, { count: 2 }, { count: 3 }])
   })
 
   it("can be watched step by step, and be left, which disposes of it", async () => {

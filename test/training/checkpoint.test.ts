@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { GigpoError } from "../../src/errors.ts"
 import {
+  checkParts,
   findCheckpoint,
   pruneCheckpoints,
   restoreCheckpoint,
@@ -100,17 +101,34 @@ describe("writing a checkpoint", () => {
     expect(other).toEqual(memory)
   })
 
-  it("refuses other parts than it was written with, before anything is restored", async () => {
+  it("refuses other parts than it was written with", async () => {
     await write(4)
     const checkpoint = await verifyCheckpoint(join(parent, "step-4"))
-    for (const parts of [{ estimator: new Memory("yours") }, {}, { estimator: memory, hooks: new Memory("new") }]) {
-      const fresh = new FakePolicy()
-      await expect(restoreCheckpoint(checkpoint, { store: fresh.store, parts })).rejects.toMatchObject({
+    const forgetting = { name: "mine" }
+    checkParts(checkpoint, { estimator: memory })
+    for (const parts of [
+      { estimator: new Memory("yours") },
+      {},
+      { estimator: memory, hooks: new Memory("new") },
+      { estimator: forgetting },
+    ]) {
+      let error: unknown
+      try {
+        checkParts(checkpoint, parts)
+      } catch (thrown) {
+        error = thrown
+      }
+      expect(error).toMatchObject({
         code: "BAD_CONFIG",
         message: expect.stringMatching(/was written with another (estimator|hooks)/),
       })
-      expect(fresh.steps).toBe(0)
     }
+  })
+
+  it.each([undefined, () => {}, { at: new Date(0) }])("refuses a handle that JSON loses: %s", async (handle) => {
+    const store = { ...policy.store, checkpoint: async () => handle as never }
+    await expect(writeCheckpoint(parent, 2, { store })).rejects.toThrow(/must return what JSON can hold/)
+    expect(await readdir(parent)).toEqual([])
   })
 
   it.each(["checkpoint"] as const)("leaves the older checkpoint when the disk is full in %s", async (name) => {

@@ -1,5 +1,6 @@
 import { getEventListeners } from "node:events"
 import { describe, expect, it } from "vitest"
+import type { SampleRequest } from "../../src/engine/engine.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { type EvaluateSetup, evaluate, mean, wilsonInterval } from "../../src/training/evaluate.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
@@ -108,6 +109,21 @@ describe("an evaluation", () => {
     await expect(run({ ...model, signal, onProgress, rollout: { concurrency: 2 } })).rejects.toBe(reason)
     expect(getEventListeners(signal, "abort")).toEqual([])
     expect(await run(model)).toMatchObject({ episodes: 12 })
+  })
+
+  it("takes undefined for the default, as everything does", async () => {
+    const model = await tiny.open()
+    const { policy, tokenizer } = model
+    const { vocabularySize, maxPositions, deterministic } = policy
+    const sampledAt = new Set<number | undefined>()
+    const sample = (request: SampleRequest) => {
+      sampledAt.add(request.temperature)
+      return policy.sample(request)
+    }
+    const listening = { vocabularySize, maxPositions, deterministic, sample }
+    const plain = await run(model)
+    expect(await run({ policy: listening, tokenizer, temperature: undefined, seed: undefined })).toEqual(plain)
+    expect([...sampledAt]).toEqual([0.4])
   })
 
   it("refuses a tokenizer that the model's vocabulary is too small for", async () => {

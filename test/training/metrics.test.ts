@@ -29,7 +29,7 @@ const numbered = (all: typeof groups) => all.map((episodes, index) => ({ task: i
 function metricsOf(all: typeof groups, estimator: Estimator = gigpo({})) {
   const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
   const credit = estimator.estimate(batchOf(collectSteps(all)), context) as Credit
-  return rolloutMetrics(numbered(all), credit)
+  return { ...credit.metrics, ...rolloutMetrics(numbered(all), credit) }
 }
 
 describe("the metrics of a rollout", () => {

@@ -34,6 +34,14 @@ describe("the steps of episodes", () => {
     expect(collectSteps([])).toEqual([])
   })
 
+  it("lead to what the same agent sees next in the same conversation", () => {
+    const turn = (anchor: string, agent: string, conversation?: string) =>
+      step(anchor, 0, 1, { agent, ...(conversation !== undefined && { conversation }) })
+    const steps = [turn("a", "x"), turn("b", "y"), turn("c", "x"), turn("d", "x", "apart"), turn("e", "y")]
+    const lead = collectSteps([[episode(steps, { last: { text: "", anchor: "end" } })]])
+    expect(lead.map(({ nextAnchor }) => nextAnchor)).toEqual(["c", "e", undefined, undefined, "end"])
+  })
+
   it("become rows with their advantages, token for token", () => {
     const steps = collectSteps(groups)
     const rows = toRows(steps, Float64Array.of(1, -1, 0.5, 0))

@@ -11,6 +11,7 @@ import type { IterationReport } from "../../src/training/options.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
 import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
+import { version } from "../../src/version.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { Memory } from "./fake-policy.ts"
 import { characters, TablePolicy } from "./table-policy.ts"
@@ -105,10 +106,57 @@ describe("training", () => {
     expect(policy.steps).toBe(0)
   })
 
+  it.each<[string, object, RegExp]>([
+    [
+      "an engine that cannot learn",
+      { policy: { sample: () => {}, vocabularySize: 1 } },
+      /policy\.logProbs must be a function/,
+    ],
+    ["an engine without losses", { policy: Object.assign(new TablePolicy(), { losses: undefined }) }, /losses must be/],
+    ["half a tokenizer", { tokenizer: { encodeChat: () => {} } }, /tokenizer\.encode must be a function/],
+    ["observers that are no list", { observers: {} }, /observers must be a list/],
+    ["an observer that is no object", { observers: [() => {}] }, /observers\[0\] must be an object/],
+  ])("refuses %s", async (_, wrong, message) => {
+    await expect(train({ ...setup(), ...wrong } as never)).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it("counts groups that were dropped, and says why nothing is left", async () => {
+    let asked = 0
+    const [report] = await train(setup({ hooks: { keep: () => ++asked > 2 }, iterations: 1 }))
+    expect(report!.metrics["group/dropped"]).toBe(2)
+    await expect(train(setup({ hooks: { keep: () => false } }))).rejects.toThrow(/kept none of 33 groups/)
+    await expect(train(setup({ tasks: { next: () => undefined } }))).rejects.toThrow(/had no task for this iteration/)
+    const play = { environment: undefined, tasks: { next: () => ({}) }, play: async () => null }
+    await expect(train(setup(play as never))).rejects.toThrow(/dropped 12 of 12 \(play gave null\)/)
+  })
+
+  it("saves what was learned where the next update fails before its first step", async () => {
+    const directory = join(folder, "run")
+    await using run = await Run.open(directory, {})
+    let iterations = 0
+    const loss = (input: LossInput) => {
+      if (input.moment.iteration === 2) throw new Error("of its own")
+      iterations = input.moment.iteration + 1
+      return { loss: 0, gradient: new Float32Array(input.tokens) }
+    }
+    await expect(train({ ...setup({ loss }), run })).rejects.toThrow("of its own")
+    expect([iterations, run.iteration, run.saved]).toEqual([2, 2, true])
+  })
+
+  it("keeps rows as short as the engine can learn from", async () => {
+    const policy = Object.assign(new TablePolicy(), { longestRow: 8 })
+    const [report] = await train(setup({ policy, iterations: 1 }))
+    const [unlimited] = await train(setup({ iterations: 1 }))
+    expect(report!.metrics["episode/overflow"]).toBeGreaterThan(unlimited!.metrics["episode/overflow"]!)
+  })
+
   it("needs an environment, or a player with tasks", async () => {
     const { environment: _, ...without } = setup()
-    await expect(train(without)).rejects.toThrow(/needs an environment/)
-    await expect(train({ ...without, play: async () => null })).rejects.toThrow(/source of tasks/)
+    await expect(train(without)).rejects.toThrow(/give an environment, or play/)
+    await expect(train({ ...without, play: async () => null })).rejects.toThrow(/give tasks, or the environment/)
   })
 })
 
@@ -301,6 +349,23 @@ describe("observers", () => {
     expect(warnings).toContainEqual("The observer clumsy threw in report(): full. The run goes on.")
     expect(warnings).toContainEqual("The observer slow is too slow; it was not told of everything.")
     expect(heard).toBeLessThan(40)
+  })
+
+  it("hear where a run stands and of what configuration it is, and an engine that draws as it likes is a warning", async () => {
+    const starts: unknown[] = []
+    const warnings: string[] = []
+    const observers = [{ start: (start: unknown) => starts.push(start) }]
+    const policy = Object.assign(new TablePolicy(), { deterministic: false })
+    const directory = join(folder, "run")
+    for (const iterations of [1, 2]) {
+      await using run = await Run.open(directory, { iterations }, { resume: iterations === 2 })
+      await train({ ...setup({ policy, observers, iterations }), run, onWarning: (text) => warnings.push(text) })
+    }
+    expect(starts).toEqual([
+      { iteration: 0, iterations: 1, directory, config: { gigpo: version, iterations: 1 } },
+      { iteration: 1, iterations: 2, directory, config: { gigpo: version, iterations: 2 } },
+    ])
+    expect(warnings).toEqual([expect.stringMatching(/not as it would have/)])
   })
 
   it("hear why a run ended", async () => {

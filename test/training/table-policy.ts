@@ -32,7 +32,11 @@ export class TablePolicy implements Trainable {
   readonly #gradients: Float64Array = new Float64Array(contexts * vocabularySize)
   #frozen: Float64Array | undefined
 
-  readonly reference: { freeze(): Promise<void> } = { freeze: async () => void (this.#frozen = this.logits.slice()) }
+  readonly reference: { freeze(): Promise<void> } = {
+    freeze: async () => {
+      this.#frozen = this.logits.slice()
+    },
+  }
 
   async check(): Promise<readonly string[]> {
     return []

@@ -11,8 +11,10 @@ import {
 import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
+import { needsOf } from "../../training/make.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { type Config, trainingOptions } from "../config/config.ts"
+import { configuredTraining } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { type Card, cards, findCard, requireCard } from "../estimate/cards.ts"
 import { type Lengths, measureCpu, measureLengths } from "../estimate/measure.ts"
@@ -63,8 +65,9 @@ export function estimateCommand(): Command {
 
 async function runEstimate(file: string, options: EstimateArguments): Promise<void> {
   const config = await loadConfig(file, options.set)
-  const device = options.device ?? (options.card ? "cuda" : chooseDevice(trainingOptions(config)))
-  const policy = { ...trainingOptions(config), device }
+  const training = trainingOptions(config, needsOf(await configuredTraining(config)))
+  const device = options.device ?? (options.card ? "cuda" : chooseDevice(training))
+  const policy = { ...training, device }
   const model = await readPolicyConfig(config.model)
   const positions = { ...model, maxPositions: config.maxPositions ?? model.maxPositions }
   const available = options.memory ?? options.card?.memoryBytes ?? deviceMemory(policy)

@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative, resolve, sep } from "node:path"
 import { type Command, Option } from "commander"
 import { GigpoError } from "../../errors.ts"
+import { needsOf } from "../../training/make.ts"
 import { checkRunFolder, Run, type RunMode } from "../../training/run.ts"
 import { changeableKeys, formatRunConfig, type RunConfig } from "../../training/run-config.ts"
 import { train } from "../../training/train.ts"
@@ -39,7 +40,7 @@ const mayChange = [
   ...changeableKeys,
   // Where a module of one's own lies: what it is, its digest tells.
   ...["environment.use", "training.estimator.use", "training.loss.use"],
-  ...["run", "device", "threads", "microBatchTokens", "cacheBytes", "recompute", "clone", "initialize"],
+  ...["run", "device", "threads", "microBatchTokens", "longestRow", "cacheBytes", "recompute", "clone", "initialize"],
 ]
 
 /** Keys that are younger than a run hold what they stand for where they are left out. */
@@ -54,7 +55,7 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
   if (options.overwrite) checkModelOutside(config)
-  await using model = await openModel(config)
+  await using model = await openModel(config, needsOf(training))
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
   const { device, precision } = model.policy
@@ -75,6 +76,7 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
     }
     return await run.saveModel({ store: model.policy.store, files: model.tokenizer.files })
   }
+  const again = options.fork === undefined ? ["--overwrite"] : ["--overwrite", "--fork", options.fork]
   try {
     const path = await interruptible(work, () => say("Stopping; the state is being saved. Ctrl-C again stops at once."))
     screen.keep()
@@ -84,9 +86,9 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
     screen.keep()
     if (!run.begun) throw error
     say(
-      run.iteration > 0
+      run.saved
         ? `The state after iteration ${run.iteration} is saved. To go on: ${nextCommand("train", config, "--resume")}`
-        : `Nothing was saved yet. To start again: ${nextCommand("train", config, "--overwrite")}`,
+        : `Nothing was saved yet. To start again: ${nextCommand("train", config, ...again)}`,
     )
     throw error
   }

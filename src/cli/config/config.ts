@@ -1,6 +1,7 @@
 import type { NativePolicyOptions } from "../../engine/native/options.ts"
+import { only } from "../../options/fixed.ts"
 import type { Resolved } from "../../options/table.ts"
-import type { configFields } from "./fields.ts"
+import { type configFields, policyFields } from "./fields.ts"
 
 type Keys = Resolved<typeof configFields>
 type Training = Keys["training"]
@@ -33,21 +34,11 @@ export interface Config extends Omit<Keys, "gigpo" | "run" | "environment" | "tr
 
 /** The part that opens a policy. */
 export function policyOptions(config: Config): NativePolicyOptions {
-  const { device, precision, threads, maxPositions, microBatchTokens, cacheBytes, recompute, moments, lora } = config
-  return {
-    device,
-    precision,
-    threads,
-    maxPositions,
-    microBatchTokens,
-    cacheBytes,
-    recompute,
-    moments,
-    lora: lora && { ...lora, seed: config.seed },
-  }
+  const { lora, seed } = config
+  return { ...only(config, policyFields), lora: lora && { ...lora, seed } }
 }
 
-/** The same for training, whose loss may ask for a frozen reference. */
-export function trainingOptions(config: Config): NativePolicyOptions {
-  return { ...policyOptions(config), reference: config.training.loss.klWeight !== 0 }
+/** The same for training, whose estimator and loss need so much: a frozen reference, say. */
+export function trainingOptions(config: Config, needs: ReadonlySet<string>): NativePolicyOptions {
+  return { ...policyOptions(config), reference: needs.has("reference") }
 }

@@ -4,7 +4,10 @@ import { choice, group, optionalGroup, required, text, whole } from "../../optio
 import { without } from "../../options/fixed.ts"
 import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
 
-/** Every key of a configuration file. The seed stands once, at the top; whether there is a reference follows from the loss. */
+/** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference from training. */
+export const policyFields = without(nativePolicyFields, "training", "reference", "lora")
+
+/** Every key of a configuration file. The seed stands once, at the top. */
 export const configFields = {
   gigpo: text(undefined, "The version that wrote the file; not read."),
   model: required(text(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
@@ -18,7 +21,7 @@ export const configFields = {
     otherwise: "runs/ and the environment's name",
   }),
   seed: whole(0, "The root of every random number.", { least: 0 }),
-  ...without(nativePolicyFields, "training", "reference", "lora"),
+  ...policyFields,
   lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.otherwise),
   training: group(without(trainFields, "seed"), "gigpo train: reinforcement learning."),
   clone: group(without(cloneFields, "seed"), "gigpo clone: a start from the moves of the environment's expert."),

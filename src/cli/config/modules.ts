@@ -3,7 +3,8 @@ import type { Environment } from "../../environment/environment.ts"
 import { openEnvironment, ownEnvironment } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
 import { lossFields, ownLoss } from "../../loss/options.ts"
-import { loadModule, makeOwn } from "../../options/module.ts"
+import { only, without } from "../../options/fixed.ts"
+import { loadModule, type Module, makeOwn } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
 import type { Fields, OwnValue } from "../../options/table.ts"
 import type { TrainOptions } from "../../training/options.ts"
@@ -19,6 +20,9 @@ const places = [
   { path: ["training", "loss"], around: lossFields },
 ] as const satisfies readonly { path: readonly string[]; around: Fields }[]
 
+/** Where a loaded part's `use` is written, for what turns out when its module is put to use. */
+const writtenAt = new WeakMap<Used, string>()
+
 /**
  * Loads every module that the configuration names and reads its options: the path comes out absolute, with the file's digest
  * beside it, and the module's defaults filled in.
@@ -32,15 +36,13 @@ export async function loadModules(config: Config, { source, where }: ConfigDocum
     const part = partAt(config, path)
     if (!isUsed(part)) continue
     const { use, sha256: _, ...given } = part
-    const found = await loadModule(use, folder).catch((error: unknown) => {
-      throw at(where([...path, "use"]), error)
-    })
-    for (const key of ["name", "use", "sha256", ...Object.keys(around)])
-      if (found.options && Object.hasOwn(found.options, key))
-        throw new GigpoError("BAD_CONFIG", `${found.path} exports the option ${key}, which has another meaning there.`)
+    const place = where([...path, "use"])
+    const found = await placed(place, loadFor(use, folder, around))
     const read = readTable(given, { ...found.options, ...around }, "file", path)
     complaints.push(...read.complaints)
-    loaded = withPart(loaded, path, { use: found.path, sha256: found.sha256, ...read.value })
+    const used: Used = { use: found.path, sha256: found.sha256, ...read.value }
+    writtenAt.set(used, place)
+    loaded = withPart(loaded, path, used)
   }
   if (complaints.length > 0) throw refusal("BAD_CONFIG", source, complaints, where)
   return loaded as Config
@@ -74,13 +76,19 @@ export async function configuredTraining({ seed, training }: Config): Promise<Tr
   }
 }
 
-async function own<T>({ use, sha256: _, ...options }: Used, value: OwnValue<T>, around: Fields = {}): Promise<T> {
-  const mine = Object.entries(options).filter(([key]) => !Object.hasOwn(around, key))
-  return await makeOwn(await loadModule(use, "."), Object.fromEntries(mine), value)
+async function own<T>(part: Used, value: OwnValue<T>, around: Fields = {}): Promise<T> {
+  const { use, sha256: _, ...options } = part
+  const make = async () => makeOwn(await loadModule(use, "."), without(options, ...Object.keys(around)), value)
+  return await placed(writtenAt.get(part), make())
 }
 
-function only(part: Used, fields: Fields): object {
-  return Object.fromEntries(Object.entries(part).filter(([key]) => Object.hasOwn(fields, key)))
+/** Refuses options that would hide the keys that stand around every module. */
+async function loadFor(use: string, folder: string, around: Fields): Promise<Module> {
+  const found = await loadModule(use, folder)
+  for (const key of ["name", "use", "sha256", ...Object.keys(around)])
+    if (found.options && Object.hasOwn(found.options, key))
+      throw new GigpoError("BAD_CONFIG", `${found.path} exports the option ${key}, which has another meaning there.`)
+  return found
 }
 
 function isUsed(part: unknown): part is Used {
@@ -96,6 +104,12 @@ function withPart(config: object, [key, ...path]: readonly string[], part: objec
   return { ...config, [key!]: path.length === 0 ? part : withPart(below, path, part) }
 }
 
-function at(place: string, error: unknown): unknown {
-  return GigpoError.is(error) ? new GigpoError(error.code, `${place}: ${error.message}`, { cause: error.cause }) : error
+/** What comes of it; an error says where the module is named. */
+async function placed<T>(place: string | undefined, coming: Promise<T>): Promise<T> {
+  try {
+    return await coming
+  } catch (error) {
+    if (place === undefined || !GigpoError.is(error)) throw error
+    throw new GigpoError(error.code, `${place}: ${error.message}`, { cause: error.cause })
+  }
 }

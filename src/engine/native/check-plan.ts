@@ -1,6 +1,6 @@
 import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
-import { checkAdamW } from "../check-arguments.ts"
+import { checkAdamW, checkSurrogate } from "../check-arguments.ts"
 import type { AdamWStep, RunPlan } from "../engine.ts"
 import { nativeLosses } from "./losses.ts"
 import { chooseDevice, deviceMemory, memoryPlan, type NativePolicyOptions } from "./options.ts"
@@ -31,6 +31,7 @@ export function refusals(plan: RunPlan, config: ModelConfig, options: NativePoli
       sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
   }
   try {
+    if (typeof plan.loss === "object" && plan.loss.kind === "clipped-surrogate") checkSurrogate(plan.loss)
     completeStep(plan.optimizer)
   } catch (error) {
     if (!GigpoError.is(error)) throw error

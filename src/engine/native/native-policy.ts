@@ -19,13 +19,8 @@ import { openSafetensors, type TensorFiles } from "../../model-files/safetensors
 import { writeSafetensors, writeShardedSafetensors } from "../../model-files/safetensors-writer.ts"
 import { type NativeEngine, native } from "../../native.ts"
 import { Random } from "../../random.ts"
-import {
-  checkModelConfig,
-  checkSamplingTemperature,
-  checkTemperature,
-  checkTokens,
-  checkWhole,
-} from "../check-arguments.ts"
+import { checkModelConfig, checkTemperature, checkTokens } from "../check-arguments.ts"
+import { checkRequest } from "../check-request.ts"
 import type {
   AdamWStep,
   Completion,
@@ -192,16 +187,19 @@ export class NativePolicy implements Trainable {
     return this.#engine.plan!
   }
 
+  /** Longest row that there is memory to learn from. */
+  get longestRow(): number {
+    return this.plan.longestRow
+  }
+
   /** What sampling has cost so far. */
   get statistics(): SamplingStatistics {
     return this.#engine.statistics
   }
 
   async sample(request: SampleRequest): Promise<Completion> {
+    checkRequest(request, this.config.vocabularySize)
     const { prompt, maxTokens, temperature = 1, stopTokens, key, signal } = request
-    checkTokens(prompt, "prompt", this.config.vocabularySize)
-    checkSamplingTemperature(temperature)
-    checkWhole(maxTokens, "maxTokens")
     const { tokens, logProbs, stopped } = await settle(
       () => this.#engine.sample(prompt, maxTokens, temperature, Int32Array.from(stopTokens), key),
       signal,

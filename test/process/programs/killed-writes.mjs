@@ -30,7 +30,11 @@ const store = {
     return { steps: 2 }
   },
 }
-const estimator = { name: "mine", state: () => ({ json: { count: 2 }, arrays: { means: Float64Array.of(2, 2) } }) }
+const estimator = {
+  name: "mine",
+  state: () => ({ json: { count: 2 }, arrays: { means: Float64Array.of(2, 2) } }),
+  restore: () => {},
+}
 await writeCheckpoint(parent, 2, { store, parts: { estimator } })
 await pruneCheckpoints(parent, 2, 1)
 process.stdout.write(`${writes}\n`)

@@ -1,0 +1,58 @@
+import { isFloat32Array, isInt32Array } from "node:util/types"
+import type { Row, Span } from "../engine/rows.ts"
+import type { Refusals } from "../options/outcome.ts"
+
+/** Refuses rows that nothing could be learned from, with their numbers: they never were steps of the batch, so nobody else checks them. */
+export function checkExtraRows(rows: unknown, refusals: Refusals): void {
+  if (rows === undefined) return
+  if (!Array.isArray(rows)) throw refusals.bad("extraRows that are no list of rows")
+  for (const [index, row] of rows.entries()) checkRow(row, `extraRows[${index}]`, refusals)
+}
+
+function checkRow(row: Partial<Row> | undefined | null, where: string, refusals: Refusals): void {
+  const { tokens, spans } = row ?? {}
+  if (!isInt32Array(tokens) || !Array.isArray(spans))
+    throw refusals.bad(`${where} that is no row { tokens: Int32Array, spans }`)
+  if (spans.length === 0) throw refusals.bad(`${where} without a span; say which of its tokens were sampled`)
+  let end = 1 // the first token of a row is never sampled
+  for (const [index, span] of spans.entries()) {
+    const place = `${where}.spans[${index}]`
+    const { start, length } = (span ?? {}) as Partial<Span>
+    if (!isWhole(start) || !isWhole(length) || length < 1)
+      throw refusals.bad(`${place} without a start and a length that are whole numbers, the length at least 1`)
+    if (start < end || start + length > tokens.length)
+      throw refusals.bad(
+        `${place} from token ${start} to ${start + length - 1}; spans stand in order, apart from each other, in tokens ` +
+          `1 to ${tokens.length - 1}`,
+      )
+    checkSpan(span, place, refusals)
+    end = start + length
+  }
+}
+
+/** Its credit and, for the ratio, what it was sampled with. */
+function checkSpan(
+  { length, advantage, logProbs, oldLogProbs }: Span,
+  place: string,
+  { bad, nonFinite }: Refusals,
+): void {
+  if (typeof advantage !== "number" && !isColumn(advantage, length))
+    throw bad(`${place} without an advantage, one number or a Float32Array of its ${length} tokens`)
+  if (logProbs === undefined && oldLogProbs === undefined)
+    throw bad(`${place} without logProbs, those that its tokens were sampled with`)
+  for (const [name, values] of Object.entries({ advantage, logProbs, oldLogProbs })) {
+    if (values === undefined) continue
+    if (typeof values !== "number" && !isColumn(values, length))
+      throw bad(`${name} of ${place} that are no Float32Array of its ${length} tokens`)
+    const wrong = (typeof values === "number" ? [values] : [...values]).find((value) => !Number.isFinite(value))
+    if (wrong !== undefined) throw nonFinite(`${name} of ${wrong} in ${place}; give finite numbers`)
+  }
+}
+
+function isColumn(values: unknown, length: number): boolean {
+  return isFloat32Array(values) && values.length === length
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value)
+}

@@ -1,0 +1,21 @@
+import { GigpoError } from "../errors.ts"
+import { checkSamplingTemperature, checkTokens, checkWhole } from "./check-arguments.ts"
+import type { SampleRequest } from "./engine.ts"
+
+/** Refuses a request that no engine could answer, before anything is made of it. */
+export function checkRequest(request: SampleRequest, vocabularySize: number): void {
+  if (typeof request !== "object" || request === null)
+    throw bad("sample() needs a request: { prompt, maxTokens, stopTokens, key }")
+  const { prompt, maxTokens, temperature = 1, stopTokens, key } = request
+  checkTokens(prompt, "prompt", vocabularySize)
+  checkSamplingTemperature(temperature)
+  checkWhole(maxTokens, "maxTokens")
+  if (!Array.isArray(stopTokens) || !stopTokens.every(Number.isSafeInteger))
+    throw bad("stopTokens must be a list of token ids; give [] for none")
+  if (!Array.isArray(key) || key.length !== 2 || !key.every(Number.isSafeInteger))
+    throw bad("key must be two 32-bit words, which key the completion's random numbers: random.fork(…).key")
+}
+
+function bad(sentence: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${sentence}.`)
+}

@@ -1,0 +1,19 @@
+import { nearestKey } from "./nearest.ts"
+
+/**
+ * Says of the first key in `given` that is not known what was probably meant; undefined where all are known. The instance of a class
+ * may hold more than it is asked for.
+ */
+export function unknownKey(given: object, known: Readonly<Record<string, true>>): string | undefined {
+  const prototype: unknown = Object.getPrototypeOf(given)
+  if (prototype !== null && prototype !== Object.prototype) return undefined
+  const key = Object.keys(given).find((one) => !Object.hasOwn(known, one))
+  if (key === undefined) return undefined
+  const names = Object.keys(known)
+  const [near] =
+    nearestKey(
+      [key],
+      names.map((name) => [name]),
+    ) ?? []
+  return `"${key}" is not known (${near === undefined ? `known: ${names.join(", ")}` : `did you mean "${near}"?`})`
+}

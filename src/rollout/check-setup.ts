@@ -1,0 +1,102 @@
+import { inspect } from "node:util"
+import { checkSamplingTemperature, checkWhole } from "../engine/check-arguments.ts"
+import type { Environment } from "../environment/environment.ts"
+import { GigpoError } from "../errors.ts"
+import { unknownKey } from "../options/unknown-key.ts"
+import type { RolloutHooks, TaskSource } from "./hooks.ts"
+import type { Play } from "./play.ts"
+import type { RolloutSetup } from "./rollout.ts"
+
+// What is refused before anything is played.
+
+/** Who plays what. */
+export interface Players<Task> {
+  readonly environment?: Environment<Task> | undefined
+  readonly play?: Play<Task> | undefined
+  readonly hooks?: RolloutHooks<Task> | undefined
+  /** Default: the environment's. */
+  readonly tasks?: readonly Task[] | TaskSource<Task> | undefined
+}
+
+const hookNames: Record<keyof RolloutHooks | "name", true> = {
+  begin: true,
+  onTurn: true,
+  score: true,
+  keep: true,
+  state: true,
+  restore: true,
+  name: true,
+}
+
+/** Refuses players of the wrong kind. Training asks this once, before its first rollout. */
+export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<Task>): void {
+  if (environment === undefined && play === undefined)
+    throw bad("There is nobody to play; give an environment, or play")
+  if (play !== undefined && typeof play !== "function")
+    throw bad(`play is ${shown(play)}; it must be a function that plays an episode`)
+  if (environment !== undefined) {
+    const asked = play ? [] : (["start", "prompt", "parse"] as const)
+    checkMethods("environment", environment, tasks === undefined ? [...asked, "tasks"] : asked)
+  }
+  if (hooks !== undefined) checkHooks(hooks, play !== undefined)
+  if (tasks === undefined && environment === undefined)
+    throw bad("There is nothing to play; give tasks, or the environment that offers them")
+  if (tasks !== undefined && !isList(tasks) && typeof tasks?.next !== "function")
+    throw bad("tasks must be a list, or a source of tasks: an object with next()")
+}
+
+/** Checks the setup of a rollout and says how many groups are wanted. */
+export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
+  const { policy, tokenizer, tasks, groups, environmentTimeout, resamples = 0, refills = 0 } = setup
+  checkMethods("policy", policy, ["sample"])
+  checkWhole(policy.vocabularySize, "policy.vocabularySize")
+  checkMethods("tokenizer", tokenizer, ["encodeChat", "decode"])
+  if (!Array.isArray(tokenizer.eosTokens)) throw bad("tokenizer.eosTokens must be the list of ids that end a turn")
+  for (const name of ["groupSize", "concurrency", "maxSteps", "maxPositions", "maxReplyTokens"] as const)
+    checkWhole(setup[name], name)
+  checkSamplingTemperature(setup.temperature)
+  if (!(environmentTimeout > 0)) throw bad(`environmentTimeout is ${environmentTimeout}; it must be above 0 seconds`)
+  for (const [name, value] of Object.entries({ resamples, refills }))
+    if (!(Number.isSafeInteger(value) && value >= 0))
+      throw bad(`${name} is ${value}; it must be a whole number of at least 0`)
+  checkPlayers(setup)
+  if (tasks === undefined) throw bad("A rollout needs tasks: a list, or a source of tasks such as environmentTasks()")
+  const wanted = groups ?? (isList(tasks) ? tasks.length : undefined)
+  if (wanted === undefined) throw bad("Say with groups how many tasks are to be taken from their source")
+  if (groups !== undefined) checkWhole(groups, "groups")
+  return wanted
+}
+
+export function isList<Task>(tasks: readonly Task[] | TaskSource<Task>): tasks is readonly Task[] {
+  return Array.isArray(tasks)
+}
+
+function checkHooks<Task>(hooks: RolloutHooks<Task>, byAgent: boolean): void {
+  if (typeof hooks !== "object" || hooks === null || Array.isArray(hooks))
+    throw bad(`hooks is ${shown(hooks)}; it must be an object with begin, onTurn, score or keep`)
+  const unknown = unknownKey(hooks, hookNames)
+  if (unknown) throw bad(`In hooks ${unknown}`)
+  for (const name of ["begin", "onTurn", "score", "keep", "state", "restore"] as const)
+    if (hooks[name] !== undefined && typeof hooks[name] !== "function") throw bad(`hooks.${name} must be a function`)
+  for (const name of ["begin", "onTurn"] as const)
+    if (byAgent && hooks[name])
+      throw bad(`hooks.${name} is for an environment's loop; leave it off where play drives the episode`)
+}
+
+/** Refuses what lacks one of these methods. */
+export function checkMethods<T>(name: string, value: T, methods: readonly (string & keyof T)[]): void {
+  if (typeof value !== "object" || value === null)
+    throw bad(
+      `${name} is ${shown(value)}; it must be an object${methods.length > 0 ? ` with ${methods.join(", ")}` : ""}`,
+    )
+  const missing = methods.find((method) => typeof value[method] !== "function")
+  if (missing) throw bad(`${name}.${missing} must be a function, not ${shown(value[missing])}`)
+}
+
+function shown(value: unknown): string {
+  return inspect(value, { depth: 0 })
+}
+
+function bad(sentence: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `${sentence}.`)
+}

@@ -1,0 +1,80 @@
+import { inspect, types } from "node:util"
+import { type Contract, checkMetrics, checkReward } from "../environment/contract.ts"
+import type { EpisodeStep } from "./episode.ts"
+
+// What training relies on in a step that somebody else made.
+
+/** What all steps of a rollout have in common. */
+export interface StepLimits {
+  readonly vocabularySize: number
+  readonly maxPositions: number
+  readonly temperature: number
+}
+
+export function checkStep(contract: Contract, step: EpisodeStep, limits: StepLimits): EpisodeStep {
+  checkSampled(contract, step, limits)
+  return checkSaid(contract, step)
+}
+
+/** The part of it that the model computes with. */
+export function checkSampled(
+  contract: Contract,
+  { prompt, reply, logProbs, temperature }: Pick<EpisodeStep, "prompt" | "reply" | "logProbs"> & Temperature,
+  { vocabularySize, maxPositions, temperature: common }: StepLimits,
+): void {
+  if (!types.isInt32Array(prompt) || prompt.length === 0 || !types.isInt32Array(reply) || reply.length === 0)
+    throw contract.broken("a step must have the token ids prompt and reply, each an Int32Array that is not empty")
+  for (const [name, tokens] of Object.entries({ prompt, reply })) {
+    const outside = tokenOutside(tokens, vocabularySize)
+    if (outside !== undefined)
+      throw contract.broken(
+        `the ${name} of a step holds token ${outside}, outside the policy's vocabulary of ${vocabularySize}`,
+      )
+  }
+  const length = prompt.length + reply.length
+  if (length > maxPositions)
+    throw contract.broken(
+      `the prompt and the reply of a step are ${length} tokens, but the model has ${maxPositions} positions (maxPositions)`,
+    )
+  if (!types.isFloat32Array(logProbs) || logProbs.length !== reply.length)
+    throw contract.broken(`a step must have logProbs, a Float32Array of one number a reply token (${reply.length})`)
+  const infinite = logProbs.find((value) => !Number.isFinite(value))
+  if (infinite !== undefined)
+    throw contract.broken(`logProbs must be finite numbers, but a step gave ${infinite}`, { code: "NON_FINITE" })
+  if (temperature !== undefined && temperature !== common)
+    throw contract.broken(
+      `a step was sampled at temperature ${inspect(temperature)}, but all steps of a rollout are learned from at one, which is ${common}; sample at context.temperature`,
+    )
+}
+
+/** The first token that is none of the vocabulary. */
+export function tokenOutside(tokens: Int32Array, vocabularySize: number): number | undefined {
+  return tokens.find((token) => token < 0 || token >= vocabularySize)
+}
+
+interface Temperature {
+  readonly temperature?: number | undefined
+}
+
+/** The rest of it. */
+export function checkSaid(contract: Contract, step: EpisodeStep): EpisodeStep {
+  const { observation, metrics } = step
+  if (typeof observation?.text !== "string" || typeof observation.anchor !== "string")
+    throw contract.broken("a step must have an observation with the strings text and anchor")
+  if (typeof step.text !== "string" || typeof step.action !== "string" || typeof step.valid !== "boolean")
+    throw contract.broken("a step must have the strings text and action and the boolean valid")
+  if (step.attachments !== undefined && !Array.isArray(step.attachments))
+    throw contract.broken("the attachments of a step must be a list")
+  checkReward(contract, step.reward)
+  if (metrics !== undefined) checkMeasured(contract, metrics)
+  return step
+}
+
+type Metrics = NonNullable<EpisodeStep["metrics"]>
+
+/** Metrics that no environment's step gave. */
+export function checkMeasured(contract: Contract, metrics: Metrics): Metrics {
+  if (typeof metrics !== "object" || metrics === null || Array.isArray(metrics))
+    throw contract.broken(`metrics must be an object of numbers by their names, not ${inspect(metrics)}`)
+  return checkMetrics(contract, metrics)
+}

@@ -1,0 +1,49 @@
+import { inspect, types } from "node:util"
+import { reason } from "../environment/contract.ts"
+import type { Message } from "../environment/environment.ts"
+import { GigpoError } from "../errors.ts"
+import type { ChatCodec, Prompt } from "../tokenizer/chat-codec.ts"
+import { tokenOutside } from "./check-step.ts"
+import { RolloutFault } from "./faults.ts"
+
+// Messages that a tokenizer refuses, with a GigpoError, cost their episode. One that is broken ends the rollout under its own name.
+
+export async function encodePrompt(
+  tokenizer: ChatCodec,
+  messages: readonly Message[],
+  vocabularySize: number,
+): Promise<Prompt> {
+  let prompt: Prompt
+  try {
+    prompt = await tokenizer.encodeChat(messages)
+  } catch (error) {
+    throw thrown("encodeChat", error)
+  }
+  const tokens = prompt?.tokens
+  if (!types.isInt32Array(tokens) || tokens.length === 0)
+    throw broken(`encodeChat() gave ${inspect(prompt, { depth: 0 })}; give { tokens }, an Int32Array that is not empty`)
+  const outside = tokenOutside(tokens, vocabularySize)
+  if (outside !== undefined)
+    throw broken(`encodeChat() gave token ${outside}, outside the policy's vocabulary of ${vocabularySize}`)
+  return prompt
+}
+
+/** A reply as text, without special tokens. */
+export function decodeReply(tokenizer: ChatCodec, reply: Int32Array): string {
+  let text: string
+  try {
+    text = tokenizer.decode(reply, { skipSpecial: true })
+  } catch (error) {
+    throw thrown("decode", error)
+  }
+  if (typeof text !== "string") throw broken(`decode() gave ${inspect(text, { depth: 0 })}; give a string`)
+  return text
+}
+
+function thrown(method: string, error: unknown): unknown {
+  return GigpoError.is(error) ? error : broken(`${method}() threw: ${reason(error)}`, error)
+}
+
+function broken(rule: string, cause?: unknown): RolloutFault {
+  return new RolloutFault(new GigpoError("BAD_TOKENIZER", `The tokenizer's ${rule}.`, { cause }))
+}

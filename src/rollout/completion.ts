@@ -1,0 +1,35 @@
+import { inspect, types } from "node:util"
+import type { Completion, SampleRequest } from "../engine/engine.ts"
+import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import { tokenOutside } from "./check-step.ts"
+
+/** What an engine sampled, checked before anything is learned from it. */
+export function checkCompletion(
+  completion: Completion,
+  { maxTokens }: Pick<SampleRequest, "maxTokens">,
+  vocabularySize: number,
+): Completion {
+  if (typeof completion !== "object" || completion === null)
+    throw wrong(`gave ${inspect(completion)}; give { tokens, logProbs, finishReason }`)
+  const { tokens, logProbs, finishReason } = completion
+  if (!types.isInt32Array(tokens)) throw wrong("gave no tokens; give the sampled ids as an Int32Array")
+  if (tokens.length === 0 || tokens.length > maxTokens)
+    throw wrong(`gave ${tokens.length} tokens; give at least 1 and at most maxTokens, which was ${maxTokens}`)
+  const outside = tokenOutside(tokens, vocabularySize)
+  if (outside !== undefined)
+    throw wrong(`gave token ${outside}, outside its vocabulary of ${vocabularySize} (vocabularySize)`)
+  if (!types.isFloat32Array(logProbs) || logProbs.length !== tokens.length) {
+    const found = types.isFloat32Array(logProbs) ? `${logProbs.length} log-probabilities` : "no log-probabilities"
+    throw wrong(`gave ${found} for ${tokens.length} tokens; give logProbs, a Float32Array of one number a token`)
+  }
+  const infinite = logProbs.find((value) => !Number.isFinite(value))
+  if (infinite !== undefined)
+    throw wrong(`gave the log-probability ${infinite}; what was sampled has a finite one`, "NON_FINITE")
+  if (finishReason !== "stop" && finishReason !== "length")
+    throw wrong(`gave the finishReason ${inspect(finishReason)}; give "stop" or "length"`)
+  return completion
+}
+
+function wrong(rule: string, code: GigpoErrorCode = "BAD_ARGUMENT"): GigpoError {
+  return new GigpoError(code, `The policy's sample() ${rule}.`)
+}

@@ -1,0 +1,35 @@
+import type { Trainable } from "../engine/engine.ts"
+import { GigpoError } from "../errors.ts"
+import { checkMethods } from "../rollout/check-setup.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { RunObserver } from "./observers.ts"
+
+// What was handed in of the wrong kind is refused before anything is touched, by the name of what it lacks.
+
+const engineMethods = ["sample", "logProbs", "forwardBackward", "optimizerStep", "clearGradients", "check"] as const
+const codecMethods = ["encodeChat", "encode", "decode"] as const
+
+/** Whether this can learn and be spoken to. */
+export function checkModel(policy: Trainable, tokenizer: ChatCodec): void {
+  if (!policy || !tokenizer) throw bad("train needs a policy and a tokenizer.")
+  checkMethods("policy", policy, engineMethods)
+  if (!Array.isArray(policy.losses))
+    throw bad("The policy's losses must be a list: the built-in losses that it runs itself, or [].")
+  checkMethods("tokenizer", tokenizer, codecMethods)
+  tokenizer.checkVocabulary?.(policy.vocabularySize)
+}
+
+/** Whether observers are a list of objects that have something to listen with. */
+export function checkObservers(observers: readonly RunObserver[] | undefined): void {
+  if (observers === undefined) return
+  if (!Array.isArray(observers)) throw bad("observers must be a list of observers.")
+  for (const [index, observer] of observers.entries()) {
+    const events = ["start", "episodes", "report", "end"] as const
+    const has = events.some((event) => typeof observer?.[event] === "function")
+    if (!has) throw bad(`observers[${index}] must be an object with one or more of ${events.join(", ")}.`)
+  }
+}
+
+function bad(message: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", message)
+}

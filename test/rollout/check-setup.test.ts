@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest"
+import { checkPlayers, type Players } from "../../src/rollout/check-setup.ts"
+import { rollout } from "../../src/rollout/rollout.ts"
+import { type DoorsTask, doorsEnvironment } from "./doors.ts"
+import { rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
+
+const tokenizer = useTokenizer()
+const play = async () => ({})
+
+describe("players", () => {
+  const environment = doorsEnvironment()
+  const tasks = takeDoors(1)
+
+  it("that can play are taken", () => {
+    class Hooks {
+      more = 1
+      keep() {
+        return true
+      }
+    }
+    const sound: Players<DoorsTask>[] = [
+      { environment },
+      { play, tasks },
+      { play, tasks: { next: () => tasks[0] } },
+      { play, environment, hooks: { name: "mine", keep: () => true } as object },
+      { environment, hooks: new Hooks() },
+      { environment, play: undefined, hooks: undefined, tasks: undefined },
+    ]
+    for (const players of sound) expect(() => checkPlayers(players)).not.toThrow()
+  })
+
+  it.each<[object, RegExp]>([
+    [{}, /^There is nobody to play; give an environment, or play\.$/],
+    [{ play }, /^There is nothing to play; give tasks, or the environment/],
+    [{ play: {}, tasks }, /^play is {}; it must be a function/],
+    [{ play: null, environment }, /^play is null/],
+    [{ environment: 3 }, /^environment is 3; it must be an object with start, prompt, parse, tasks\.$/],
+    [{ environment: { ...environment, parse: undefined } }, /^environment.parse must be a function, not undefined\.$/],
+    [{ environment: { ...environment, tasks: [] } }, /^environment.tasks must be a function/],
+    [{ environment, hooks: () => {} }, /^hooks is \[Function: hooks\]; it must be an object/],
+    [{ environment, hooks: null }, /^hooks is null/],
+    [{ environment, hooks: { kep: () => true } }, /^In hooks "kep" is not known \(did you mean "keep"\?\)\.$/],
+    [{ environment, hooks: { score: 1 } }, /^hooks.score must be a function\.$/],
+    [{ play, tasks, hooks: { begin: () => {} } }, /^hooks.begin is for an environment's loop/],
+    [{ environment, tasks: {} }, /^tasks must be a list, or a source of tasks: an object with next\(\)\.$/],
+    [{ environment, tasks: null }, /^tasks must be a list/],
+  ])("that cannot are refused: %o", (players, message) => {
+    const error = expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
+    expect(() => checkPlayers(players)).toThrow(error)
+  })
+})
+
+it.each<[object, RegExp]>([
+  [{ policy: null }, /^policy is null; it must be an object with sample\.$/],
+  [{ policy: {} }, /^policy.sample must be a function, not undefined\.$/],
+  [{ policy: { sample: () => {} } }, /^policy.vocabularySize is undefined/],
+  [{ tokenizer: undefined }, /^tokenizer is undefined; it must be an object with encodeChat, decode\.$/],
+  [{ tokenizer: { encodeChat: () => {}, eosTokens: [0] } }, /^tokenizer.decode must be a function/],
+  [{ tokenizer: { encodeChat: () => {}, decode: () => "" } }, /^tokenizer.eosTokens must be the list/],
+  [{ maxPositions: undefined }, /^maxPositions is undefined/],
+  [{ maxReplyTokens: undefined }, /^maxReplyTokens is undefined/],
+  [{ temperature: undefined }, /^temperature is undefined/],
+  [{ tasks: undefined }, /^A rollout needs tasks/],
+  [{ play: 1 }, /^play is 1/],
+])("a rollout of %o is refused before anything is played", async (wrong, message) => {
+  let started = 0
+  const sound = doorsEnvironment()
+  const environment: typeof sound = {
+    ...sound,
+    start(...args) {
+      started++
+      return sound.start(...args)
+    },
+  }
+  await expect(rollout({ ...rolloutSetup(tokenizer.get(), { environment }), ...wrong })).rejects.toMatchObject({
+    code: "BAD_ARGUMENT",
+    message: expect.stringMatching(message),
+  })
+  expect(started).toBe(0)
+})

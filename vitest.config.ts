@@ -1,8 +1,11 @@
+import { availableParallelism } from "node:os"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
-// What computes in this process alone runs side by side; the engine uses every core it finds, so its test files take turns.
-const pure = [
+// What computes on one core runs side by side: TypeScript alone, and the command line, whose runs are small processes of their own.
+// The engine uses every core it finds, so its test files take turns.
+const apart = [
+  "cli",
   "credit",
   "environment",
   "files",
@@ -15,20 +18,42 @@ const pure = [
   "tokenizer",
 ]
   .map((room) => `test/${room}/**/*.test.ts`)
-  .concat("test/layers.test.ts", "test/random.test.ts")
+  .concat(
+    "test/training/{checkpoint,memory,metrics,rows,run,schedule,seams}.test.ts", // with an engine in TypeScript, or none
+    "test/process/{exit,killed-*,memory}.test.ts", // in processes of their own
+    "test/engine/{check-plan,memory-plan}.test.ts",
+    "test/{kernels,package}/*.test.ts",
+    "test/{extending,layers,random}.test.ts",
+  )
+/** Some of them wait, for a server or a process. */
+const workers = availableParallelism() + 1
+/** They put something else in a module's place, which no other file may be given. */
+const replacing = ["test/environment/search/search.test.ts", "test/files/atomic-directory.test.ts"]
 
 export default defineConfig({
   // Examples import the package by its name, as users do.
   resolve: { alias: { gigpo: fileURLToPath(new URL("src/index.ts", import.meta.url)) } },
   test: {
     testTimeout: 60_000,
+    isolate: false,
     projects: [
       {
         extends: true,
         test: {
-          name: "pure",
-          include: pure,
-          maxWorkers: "100%",
+          name: "apart",
+          include: apart,
+          exclude: replacing,
+          maxWorkers: workers,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "replacing",
+          include: replacing,
+          isolate: true,
+          maxWorkers: workers,
           sequence: { groupOrder: 0 },
         },
       },
@@ -37,7 +62,7 @@ export default defineConfig({
         test: {
           name: "engine",
           include: ["test/**/*.test.ts"],
-          exclude: pure,
+          exclude: apart,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
         },

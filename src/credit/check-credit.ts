@@ -35,7 +35,7 @@ export function checkCredit<C extends Credit>(credit: C, batch: Batch, name: str
   const refusals = refusalsOf(estimatorKind, name)
   const { bad, nonFinite } = refusals
   const steps = batch.length
-  checkOutcome(credit, estimatorKind, Object.keys(keys), "{ advantages }", refusals)
+  checkOutcome(credit, estimatorKind, keys, "{ advantages }", refusals)
   const { advantages, skip, clipScale, details = {} } = credit
 
   if (skip !== undefined) {

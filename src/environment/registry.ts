@@ -1,33 +1,36 @@
 import { GigpoError } from "../errors.ts"
 import { nearestName } from "../options/nearest.ts"
 import type { Fields, OwnValue } from "../options/table.ts"
-import { alfworld } from "./alfworld/alfworld.ts"
 import { alfworldFields } from "./alfworld/options.ts"
 import { blackjack, blackjackFields } from "./cards/blackjack.ts"
 import { ezPoints, ezPointsFields } from "./cards/ez-points.ts"
 import { numberLine, numberLineFields } from "./cards/number-line.ts"
 import { points24, points24Fields } from "./cards/points24.ts"
 import type { Environment } from "./environment.ts"
-import { openEnv } from "./openenv/openenv.ts"
 import { openEnvFields } from "./openenv/options.ts"
 import { searchFields } from "./search/options.ts"
-import { search } from "./search/search.ts"
 import { sokobanFields } from "./sokoban/options.ts"
-import { sokoban } from "./sokoban/sokoban.ts"
 import { webShopFields } from "./webshop/options.ts"
-import { webshop } from "./webshop/webshop.ts"
 
-// One line an environment. Every factory checks its own options, so what a configuration file says may go in unread.
+// One line an environment; those that are large are loaded when they are opened. Every factory checks its own options, so what a
+// configuration file says may go in unread.
 const environments = {
-  sokoban: { open: sokoban, fields: sokobanFields },
-  alfworld: { open: alfworld, fields: alfworldFields },
+  sokoban: { open: lazily(() => import("./sokoban/sokoban.ts"), "sokoban"), fields: sokobanFields },
+  alfworld: { open: lazily(() => import("./alfworld/alfworld.ts"), "alfworld"), fields: alfworldFields },
   "number-line": { open: numberLine, fields: numberLineFields },
   "ez-points": { open: ezPoints, fields: ezPointsFields },
   points24: { open: points24, fields: points24Fields },
   blackjack: { open: blackjack, fields: blackjackFields },
-  openenv: { open: openEnv, fields: openEnvFields },
-  search: { open: search, fields: searchFields },
-  webshop: { open: webshop, fields: webShopFields },
+  openenv: { open: lazily(() => import("./openenv/openenv.ts"), "openEnv"), fields: openEnvFields },
+  search: { open: lazily(() => import("./search/search.ts"), "search"), fields: searchFields },
+  webshop: { open: lazily(() => import("./webshop/webshop.ts"), "webshop"), fields: webShopFields },
+}
+
+function lazily<Key extends string, Options, Made>(
+  load: () => Promise<{ readonly [Name in Key]: (options: Options) => Made }>,
+  name: Key,
+) {
+  return async (options: Options): Promise<Awaited<Made>> => await (await load())[name](options)
 }
 
 type Environments = typeof environments

@@ -32,7 +32,7 @@ export function checkLossOutput(output: LossOutput, input: LossInput, name: stri
     output.catch(() => {}) // what it comes to, nobody waits for
     throw bad("a promise instead of output; evaluate must not be async")
   }
-  checkOutcome(output, lossKind, Object.keys(keys), "{ loss, gradient }", refusals)
+  checkOutcome(output, lossKind, keys, "{ loss, gradient }", refusals)
   if (typeof output.loss !== "number") throw bad(`a loss of type ${typeof output.loss}; give a number`)
   if (!Number.isFinite(output.loss)) throw nonFinite(`the loss ${output.loss}; give a finite number`)
   for (const [column, article] of [

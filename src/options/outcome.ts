@@ -1,8 +1,8 @@
 import { GigpoError } from "../errors.ts"
 import { ended } from "./display.ts"
-import { nearestName } from "./nearest.ts"
 import type { PartKind } from "./own.ts"
 import { isObject } from "./read.ts"
+import { unknownKey } from "./unknown-key.ts"
 
 // What a part of somebody's own gave when it was called, or threw.
 
@@ -33,7 +33,7 @@ export function thrownBy({ what }: PartKind, name: string, cause: unknown): Gigp
 export function checkOutcome(
   given: unknown,
   { what, call, gives }: PartKind,
-  keys: readonly string[],
+  keys: Readonly<Record<string, true>>,
   least: string,
   { bad }: Refusals,
 ): void {
@@ -44,12 +44,8 @@ export function checkOutcome(
     )
   }
   if (!isObject(given) || ArrayBuffer.isView(given)) throw bad(`${kindOf(given)} instead of ${gives}; return ${least}`)
-  const unknown = isPlain(given) ? Object.keys(given).find((key) => !keys.includes(key)) : undefined
-  if (unknown === undefined) return
-  const near = nearestName(unknown, keys)
-  throw bad(
-    `the unknown key ${unknown}; ${near === undefined ? `known are ${keys.join(", ")}` : `did you mean ${near}?`}`,
-  )
+  const unknown = unknownKey(given, keys)
+  if (unknown !== undefined) throw bad(`a key too many: ${unknown}`)
 }
 
 /** Numbers for the report, by name. */
@@ -65,9 +61,4 @@ export function checkMetrics(metrics: unknown, { bad, nonFinite }: Refusals): vo
 function kindOf(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   return typeof value === "object" ? "an array" : `a ${typeof value}`
-}
-
-function isPlain(value: object): boolean {
-  const above = Object.getPrototypeOf(value)
-  return above === null || Object.getPrototypeOf(above) === null
 }

@@ -1,4 +1,4 @@
-import { nearestKey } from "./nearest.ts"
+import { nearestName } from "./nearest.ts"
 
 /**
  * Says of the first key in `given` that is not known what was probably meant; undefined where all are known. The instance of a class
@@ -10,10 +10,6 @@ export function unknownKey(given: object, known: Readonly<Record<string, true>>)
   const key = Object.keys(given).find((one) => !Object.hasOwn(known, one))
   if (key === undefined) return undefined
   const names = Object.keys(known)
-  const [near] =
-    nearestKey(
-      [key],
-      names.map((name) => [name]),
-    ) ?? []
+  const near = nearestName(key, names)
   return `"${key}" is not known (${near === undefined ? `known: ${names.join(", ")}` : `did you mean "${near}"?`})`
 }

@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { io } from "../files/io-error.ts"
+import { unknownKey } from "../options/unknown-key.ts"
 import { type Json, jsonProblem, type State, type StateArray, type Stateful } from "../state.ts"
 
 // What estimator, loss, hooks and tasks remember, in a checkpoint: JSON in its manifest, numbers in files of their own.
@@ -45,10 +46,10 @@ function stateOf(role: string, part: Part): State {
   if (!part.state) return {}
   const state: unknown = run(role, part, "state", () => part.state!())
   const what = `The state() of ${whose(role, part, "the")}`
-  const plain = typeof state === "object" && state !== null && !(state instanceof Promise)
-  const unknown = plain ? Object.keys(state).find((key) => key !== "json" && key !== "arrays") : undefined
-  if (!plain || unknown !== undefined)
-    throw bad(`${what} must give { json, arrays }, either or both${unknown ? `, and gives ${unknown}` : ", at once"}.`)
+  const form = `${what} must give { json, arrays }, either or both`
+  if (typeof state !== "object" || state === null || state instanceof Promise) throw bad(`${form}, at once.`)
+  const unknown = unknownKey(state, { json: true, arrays: true })
+  if (unknown !== undefined) throw bad(`${form}: ${unknown}.`)
   const { json, arrays = {} } = state as State
   const problem = json === undefined ? undefined : jsonProblem(json, "json")
   if (problem) throw bad(`${what} must give what JSON can hold, but ${problem}; numbers in plenty go into arrays.`)

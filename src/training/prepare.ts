@@ -82,7 +82,11 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   const { estimator, loss, needs } = makeCredited(options)
   if (needs.has("value")) throw bad(`${estimator.name} needs a critic's values, and this training has no critic.`)
   if (needs.has("reference") && !policy.reference)
-    throw bad("The KL term needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.")
+    throw bad(
+      estimator.needs?.includes("reference")
+        ? `${estimator.name} needs a frozen reference, which this engine cannot keep.`
+        : "The KL term needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.",
+    )
   if (run && !policy.store) throw bad("This engine cannot be saved: train without a run.")
 
   const start = { iteration: 0, iterations: options.iterations }

@@ -29,21 +29,12 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" })
       const { code, stdout } = await run(["--help"])
       expect(code).toBe(0)
-      for (const command of [
-        "init",
-        "clone",
-        "train",
-        "evaluate",
-        "play",
-        "retriever",
-        "estimate",
-        "config",
-        "doctor",
-      ]) {
-        expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"))
-        const help = await run([command, "--help"])
+      const commands = ["init", "clone", "train", "evaluate", "play", "retriever", "estimate", "config", "doctor"]
+      for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"))
+      const helps = await Promise.all(commands.map((command) => run([command, "--help"])))
+      for (const [index, help] of helps.entries()) {
         expect(help).toMatchObject({ code: 0, stderr: "" })
-        expect(help.stdout).toContain(`Usage: gigpo ${command}`)
+        expect(help.stdout).toContain(`Usage: gigpo ${commands[index]}`)
       }
     })
 

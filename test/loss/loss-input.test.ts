@@ -203,7 +203,11 @@ describe("checkLossOutput", () => {
       badArgument(/a loss instead of output: call the function that/),
     ],
     ["a function", () => 0, badArgument(/a function instead of output: call the function that makes the loss/)],
-    ["a key of another name", { loss: 1, gradients: gradient }, badArgument(/key gradients; did you mean gradient\?$/)],
+    [
+      "a key of another name",
+      { loss: 1, gradients: gradient },
+      badArgument(/"gradients" is not known \(did you mean "gradient"\?\)\.$/),
+    ],
     ["no loss", { gradient }, badArgument(/a loss of type undefined/)],
     ["a broken loss", { loss: NaN, gradient }, nonFinite(/the loss NaN/)],
     [

@@ -87,7 +87,7 @@ describe("a memory", () => {
     ["state() is missing", { restore: () => {} }, /only one of state\(\) and restore\(\)/],
     ["state() gives nothing", { state: () => undefined, restore: () => {} }, /must give \{ json, arrays \}/],
     ["state() is async", { state: async () => ({}), restore: () => {} }, /must give .* at once/],
-    ["state() gives more", { state: () => ({ means: 1 }), restore: () => {} }, /and gives means/],
+    ["state() gives more", { state: () => ({ means: 1 }), restore: () => {} }, /"means" is not known/],
     ["JSON loses it", { state: () => ({ json: { a: [new Map()] } }), restore: () => {} }, /json\.a\[0\] is a Map/],
     ["JSON has no such number", { state: () => ({ json: [Number.NaN] }), restore: () => {} }, /json\[0\] is NaN/],
     ["an array is a list", { state: () => ({ arrays: { a: [1] } }), restore: () => {} }, /arrays\.a must be one of/],

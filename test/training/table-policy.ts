@@ -29,7 +29,8 @@ export class TablePolicy implements Trainable {
   readonly losses: readonly NativeLoss["kind"][] = []
   logits: Float64Array = new Float64Array(contexts * vocabularySize)
   steps: number = 0
-  readonly #gradients: Float64Array = new Float64Array(contexts * vocabularySize)
+  /** Of the rows of the table that have any, by where they begin. */
+  readonly #gradients: Map<number, Float64Array> = new Map()
   #frozen: Float64Array | undefined
 
   readonly reference: { freeze(): Promise<void> } = {
@@ -81,9 +82,10 @@ export class TablePolicy implements Trainable {
       for (const at of sampled(row)) {
         const { p, entropy, start } = this.#distribution(this.logits, row.tokens.subarray(0, at), temperature)
         const [c, e] = [coefficients[token]! / temperature, (entropyCoefficients?.[token] ?? 0) / temperature]
-        for (let j = 0; j < vocabularySize; j++)
-          this.#gradients[start + j]! += -c * p[j]! - e * p[j]! * (Math.log(p[j]!) + entropy)
-        this.#gradients[start + row.tokens[at]!]! += c
+        const gradients = this.#gradients.get(start) ?? new Float64Array(vocabularySize)
+        this.#gradients.set(start, gradients)
+        for (let j = 0; j < vocabularySize; j++) gradients[j]! += -c * p[j]! - e * p[j]! * (Math.log(p[j]!) + entropy)
+        gradients[row.tokens[at]!]! += c
         entropies += entropy
         token++
       }
@@ -92,20 +94,21 @@ export class TablePolicy implements Trainable {
   }
 
   async optimizerStep({ learningRate, maxGradientNorm = 1 }: AdamWStep): Promise<StepReport> {
-    const gradientNorm = Math.hypot(...this.#gradients.filter((g) => g !== 0))
+    const gradientNorm = Math.hypot(...this.gradients)
     const scale = learningRate * Math.min(1, maxGradientNorm / (gradientNorm + 1e-6))
-    for (const [i, g] of this.#gradients.entries()) this.logits[i]! -= scale * g
-    this.#gradients.fill(0)
+    for (const [start, gradients] of this.#gradients)
+      for (let j = 0; j < vocabularySize; j++) this.logits[start + j]! -= scale * gradients[j]!
+    this.#gradients.clear()
     this.steps++
     return { gradientNorm, skipped: false }
   }
 
   async clearGradients(): Promise<void> {
-    this.#gradients.fill(0)
+    this.#gradients.clear()
   }
 
   get gradients(): readonly number[] {
-    return [...this.#gradients.filter((g) => g !== 0)]
+    return [...this.#gradients.values()].flatMap((row) => [...row]).filter((g) => g !== 0)
   }
 
   readonly store: ModelStore = {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises"
+import timers from "node:timers/promises"
 import { linkAbort } from "../../linked-abort.ts"
 import { BodyTooLong, readBody } from "../read-body.ts"
 import { contentsOf } from "./corpus.ts"
@@ -35,7 +35,9 @@ export function httpRetriever(url: string, options: HttpRetrieverOptions): Retri
           signal.throwIfAborted()
           if (!(error instanceof PassingFailure) || attempt >= options.attempts) throw error
         }
-        await sleep(options.delay * attempt * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
+        await timers
+          .setTimeout(options.delay * attempt * 1000, undefined, { signal })
+          .catch(() => signal.throwIfAborted())
       }
     },
   }

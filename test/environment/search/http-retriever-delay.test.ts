@@ -1,12 +1,11 @@
-import { expect, it, vi } from "vitest"
+import timers from "node:timers/promises"
+import { afterAll, expect, it, vi } from "vitest"
 import { httpRetriever } from "../../../src/environment/search/http-retriever.ts"
 import { fakeRetriever, json } from "./fake-retriever.ts"
 
-const delays = vi.hoisted(() => [] as (number | undefined)[])
-vi.mock("node:timers/promises", async (original) => ({
-  ...(await original<typeof import("node:timers/promises")>()),
-  setTimeout: async (milliseconds?: number) => delays.push(milliseconds),
-}))
+const delays: unknown[] = []
+const sleep = vi.spyOn(timers, "setTimeout").mockImplementation(async (milliseconds) => void delays.push(milliseconds))
+afterAll(() => sleep.mockRestore())
 
 it("a retriever is asked again after 1 s, 2 s, 3 s and so on, ten times in all", async () => {
   const server = await fakeRetriever((response) => json(response, {}, 502))

@@ -1,7 +1,7 @@
 import type { BatchStep } from "../credit/batch.ts"
 import type { Credit, StepRecord } from "../credit/estimator.ts"
 import type { RowStatistics } from "../engine/engine.ts"
-import type { Row, Span, SpanCredit } from "../engine/rows.ts"
+import type { Row, Span } from "../engine/rows.ts"
 import type { Random } from "../random.ts"
 import { type Episode, type EpisodeStep, isScored } from "../rollout/episode.ts"
 
@@ -85,7 +85,7 @@ export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
       all.set(end === start ? prompt : prompt.subarray(end - start), end)
       all.set(reply, start + prompt.length)
       end = start + prompt.length + reply.length
-      spans.push({
+      const span: LaidSpan = {
         start: prompt.length,
         length: reply.length,
         step: index,
@@ -93,18 +93,15 @@ export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
         episode,
         logProbs,
         advantage: 0,
-        ...((temperature !== undefined || constraint !== undefined) && sampling(record)),
-      })
+      }
+      if (temperature !== undefined) span.temperature = temperature
+      if (constraint !== undefined) span.constraint = constraint
+      spans.push(span)
     }
     const tokens = all.subarray(start, end)
     const { attachments } = row[0]!.record
     return attachments ? { tokens, spans, attachments } : { tokens, spans }
   })
-}
-
-/** What is special about how a step was sampled. */
-function sampling({ temperature, constraint }: EpisodeStep): SpanCredit {
-  return { ...(temperature !== undefined && { temperature }), ...(constraint !== undefined && { constraint }) }
 }
 
 interface Link {

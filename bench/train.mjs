@@ -1,22 +1,12 @@
 // One training step (forward, clipped surrogate on the reply's tokens, backward, AdamW) beside PyTorch, by turns in one run.
-import { Random, stepRow } from "gigpo"
+import { clippedSurrogateLoss, Random, stepRow } from "gigpo"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
 const [length, reply, turns, steps] = [128, 32, 2, 9]
 
-const loss = {
-  kind: "clipped-surrogate",
-  clipLow: 0.2,
-  clipHigh: 0.2,
-  clipDual: 3,
-  ratio: "token",
-  klWeight: 0,
-  klEstimator: "k3",
-  entropyWeight: 0,
-  aggregation: "token-mean",
-}
+const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
 
 const table = [["model", "who", "tokens/s", "ours is", "GFLOP/s"]]
 for (const [name, { config, rows }] of Object.entries(models)) {

@@ -213,13 +213,18 @@ export interface NativeMatmulLibraryReport {
 }
 
 export interface NativeSurrogateReport {
+  /** policyLoss + klWeight × kl */
   readonly loss: number
   readonly policyLoss: number
   readonly kl: number
+  /** Share of tokens whose gradient the clip, or the dual clip, cut off. */
   readonly clipFraction: number
   readonly dualClipFraction: number
+  /** Mean of old log p - new log p. */
   readonly policyKl: number
+  /** Mean importance ratio. */
   readonly ratio: number
+  /** d loss / d logProbs, [tokens]. */
   readonly gradient: Float32Array
 }
 

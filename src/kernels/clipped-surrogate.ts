@@ -1,6 +1,6 @@
 import { GigpoError } from "../errors.ts"
 import { aggregationField, aggregations, clippedSurrogateFields, lossFields } from "../loss/options.ts"
-import { native } from "../native.ts"
+import { type NativeSurrogateReport, native } from "../native.ts"
 import { fixed, without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
@@ -31,28 +31,14 @@ export interface SurrogateOptions extends OptionsOf<typeof surrogateFields> {
   readonly device?: KernelDevice | undefined
 }
 
-export interface SurrogateReport {
-  /** policyLoss + klWeight × kl */
-  readonly loss: number
-  readonly policyLoss: number
-  readonly kl: number
-  /** Share of tokens whose gradient the clip, or the dual clip, cut off. */
-  readonly clipFraction: number
-  readonly dualClipFraction: number
-  /** Mean of old log p - new log p. */
-  readonly policyKl: number
-  /** Mean importance ratio. */
-  readonly ratio: number
-  /** d loss / d logProbs, [tokens]. */
-  readonly gradient: Float32Array
-}
+export type { NativeSurrogateReport as SurrogateReport }
 
 /**
  * PPO's clipped surrogate (dual clip, KL term) and its gradient by the log-probabilities. Options as in training.
  *
  * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
  */
-export function clippedSurrogate(input: SurrogateInput, given: SurrogateOptions = {}): SurrogateReport {
+export function clippedSurrogate(input: SurrogateInput, given: SurrogateOptions = {}): NativeSurrogateReport {
   const { device, ...options } = given
   const tokens = input.logProbs.length
   for (const name of ["oldLogProbs", "advantages", "mask", "referenceLogProbs"] as const) {

@@ -28,13 +28,12 @@ export function clippedSurrogate(given: ClipOptions = {}): TokenLoss {
   const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)
   return {
     name: options.ratio === "sequence" ? "gspo" : "clipped-surrogate",
-    native: (moment) => ({ kind: "clipped-surrogate", ...atMoment(options, moment), ...plain }),
+    native: (moment) => ({ kind: "clipped-surrogate", ...atMoment(options, moment), ...noTerms }),
     evaluate: (input) => evaluate(input, atMoment(options, input.moment)),
   }
 }
 
-/** No further terms. */
-const plain = { klWeight: 0, klEstimator: "k3", entropyWeight: 0, aggregation: "token-mean" } as const
+const noTerms = { klWeight: 0, klEstimator: "k3", entropyWeight: 0, aggregation: "token-mean" } as const
 
 function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, ratio: level }: Clip): LossOutput {
   const { tokens, offsets, spanOffsets, logProbs, oldLogProbs, advantages, weights, shares, clipScale } = input

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url"
 import type { AdamWStep, ClippedSurrogate, CrossEntropy, LogProbsOptions, LossReport } from "../../src/engine/engine.ts"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { type Row, type SpanCredit, stepRow } from "../../src/engine/rows.ts"
+import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import type { Random } from "../../src/random.ts"
 
 // The tiny models of test/fixtures and what transformers computes with them; see the README there.
@@ -94,18 +95,8 @@ function toRow({ prompt, reply, advantage, logProbs, referenceLogProbs }: JsonRo
 
 /** The clipped surrogate with the defaults of its options. */
 export function surrogate(options: Partial<ClippedSurrogate> = {}): ClippedSurrogate {
-  return {
-    kind: "clipped-surrogate",
-    clipLow: 0.2,
-    clipHigh: 0.2,
-    clipDual: 3,
-    ratio: "token",
-    klWeight: 0,
-    klEstimator: "k3",
-    entropyWeight: 0,
-    aggregation: "token-mean",
-    ...options,
-  }
+  const defaults = clippedSurrogate({ skipZeroAdvantage: false }).native!({ iteration: 0, iterations: 1 })
+  return { ...(defaults as ClippedSurrogate), ...options }
 }
 
 export const crossEntropy: CrossEntropy = { kind: "cross-entropy" }

@@ -7,6 +7,7 @@ import {
   type NativeTrainingLoss,
   native,
 } from "../../src/native.ts"
+import { surrogate } from "./fixtures.ts"
 
 // What TypeScript checks first never comes so far; were it to, native code must refuse it, not misread it.
 
@@ -50,17 +51,11 @@ const batch: NativeBatch = {
   oldLogProbs: new Float32Array(5),
   coefficients: new Float32Array(5),
 }
+const { kind: _, ...numbers } = surrogate()
 const loss: NativeTrainingLoss = {
+  ...numbers,
   mode: "policy",
   temperature: 1,
-  clipLow: 0.2,
-  clipHigh: 0.2,
-  clipDual: 3,
-  ratio: "token",
-  klWeight: 0,
-  klEstimator: "k3",
-  entropyWeight: 0,
-  aggregation: "token-mean",
   unit: "span",
   skipZeroAdvantage: false,
 }

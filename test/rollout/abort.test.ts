@@ -1,25 +1,15 @@
 import { getEventListeners } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { runEpisode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { doorsEnvironment } from "./doors.ts"
-import { rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
+import { expectNo, rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
 
 const tokenizer = useTokenizer()
 const reason = new Error("Ctrl-C")
 
-let warnings: Error[]
-const note = (warning: Error) => warnings.push(warning)
-beforeEach(() => {
-  warnings = []
-  process.on("warning", note)
-})
-afterEach(async () => {
-  await sleep(1)
-  process.off("warning", note)
-  expect(warnings).toEqual([])
-})
+expectNo("warning")
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length
 

@@ -1,26 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { GigpoError } from "../../src/errors.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import type { EpisodeEnd, Play, PlayContext } from "../../src/rollout/play.ts"
 import { type RolloutSetup, rollout, type StepPlace } from "../../src/rollout/rollout.ts"
 import type { DoorsTask } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
-import { rolloutSetup, useTokenizer } from "./setup.ts"
+import { expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
 
 const tokenizer = useTokenizer()
 
-let unhandled: unknown[]
-const note = (reason: unknown) => unhandled.push(reason)
-beforeEach(() => {
-  unhandled = []
-  process.on("unhandledRejection", note)
-})
-afterEach(async () => {
-  await sleep(1)
-  process.off("unhandledRejection", note)
-  expect(unhandled).toEqual([])
-})
+expectNo("unhandledRejection")
 
 type Context = PlayContext<DoorsTask>
 type Agent = Play<DoorsTask>

@@ -1,27 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { Environment, Observation, StepResult } from "../../src/environment/environment.ts"
 import { GigpoError } from "../../src/errors.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
-import { rolloutSetup, useTokenizer } from "./setup.ts"
+import { expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
 
 // What an environment of somebody else's may do. Whatever it is, it costs its own episode and no other.
 
 const tokenizer = useTokenizer()
 
-let unhandled: unknown[]
-const note = (reason: unknown) => unhandled.push(reason)
-beforeEach(() => {
-  unhandled = []
-  process.on("unhandledRejection", note)
-})
-afterEach(async () => {
-  await sleep(1)
-  process.off("unhandledRejection", note)
-  expect(unhandled).toEqual([])
-})
+expectNo("unhandledRejection")
 
 /** Plays four tasks, of which the one at index 1 meets the changed environment, and returns its episodes. */
 async function playWith(changes: Changes, options: { environmentTimeout?: number } = {}): Promise<Episode[]> {

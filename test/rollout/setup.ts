@@ -1,7 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll } from "vitest"
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { Random } from "../../src/random.ts"
 import type { RolloutSetup } from "../../src/rollout/rollout.ts"
@@ -24,6 +25,21 @@ export function useTokenizer(): { readonly get: () => Tokenizer } {
     if (folder) await rm(folder, { recursive: true })
   })
   return { get: () => tokenizer! }
+}
+
+/** After each test of the file that calls this the process must not have been told of any such event. */
+export function expectNo(event: "unhandledRejection" | "warning"): void {
+  let told: unknown[]
+  const note = (what: unknown) => told.push(what)
+  beforeEach(() => {
+    told = []
+    process.on(event, note)
+  })
+  afterEach(async () => {
+    await sleep(1)
+    process.off(event, note)
+    expect(told).toEqual([])
+  })
 }
 
 export function takeDoors(count: number): DoorsTask[] {

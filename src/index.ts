@@ -49,7 +49,15 @@ export type {
 } from "./engine/engine.ts"
 export { NativePolicy } from "./engine/native/native-policy.ts"
 export { type LoraOptions, type MemoryPlan, memoryPlan, type NativePolicyOptions } from "./engine/native/options.ts"
-export { type Row, type Span, type SpanCredit, sampledPositions, sampledTokens, stepRow } from "./engine/rows.ts"
+export {
+  type Column,
+  type Row,
+  type Span,
+  type SpanCredit,
+  sampledPositions,
+  sampledTokens,
+  stepRow,
+} from "./engine/rows.ts"
 export { type AgentOptions, readAction, rememberTurns } from "./environment/agent.ts"
 export {
   type AlfworldOptions,

@@ -40,6 +40,7 @@ const below: Record<string, readonly string[]> = {
     "credit",
     "rollout",
   ],
+  vectors: ["errors", "random", "options", "engine", "loss", "credit", "training"],
   replay: ["errors", "random", "credit", "retrieval", "environment"],
   cli: [
     "errors",

@@ -1,4 +1,5 @@
 import { denseIds } from "../dense-ids.ts"
+import type { Column } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import { groupAnchors } from "../kernels/group-anchors.ts"
 import { largestReward } from "../largest-reward.ts"
@@ -16,6 +17,10 @@ export interface BatchStep extends GrpoStep {
   readonly terminated?: boolean | undefined
   /** Whether the episode was cut off after this step. Default false. */
   readonly truncated?: boolean | undefined
+  /** Return of the greedy episode of its task; NaN where that episode failed. */
+  readonly baseline?: number | undefined
+  /** Where its reward falls on its tokens, one number each, of which the reward is the sum. Default: all on the last. */
+  readonly tokenRewards?: Column | undefined
   /** Sampled tokens, at least 1. Default 1. */
   readonly length?: number | undefined
   /** What was said and done. */
@@ -86,6 +91,8 @@ export function collect(
     ...(has("record") && steps.every((step) => step.record) && { steps: steps.map((step) => step.record!) }),
     ...(has("conversation") && { conversation: groupByAnchor(episode, keysOf(steps, "conversation")) }),
     ...(statistics && { statistics }),
+    ...(has("baseline") && { baselines: Float64Array.from(steps, ({ baseline = Number.NaN }) => baseline) }),
+    ...(has("tokenRewards") && { tokenRewards: steps.map(tokenRewardsOf) }),
     ...(has("agent") && { agent: denseIds(keysOf(steps, "agent")) }),
   }
   return { batch, index }
@@ -101,12 +108,19 @@ export function scatter<Values extends Float64Array | Int32Array>(
   return into
 }
 
+function tokenRewardsOf({ reward, tokenRewards, length = 1 }: BatchStep): Column {
+  if (tokenRewards) return tokenRewards
+  const onLast = new Float64Array(length)
+  onLast[length - 1] = reward
+  return onLast
+}
+
 function keysOf(steps: readonly BatchStep[], name: "episode" | "conversation" | "agent"): (string | number)[] {
   return steps.map((step) => step[name] ?? "")
 }
 
 function checkStep(step: BatchStep, position: number): void {
-  const { task, episode, conversation = 0, agent = 0, nextAnchor = "", length = 1, reward } = step
+  const { task, episode, conversation = 0, agent = 0, nextAnchor = "", length = 1, reward, tokenRewards } = step
   if (!isKey(task)) throw badKey("task", task, position)
   if (!isKey(episode)) throw badKey("episode", episode, position)
   if (!isKey(conversation)) throw badKey("conversation", conversation, position)
@@ -115,6 +129,8 @@ function checkStep(step: BatchStep, position: number): void {
     throw bad(`Step ${position} has a nextAnchor of type ${typeof nextAnchor}; give a text, or nothing.`)
   if (!(Number.isInteger(length) && length >= 1 && length < 2 ** 31))
     throw bad(`Step ${position} has the length ${String(length)}; give the number of its sampled tokens, at least 1.`)
+  if (tokenRewards !== undefined && tokenRewards.length !== length)
+    throw bad(`Step ${position} has ${tokenRewards.length} tokenRewards for ${length} tokens; give one each.`)
   if (Math.abs(reward) <= largestReward && typeof reward === "number") return
   const where = `Step ${position} (task ${JSON.stringify(task)}, episode ${JSON.stringify(episode)})`
   throw new GigpoError(

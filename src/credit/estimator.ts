@@ -1,4 +1,4 @@
-import type { Row } from "../engine/rows.ts"
+import type { Column, Row } from "../engine/rows.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import type { Stateful } from "../state.ts"
@@ -15,7 +15,7 @@ export interface StepRecord {
 }
 
 /** What is to be known of the model's distribution before credit is given; each is computed because somebody asks for it. */
-export type Need = "old" | "reference" | "entropy" | "value"
+export type Need = "old" | "reference" | "entropy" | "value" | "greedy"
 
 /**
  * The steps of an iteration, as columns [steps], in the order of tasks, members and time. Steps of one episode stand in time
@@ -48,8 +48,12 @@ export interface Batch {
   /** Dense ids of conversations and of agents, where episodes have several. */
   readonly conversation?: Int32Array
   readonly agent?: Int32Array
-  /** What `needs` asked for, [steps][tokens of the step]. */
-  readonly statistics?: Readonly<Partial<Record<Need, readonly Float32Array[]>>>
+  /** What `needs` asked for, [steps][tokens of the step]: log-probabilities, entropies in nats, a critic's values before each token. */
+  readonly statistics?: Readonly<Partial<Record<Exclude<Need, "greedy">, readonly Column[]>>>
+  /** Return of the greedy episode of each step's task, where "greedy" was asked for; NaN where that episode failed. [steps] */
+  readonly baselines?: Float64Array
+  /** Where rewards fall on tokens (a KL penalty), [steps][tokens]; each step's sum is its reward. Absent: all at its last token. */
+  readonly tokenRewards?: readonly Column[]
 }
 
 export interface EstimatorContext {

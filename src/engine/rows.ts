@@ -11,6 +11,9 @@ export interface Row {
   readonly attachments?: readonly unknown[]
 }
 
+/** One number a token. In training it is float32; what is computed outside of it may be exact. */
+export type Column = Float32Array | Float64Array
+
 /** Tokens that were sampled together: the unit of ratios, sequence means and counts. Each has its own credit. */
 export interface Span extends SpanCredit {
   /** Where in the row's tokens it begins, at least 1. */

@@ -1,4 +1,5 @@
 import type { NativeLoss } from "../engine/engine.ts"
+import type { Column } from "../engine/rows.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import type { Stateful } from "../state.ts"
@@ -20,16 +21,16 @@ export interface LossInput {
   readonly spanOffsets: Int32Array
   readonly rowOffsets: Int32Array
   /** log p of each token under the policy as it is now. */
-  readonly logProbs: Float32Array
+  readonly logProbs: Column
   /** When it was sampled, or as the trainer computed it before its first update. */
-  readonly oldLogProbs: Float32Array
+  readonly oldLogProbs: Column
   /** Where the loss needs "reference". */
-  readonly referenceLogProbs?: Float32Array
+  readonly referenceLogProbs?: Column
   /** Entropies in nats under the policy as it is now, where the loss needs "entropy". */
-  readonly entropies?: Float32Array
-  readonly advantages: Float32Array
+  readonly entropies?: Column
+  readonly advantages: Column
   /** Of each token in the policy's loss; absent where all are 1. */
-  readonly weights?: Float32Array
+  readonly weights?: Column
   /** What each token counts in the batch by the chosen aggregation: the batch's loss is Σ shares · weights · loss of the token. */
   readonly shares: Float64Array
   /** Scales the width of the clip, [spans]; absent where all are 1. */

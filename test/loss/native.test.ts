@@ -38,10 +38,10 @@ it.each(
           const found = loss.evaluate(input)
 
           const columns = {
-            logProbs: input.logProbs,
-            oldLogProbs: input.oldLogProbs,
-            referenceLogProbs: input.referenceLogProbs!,
-            advantages: input.advantages,
+            logProbs: Float32Array.from(input.logProbs),
+            oldLogProbs: Float32Array.from(input.oldLogProbs),
+            referenceLogProbs: Float32Array.from(input.referenceLogProbs!),
+            advantages: Float32Array.from(input.advantages),
             mask: new Float32Array(input.tokens).fill(1),
             rows: Int32Array.from(
               { length: input.offsets.length - 1 },

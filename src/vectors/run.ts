@@ -1,0 +1,61 @@
+import { readFile } from "node:fs/promises"
+import { GigpoError } from "../errors.ts"
+import { compare, type Difference } from "./compare.ts"
+import type { Topic, Vector } from "./topic.ts"
+
+/** The topics that can be compared, by name. */
+export const topics: Readonly<Record<string, Topic>> = {}
+
+export interface TopicReport {
+  readonly topic: string
+  /** Numbers that were compared, and those of them that differ. */
+  readonly compared: number
+  readonly differ: number
+  /** Where, the first of them. */
+  readonly first: readonly Difference[]
+  /** Why a vector could not be compared: its topic is unknown, or what computes it refused. */
+  readonly failed: readonly string[]
+}
+
+/**
+ * Compares every vector of a file with what this package computes: `{ "topic" or "topic/n": { params, inputs, expected } }`; keys
+ * that begin with an underscore are notes.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for a file that cannot be read.
+ */
+export async function compareFile(path: string): Promise<TopicReport[]> {
+  const reports = new Map<string, TopicReport>()
+  for (const [key, vector] of Object.entries(await readVectors(path))) {
+    if (key.startsWith("_")) continue
+    const topic = key.split("/")[0]!
+    const { compared, differ, first, failed } = reports.get(topic) ?? { compared: 0, differ: 0, first: [], failed: [] }
+    const found = await compareVector(key, topic, vector)
+    reports.set(topic, {
+      topic,
+      compared: compared + found.compared,
+      differ: differ + found.differ,
+      first: [...first, ...found.first].slice(0, 3),
+      failed: [...failed, ...found.failed],
+    })
+  }
+  return [...reports.values()]
+}
+
+async function compareVector(key: string, topic: string, vector: Vector): Promise<Omit<TopicReport, "topic">> {
+  const none = { compared: 0, differ: 0, first: [] }
+  if (!Object.hasOwn(topics, topic)) return { ...none, failed: [`${key}: there is no topic "${topic}"`] }
+  try {
+    const { inputs, expected } = vector
+    return { ...compare(key, expected, await topics[topic]!(vector), inputs.mask), failed: [] }
+  } catch (error) {
+    return { ...none, failed: [`${key}: ${error instanceof Error ? error.message : error}`] }
+  }
+}
+
+async function readVectors(path: string): Promise<Record<string, Vector>> {
+  try {
+    return JSON.parse(await readFile(path, "utf8"))
+  } catch (cause) {
+    throw new GigpoError("BAD_ARGUMENT", `${path} is no file of vectors: ${(cause as Error).message}`, { cause })
+  }
+}

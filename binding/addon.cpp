@@ -1,6 +1,7 @@
 // What JavaScript sees: a table of contents. Types and documentation stand in src/native.ts.
 #include <thread>
 
+#include "binding/critic_object.h"
 #include "binding/engine_object.h"
 #include "binding/engine_request.h"
 #include "binding/environment.h"
@@ -56,6 +57,7 @@ static Napi::Value matmul_library_report_call(const Napi::CallbackInfo& info) {
 
 static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new AddonState);
+  env.GetInstanceData<AddonState>()->critic_class = Napi::Persistent(CriticObject::define(env));
   exports.Set("Engine", EngineObject::define(env));
   exports.Set("setErrorClass", Napi::Function::New<set_error_class>(env));
   exports.Set("deviceReport", Napi::Function::New<device_report_call>(env));
@@ -63,6 +65,7 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("memoryPlan", Napi::Function::New<memory_plan_call>(env));
   exports.Set("tokenLogProbs", Napi::Function::New<token_log_probs_call>(env));
   exports.Set("clippedSurrogate", Napi::Function::New<clipped_surrogate_call>(env));
+  exports.Set("valueLoss", Napi::Function::New<value_loss_call>(env));
   exports.Set("groupAnchors", Napi::Function::New<group_anchors_call>(env));
   return exports;
 }

@@ -89,7 +89,13 @@ T choice(const Napi::Object& object, const char* what, Choices<T> choices) {
 
 inline PolicyLossOptions policy_loss_options(const Napi::Object& object) {
   return {number(object, "clipLow"), number(object, "clipHigh"), number(object, "clipDual"), number(object, "klWeight"),
-          choice<KlEstimator>(object, "klEstimator", {{"k1", KlEstimator::k1}, {"k2", KlEstimator::k2}, {"k3", KlEstimator::k3}})};
+          choice<KlEstimator>(object, "klEstimator",
+                              {{"k1", KlEstimator::k1},
+                               {"k2", KlEstimator::k2},
+                               {"k3", KlEstimator::k3},
+                               {"abs", KlEstimator::abs},
+                               {"k1+", KlEstimator::k1_plus},
+                               {"k3+", KlEstimator::k3_plus}})};
 }
 
 inline RatioLevel ratio_of(const Napi::Object& object) {
@@ -99,9 +105,19 @@ inline RatioLevel ratio_of(const Napi::Object& object) {
 inline Aggregation aggregation_of(const Napi::Object& object) {
   return choice<Aggregation>(object, "aggregation",
                              {{"token-mean", Aggregation::token_mean},
+                              {"token-sum", Aggregation::token_sum},
                               {"sequence-mean-token-sum", Aggregation::sequence_mean_token_sum},
                               {"sequence-mean-token-mean", Aggregation::sequence_mean_token_mean},
+                              {"sequence-mean-fixed-length", Aggregation::sequence_mean_fixed_length},
                               {"sequence-mean-token-sum-norm", Aggregation::sequence_mean_token_sum_norm}});
+}
+
+// 0 where the aggregation has none.
+inline int64_t fixed_length_of(const Napi::Object& object, Aggregation aggregation) {
+  if (aggregation != Aggregation::sequence_mean_fixed_length) return 0;
+  const int64_t length = integer(object, "fixedLength");
+  if (length < 1) throw make_error(object.Env(), "BAD_ARGUMENT", "fixedLength must be at least 1.");
+  return length;
 }
 
 }  // namespace gigpo

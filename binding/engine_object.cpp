@@ -1,9 +1,7 @@
 #include "binding/engine_object.h"
 
-#include "binding/convert.h"
-#include "binding/environment.h"
+#include "binding/critic_object.h"
 #include "binding/engine_request.h"
-#include "binding/half.h"
 #include "core/initialize.h"
 
 namespace gigpo {
@@ -13,8 +11,7 @@ static Key key_of(const Napi::Value& value) {
   return {words.Get(0u).As<Napi::Number>().Uint32Value(), words.Get(1u).As<Napi::Number>().Uint32Value()};
 }
 
-// NativeBatch of src/native.ts, read where it lies.
-static TrainingBatch training_batch(const Napi::Object& object) {
+TrainingBatch training_batch(const Napi::Object& object) {
   const auto length = [&](const char* name) { return int64_t(typed_array<int32_t>(object.Get(name)).ElementLength()); };
   const auto integers = [&](const char* name, int64_t count) { return elements<int32_t>(object, name, count); };
   TrainingBatch batch;
@@ -33,6 +30,8 @@ static TrainingBatch training_batch(const Napi::Object& object) {
   batch.reference_log_probs = floats("referenceLogProbs");
   batch.gradients = floats("coefficients");
   batch.entropy_gradients = floats("entropyCoefficients");
+  batch.returns = floats("returns");
+  batch.old_values = floats("oldValues");
   return batch;
 }
 
@@ -57,62 +56,29 @@ static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatc
   loss.head.has_reference = batch.reference_log_probs != nullptr;
   loss.head.entropy_weight = number(object, "entropyWeight");
   loss.aggregation = aggregation_of(object);
+  loss.fixed_length = fixed_length_of(object, loss.aggregation);
   loss.ratio = ratio_of(object);
   loss.unit = choice<Unit>(object, "unit", {{"span", Unit::span}, {"row", Unit::row}});
   loss.skip_zero_advantage = boolean(object, "skipZeroAdvantage");
   return loss;
 }
 
-enum class Buffer { weights, merged, adapter, gradients, first_moment, second_moment };
-
-static Buffer buffer_of(const Napi::Value& name) {
-  return choice<Buffer>(name, "buffer",
-                        {{"weights", Buffer::weights},
-                         {"merged", Buffer::merged},
-                         {"adapter", Buffer::adapter},
-                         {"gradients", Buffer::gradients},
-                         {"firstMoment", Buffer::first_moment},
-                         {"secondMoment", Buffer::second_moment}});
-}
-
-// `use` gets Parameters or a FlatBuffer; never of what is merged.
-template <class Use>
-static void with_buffer(Engine& engine, Buffer buffer, Use use) {
-  switch (buffer) {
-    case Buffer::gradients: return use(engine.trainer().gradients());
-    case Buffer::first_moment: return use(engine.trainer().first_moment());
-    case Buffer::second_moment: return use(engine.trainer().second_moment());
-    case Buffer::adapter: return use(engine.adapter());
-    case Buffer::weights: return use(engine.model());
-    case Buffer::merged: throw Error("BAD_ARGUMENT", "What is merged can only be read.");
-  }
-}
-
-static MakeResult nothing() {
-  return [](Napi::Env env) { return env.Undefined(); };
-}
-
 Napi::Function EngineObject::define(Napi::Env env) {
   return DefineClass(env, "Engine",
-                     {InstanceAccessor<&EngineObject::parameters>("parameters"),
-                      InstanceAccessor<&EngineObject::adapter_parameters>("adapterParameters"),
-                      InstanceAccessor<&EngineObject::plan>("plan"),
-                      InstanceAccessor<&EngineObject::deterministic>("deterministic"),
-                      InstanceAccessor<&EngineObject::statistics>("statistics"),
-                      InstanceAccessor<&EngineObject::steps, &EngineObject::set_steps>("steps"),
-                      InstanceMethod<&EngineObject::initialize>("initialize"),
-                      InstanceMethod<&EngineObject::write>("write"), InstanceMethod<&EngineObject::read>("read"),
-                      InstanceMethod<&EngineObject::freeze_reference>("freezeReference"),
-                      InstanceMethod<&EngineObject::sample>("sample"),
-                      InstanceMethod<&EngineObject::logits>("logits"),
-                      InstanceMethod<&EngineObject::log_probs>("logProbs"),
-                      InstanceMethod<&EngineObject::forward_backward>("forwardBackward"),
-                      InstanceMethod<&EngineObject::optimizer_step>("optimizerStep"),
-                      InstanceMethod<&EngineObject::clear_gradients>("clearGradients"),
-                      InstanceMethod<&EngineObject::dispose>("dispose")});
+                     with_learner({InstanceAccessor<&EngineObject::plan>("plan"),
+                                   InstanceAccessor<&EngineObject::deterministic>("deterministic"),
+                                   InstanceAccessor<&EngineObject::statistics>("statistics"),
+                                   InstanceMethod<&EngineObject::initialize>("initialize"),
+                                   InstanceMethod<&EngineObject::freeze_reference>("freezeReference"),
+                                   InstanceMethod<&EngineObject::sample>("sample"),
+                                   InstanceMethod<&EngineObject::logits>("logits"),
+                                   InstanceMethod<&EngineObject::log_probs>("logProbs"),
+                                   InstanceMethod<&EngineObject::forward_backward>("forwardBackward"),
+                                   InstanceMethod<&EngineObject::critic>("critic"),
+                                   InstanceMethod<&EngineObject::dispose>("dispose")}));
 }
 
-EngineObject::EngineObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
+EngineObject::EngineObject(const Napi::CallbackInfo& info) : LearnerObject(info) {
   const Napi::Env env = info.Env();
   EngineRequest request(info[0].As<Napi::Object>(), info[1].As<Napi::Object>());
   parameters_ = ModelLayout(request.config).parameters;
@@ -128,49 +94,6 @@ EngineObject::~EngineObject() {
 
 void EngineObject::Finalize(Napi::BasicEnv env) { Napi::MemoryManagement::AdjustExternalMemory(env, -external_bytes_); }
 
-void EngineObject::refuse_disposed(Napi::Env env) const {
-  if (disposed_) throw make_error(env, "DISPOSED", "This policy was disposed of: open it again.");
-}
-
-Napi::Value EngineObject::start(const Napi::CallbackInfo& info, Work work, const Napi::Object& read) {
-  refuse_disposed(info.Env());
-  return thread_->start(info.Env(), std::move(work), read);
-}
-
-static Napi::Array to_array(Napi::Env env, const std::vector<Parameter>& parameters) {
-  const Napi::Array result = Napi::Array::New(env);
-  for (uint32_t i = 0; i < parameters.size(); i++) {
-    const Napi::Object item = Napi::Object::New(env);
-    const Napi::Array shape = Napi::Array::New(env);
-    for (uint32_t d = 0; d < parameters[i].shape.size(); d++) shape.Set(d, double(parameters[i].shape[d]));
-    item.Set("name", parameters[i].name);
-    item.Set("shape", shape);
-    result.Set(i, item);
-  }
-  return result;
-}
-
-Napi::Value EngineObject::parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), parameters_); }
-
-Napi::Value EngineObject::adapter_parameters(const Napi::CallbackInfo& info) {
-  return to_array(info.Env(), adapter_parameters_);
-}
-
-// `count` elements of parameter info[1], from its element info[2] on, in the buffer that info[0] names.
-EngineObject::Place EngineObject::place_of(const Napi::CallbackInfo& info, int64_t count) const {
-  const Buffer buffer = buffer_of(info[0]);
-  const bool of_adapter = !adapter_parameters_.empty() && buffer != Buffer::weights && buffer != Buffer::merged;
-  const std::vector<Parameter>& parameters = of_adapter ? adapter_parameters_ : parameters_;
-  const int64_t index = info[1].As<Napi::Number>().Int64Value(), at = info[2].As<Napi::Number>().Int64Value();
-  if (index < 0 || index >= int64_t(parameters.size()))
-    throw make_error(info.Env(), "BAD_ARGUMENT", "There is no parameter " + std::to_string(index) + ".");
-  const Parameter& parameter = parameters[index];
-  if (at < 0 || count < 0 || count > parameter.size() - at)
-    throw make_error(info.Env(), "BAD_ARGUMENT", parameter.name + " has " + std::to_string(parameter.size()) + " elements; " +
-                                                     std::to_string(count) + " from " + std::to_string(at) + " on are too many.");
-  return {index, at, parameter.offset + at};
-}
-
 Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
   const Key key = key_of(info[0]);
   const double deviation = info[1].As<Napi::Number>().DoubleValue();
@@ -184,31 +107,6 @@ Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
   });
 }
 
-Napi::Value EngineObject::write(const Napi::CallbackInfo& info) {
-  const Buffer buffer = buffer_of(info[0]);
-  const auto type = choice<FileType>(info[4], "type", {{"F32", FileType::f32}, {"F16", FileType::f16}, {"BF16", FileType::bf16}});
-  std::vector<uint8_t> bytes = copy_of<uint8_t>(info[3]);
-  const Place place = place_of(info, int64_t(bytes.size()) / (type == FileType::f32 ? 4 : 2));
-  return start(info, [=, bytes = std::move(bytes)](Engine& engine, const std::atomic<bool>&) {
-    const std::vector<float> values = to_floats(bytes, type);
-    with_buffer(engine, buffer, [&](auto& to) { to.write(place.offset, values.data(), int64_t(values.size())); });
-    engine.weights_changed();
-    return nothing();
-  });
-}
-
-Napi::Value EngineObject::read(const Napi::CallbackInfo& info) {
-  const Buffer buffer = buffer_of(info[0]);
-  const int64_t count = info[3].As<Napi::Number>().Int64Value();
-  const Place place = place_of(info, count);
-  return start(info, [=](Engine& engine, const std::atomic<bool>&) -> MakeResult {
-    std::vector<float> values(count);
-    if (buffer == Buffer::merged) engine.read_merged(place.index, place.at, values.data(), count);
-    else with_buffer(engine, buffer, [&](auto& from) { from.read(place.offset, values.data(), count); });
-    return [values = std::move(values)](Napi::Env env) { return to_array(env, values); };
-  });
-}
-
 Napi::Value EngineObject::freeze_reference(const Napi::CallbackInfo& info) {
   return start(info, [](Engine& engine, const std::atomic<bool>&) {
     engine.freeze_reference();
@@ -217,7 +115,6 @@ Napi::Value EngineObject::freeze_reference(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value EngineObject::sample(const Napi::CallbackInfo& info) {
-  refuse_disposed(info.Env());
   SampleRequest request;
   request.prompt = copy_of<int32_t>(info[0]);
   request.max_tokens = info[1].As<Napi::Number>().Int64Value();
@@ -257,46 +154,25 @@ Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
   const TrainingBatch batch = training_batch(object);
   const TrainingLoss loss = training_loss(info[1].As<Napi::Object>(), batch);
   const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
-    const LossReport found = engine.trainer().forward_backward(engine.policy(), batch, loss, cancelled);
-    return [found](Napi::Env env) {
+    LossReport found = engine.trainer().forward_backward(engine.policy(), batch, loss, cancelled);
+    return [found = std::move(found)](Napi::Env env) {
       const Napi::Object report = Napi::Object::New(env);
       report.Set("loss", found.loss);
       report.Set("tokens", double(found.tokens));
       report.Set("entropy", found.entropy);
       report.Set("clipFraction", found.clip_fraction);
+      report.Set("dualClipFraction", found.dual_clip_fraction);
       report.Set("kl", found.kl);
       report.Set("policyKl", found.policy_kl);
       report.Set("ratio", found.ratio);
+      report.Set("logProbs", to_array(env, found.log_probs));
       return report;
     };
   };
   return start(info, train, object);
 }
 
-Napi::Value EngineObject::optimizer_step(const Napi::CallbackInfo& info) {
-  const auto o = info[0].As<Napi::Object>();
-  const OptimizerOptions options{number(o, "learningRate"), number(o, "beta1"),       number(o, "beta2"),
-                                 number(o, "epsilon"),      number(o, "weightDecay"), number(o, "maxGradientNorm")};
-  return start(info, [=, steps = steps_](Engine& engine, const std::atomic<bool>&) -> MakeResult {
-    engine.trainer().steps = *steps;
-    const StepReport report = engine.trainer().optimizer_step(engine.trained(), options);
-    *steps = engine.trainer().steps;
-    if (!report.skipped) engine.weights_changed();
-    return [report](Napi::Env env) {
-      const Napi::Object result = Napi::Object::New(env);
-      result.Set("gradientNorm", report.gradient_norm);
-      result.Set("skipped", report.skipped);
-      return result;
-    };
-  });
-}
-
-Napi::Value EngineObject::clear_gradients(const Napi::CallbackInfo& info) {
-  return start(info, [](Engine& engine, const std::atomic<bool>&) {
-    engine.trainer().clear_gradients();
-    return nothing();
-  });
-}
+Napi::Value EngineObject::critic(const Napi::CallbackInfo& info) { return start(info, CriticObject::opening(thread_)); }
 
 Napi::Value EngineObject::plan(const Napi::CallbackInfo& info) {
   const auto plan = thread_->plan();
@@ -317,20 +193,9 @@ Napi::Value EngineObject::statistics(const Napi::CallbackInfo& info) {
   return result;
 }
 
-Napi::Value EngineObject::steps(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), double(*steps_));
-}
-
-void EngineObject::set_steps(const Napi::CallbackInfo&, const Napi::Value& value) {
-  *steps_ = value.As<Napi::Number>().Int64Value();
-}
-
 Napi::Value EngineObject::dispose(const Napi::CallbackInfo& info) {
-  if (!disposed_) {
-    disposed_ = true;
-    Napi::MemoryManagement::AdjustExternalMemory(info.Env(), -external_bytes_);
-    external_bytes_ = 0;
-  }
+  Napi::MemoryManagement::AdjustExternalMemory(info.Env(), -external_bytes_);
+  external_bytes_ = 0;
   return thread_->stop(info.Env());
 }
 

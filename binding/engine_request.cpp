@@ -59,8 +59,7 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
       precision(number_type(object, "precision")),
       threads(int(integer(object, "threads"))),
       options(given_options(object)),
-      trained(boolean(object, "trained")),
-      reference(boolean(object, "reference")) {}
+      purpose{boolean(object, "trained"), boolean(object, "reference"), boolean(object, "critic")} {}
 
 OpenedEngine open_engine(const EngineRequest& request) {
   auto device = request.cuda ? make_cuda_device({request.precision}) : make_cpu_device(request.threads);
@@ -74,6 +73,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("gradients", double(plan.gradients));
   result.Set("moments", double(plan.moments));
   result.Set("reference", double(plan.reference));
+  result.Set("critic", double(plan.critic));
   result.Set("activations", double(plan.activations));
   result.Set("cache", double(plan.cache));
   result.Set("sampling", double(plan.sampling));

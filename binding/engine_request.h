@@ -12,14 +12,14 @@ struct EngineRequest {
   Type precision = Type::f32;
   int threads = 0;
   EngineOptions options;  // 0 where the device is to choose
-  bool trained = true, reference = false;
+  Purpose purpose;
 
   EngineRequest(const Napi::Object& model, const Napi::Object& options);
 
   DeviceTraits traits() const { return cuda ? cuda_traits(precision) : cpu_traits(); }
   // Completed for a device with `available` bytes; throws Error OUT_OF_MEMORY where that is too little.
   FittedEngine fitted(int64_t available) const {
-    return fit_options(config, options, traits(), trained, reference, available);
+    return fit_options(config, options, traits(), purpose, available);
   }
 };
 

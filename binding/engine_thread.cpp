@@ -33,6 +33,7 @@ Napi::Value EngineThread::start_sampling(Napi::Env env, SampleRequest request) {
 }
 
 Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
+  if (stopping()) throw make_error(env, "DISPOSED", "This policy was disposed of: open it again.");
   task->deferred = Napi::Promise::Deferred::New(env);
   const Napi::Object started = Napi::Object::New(env);
   started.Set("promise", task->deferred->Promise());

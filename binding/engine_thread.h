@@ -39,7 +39,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   // The thread opens the engine; where that fails, all that it is asked for fails with that error.
   static std::shared_ptr<EngineThread> create(Napi::Env env, EngineRequest request);
 
-  // Both return { promise, cancel() }. `read` is an object whose arrays the work reads in place.
+  // Both return { promise, cancel() }, and throw DISPOSED after `stop`. `read` is an object whose arrays the work reads in place.
   Napi::Value start(Napi::Env env, Work work, const Napi::Object& read = {});
   Napi::Value start_sampling(Napi::Env env, SampleRequest request);
   // Rejects what is queued, lets what runs end at its next look at the flag, and frees the engine. The promise resolves when

@@ -7,7 +7,8 @@
 namespace gigpo {
 
 struct AddonState {
-  Napi::FunctionReference error_class;  // GigpoError, handed over by src/native.ts
+  Napi::FunctionReference error_class;   // GigpoError, handed over by src/native.ts
+  Napi::FunctionReference critic_class;  // CriticObject's, which only an engine makes
 };
 
 inline Napi::Error make_error(Napi::Env env, const char* code, const std::string& message) {

@@ -1,4 +1,4 @@
-// The three named kernels on typed arrays. They are fast enough to run where they are called.
+// The named kernels on typed arrays. They are fast enough to run where they are called.
 #include "binding/kernels.h"
 
 #include <thread>
@@ -7,6 +7,7 @@
 #include "binding/environment.h"
 #include "core/kernels/anchor_groups.h"
 #include "core/kernels/token_log_probs.h"
+#include "core/kernels/value_loss.h"
 
 namespace gigpo {
 
@@ -54,6 +55,7 @@ Napi::Value clipped_surrogate_call(const Napi::CallbackInfo& info) {
   ClippedSurrogateOptions options;
   static_cast<PolicyLossOptions&>(options) = policy_loss_options(o);
   options.aggregation = aggregation_of(o);
+  options.fixed_length = fixed_length_of(o, options.aggregation);
   options.ratio = ratio_of(o);
   const bool cuda = on_cuda(info[2]);
   TypedArray<float> gradient = TypedArray<float>::New(env, size_t(tokens));
@@ -68,6 +70,24 @@ Napi::Value clipped_surrogate_call(const Napi::CallbackInfo& info) {
     result.Set("dualClipFraction", report.dual_clip_fraction);
     result.Set("policyKl", report.policy_kl);
     result.Set("ratio", report.ratio);
+    result.Set("gradient", gradient);
+    return result;
+  });
+}
+
+Napi::Value value_loss_call(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const auto arrays = info[0].As<Napi::Object>();
+  const auto tokens = int64_t(typed_array<double>(arrays.Get("values")).ElementLength());
+  const ValueLossInput input{tokens, elements<double>(arrays, "values", tokens), elements<double>(arrays, "returns", tokens),
+                             optional_elements<double>(arrays, "oldValues", tokens), optional_elements<double>(arrays, "mask", tokens)};
+  const double clip = info[1].As<Napi::Number>().DoubleValue();
+  TypedArray<double> gradient = TypedArray<double>::New(env, size_t(tokens));
+  return guarded(env, [&]() -> Napi::Value {
+    const ValueLossReport report = value_loss(input, clip, gradient.Data());
+    const Napi::Object result = Napi::Object::New(env);
+    result.Set("loss", report.loss);
+    result.Set("clipFraction", report.clip_fraction);
     result.Set("gradient", gradient);
     return result;
   });

@@ -35,6 +35,7 @@ AdapterLayout::AdapterLayout(const ModelConfig& c, const AdapterConfig& adapter)
     layer.down = beside(at + "mlp.", i, {{"down_proj", h}});
     layers.push_back(std::move(layer));
   }
+  if (c.head == Head::value) head = add("base_model.model.score.weight", 1, h);
 }
 
 // PEFT's name of a pair is that of its projection, with a prefix and another end.

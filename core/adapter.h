@@ -20,12 +20,14 @@ struct LinearAdapterLayout {
   std::vector<int64_t> b, rows;  // of each part
 };
 
+// A critic's head is trained whole, and so it is the adapter's: its model has none.
 struct AdapterLayout {
   struct Layer {
     LinearAdapterLayout qkv, output, gate_up, down;
   };
   std::vector<Parameter> parameters;
   std::vector<Layer> layers;
+  int64_t head = 0;  // a critic's, last
   int64_t size = 0;
 
   AdapterLayout(const ModelConfig& config, const AdapterConfig& adapter);

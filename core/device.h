@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/kernels/token_log_probs.h"
+#include "core/kernels/value_loss.h"
 #include "core/random.h"
 #include "core/tensor.h"
 
@@ -153,6 +154,11 @@ class Device {
   // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h). Arrays [rows] are device memory.
   virtual void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                            PolicyHeadResult* results) = 0;
+  // A critic's head on hidden states [rows][H] (core/kernels/value_loss.h): value = hidden · weight, in fp32 or better
+  // whatever the weights are stored in. Where it trains, d_hidden is written and d_weight added to; else both are empty. Arrays [rows] are device
+  // memory.
+  virtual void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options,
+                          ValueHeadResult* results, Tensor d_hidden, Tensor d_weight) = 0;
   // One token a row by Gumbel-max, with its log-probability from the same pass. `tokens`, `log_probs`: device memory, [rows].
   virtual void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) = 0;
 

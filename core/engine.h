@@ -1,9 +1,9 @@
-// One model on one device: its weights, what trains it and what samples from it. Not thread-safe: one thread drives it.
+// A policy on one device, what samples from it, and its critic where one was asked for. Not thread-safe: one thread drives it.
 #pragma once
 #include <memory>
 
+#include "core/critic.h"
 #include "core/generator.h"
-#include "core/trainer.h"
 
 namespace gigpo {
 
@@ -26,34 +26,35 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  const Transformer& transformer() const { return transformer_; }
   Device& device() { return *device_; }
   Generator& generator() { return generator_; }
-  Trainer& trainer() { return trainer_; }
 
-  // After writing to either, call `weights_changed`.
-  Parameters& model() { return model_; }
-  Parameters& adapter();  // Throws Error BAD_ARGUMENT where there is none.
-  Parameters& trained() { return transformer_.adapted() ? *adapter_ : model_; }
-  // Elements of one of the model's parameters with the adapter merged in: W + (alpha / rank) · B A. Host memory.
-  void read_merged(int64_t parameter, int64_t offset, float* to, int64_t count) const;
+  // The policy. After writing to its weights, call `weights_changed`.
+  Learner& actor() { return actor_; }
+  const Transformer& transformer() const { return actor_.transformer(); }
+  Trainer& trainer() { return actor_.trainer(); }
+  Parameters& model() { return actor_.model(); }
+  Parameters& adapter() { return actor_.adapter(); }
+  Parameters& trained() { return actor_.trained(); }
+  PolicyTensors policy() const { return actor_.weights(); }
   // Cached keys, values and packed weights are stale.
   void weights_changed();
 
-  PolicyTensors policy() const { return {model_.values(), adapter_ ? adapter_->values() : Tensor{}}; }
   // Throws Error BAD_ARGUMENT where no reference was frozen.
   PolicyTensors reference() const;
   // Keeps a copy of what is trained; that of an adapter costs next to nothing.
   void freeze_reference();
 
+  // Made of the policy as it is when this is first called.
+  Critic& critic();
+
  private:
   std::unique_ptr<Device> device_;
   std::unique_ptr<Region> region_;
-  Transformer transformer_;
-  Parameters model_;
-  std::unique_ptr<Parameters> adapter_;
+  Arena activations_;  // of whoever is trained
+  Learner actor_;
   std::unique_ptr<FlatBuffer> reference_;
-  Trainer trainer_;
+  std::unique_ptr<Critic> critic_;
   Generator generator_;
 };
 

@@ -45,6 +45,11 @@ void Parameters::zero() {
   if (exact_) exact_->zero();
 }
 
+void Parameters::copy(const Parameters& from, int64_t count) {
+  device_.copy(from.compute_.range(0, count), compute_.range(0, count));
+  if (exact_) device_.copy((from.exact_ ? *from.exact_ : from.compute_).range(0, count), exact_->range(0, count));
+}
+
 void Parameters::write(int64_t offset, const float* from, int64_t count) {
   if (!exact_) return compute_.write(offset, from, count);
   exact_->write(offset, from, count);

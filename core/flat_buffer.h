@@ -38,6 +38,8 @@ class Parameters {
   Parameters(Device& device, int64_t size, bool trained);
 
   void zero();
+  // Takes over the first `count` of other parameters of this device.
+  void copy(const Parameters& from, int64_t count);
   Tensor values() const { return compute_.values(); }
   float* exact() const { return exact_ ? exact_->values().floats() : compute_.values().floats(); }
   // What an optimizer writes besides `exact`; null where that is all there is.

@@ -149,7 +149,7 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     const Tensor hidden = transformer_.forward_paged(weights, uploaded, cache_, arena_);
     if (!hidden) return;
     const Tensor logits = arena_.tensor(filled, transformer_.config().vocabulary_size);
-    device_.linear(hidden, transformer_.head(weights.model), {}, {}, logits);
+    device_.linear(hidden, transformer_.head(weights), {}, {}, logits);
     device_.sample(logits, inputs, drawn, drawn_log_probs);
   };
   if (decoding) {

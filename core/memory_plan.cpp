@@ -44,6 +44,7 @@ class DryDevice final : public Device {
   void swiglu(Tensor, Tensor) override {}
   void swiglu_backward(Tensor, Tensor, Tensor) override {}
   void policy_head(Tensor, const PolicyHeadRow*, const PolicyHeadOptions&, PolicyHeadResult*) override {}
+  void value_head(Tensor, Tensor, const ValueHeadRow*, const ValueHeadOptions&, ValueHeadResult*, Tensor, Tensor) override {}
   void sample(Tensor, const SampleInputs&, int32_t*, float*) override {}
   double squared_norm(const float*, int64_t) override { return 0; }
   void adamw(const AdamWBuffers&, const AdamW&) override {}
@@ -52,7 +53,7 @@ class DryDevice final : public Device {
   DeviceTraits traits_;
 };
 
-// Trains rows whose every token is sampled: the most that the head can be asked for.
+// Trains rows whose every token is sampled: the most that the policy's head can be asked for, beside which a critic's is small.
 void train_largest_micro_batch(Engine& engine, int64_t tokens, int64_t longest) {
   std::vector<int32_t> offsets{0}, rows, begins, counts, all;
   for (int64_t left = tokens; left > 0; left -= counts.back()) {
@@ -100,8 +101,7 @@ std::string size_text(int64_t bytes) {
 
 }  // namespace
 
-MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, bool trained,
-                       bool reference) {
+MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, const Purpose& purpose) {
   auto owned = std::make_unique<DryDevice>(traits);
   DryDevice& device = *owned;
   ModelConfig quick = config;  // only as many positions as are used here: their table takes time
@@ -116,13 +116,13 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
   MemoryPlan plan;
   const Transformer& transformer = engine.transformer();
   const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 ? 0 : 4;
-  plan.weights = transformer.layout().size * (of_type + (options.adapter ? 0 : exact)) +
-                 config.max_positions * config.head_size * int64_t{sizeof(float)};
+  const auto tables = [](const ModelConfig& of) { return of.max_positions * of.head_size * int64_t{sizeof(float)}; };
+  plan.weights = transformer.layout().size * (of_type + (options.adapter ? 0 : exact)) + tables(config);
   if (options.adapter) plan.weights += transformer.trained_size() * (of_type + exact);
-  if (reference) plan.reference = transformer.trained_size() * of_type;
+  if (purpose.reference) plan.reference = transformer.trained_size() * of_type;
   plan.sampling = sampling_bytes(device, transformer, options);
   plan.cache = std::max(options.cache_bytes, cache_bytes_per_token(config, traits.activation_type) * 4 * PagedCache::page_size);
-  if (trained) {
+  if (purpose.trained) {
     const auto measured = [&](auto allocate) {
       const int64_t before = device.bytes;
       allocate();
@@ -130,6 +130,12 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
     };
     plan.gradients = measured([&] { engine.trainer().gradients(); });
     plan.moments = measured([&] { engine.trainer().first_moment(), engine.trainer().second_moment(); });
+    if (purpose.critic) {
+      plan.critic = tables(config) - tables(quick) + measured([&] {
+        Trainer& trainer = engine.critic().trainer();
+        trainer.gradients(), trainer.first_moment(), trainer.second_moment();
+      });
+    }
     train_largest_micro_batch(engine, tokens, quick.max_positions - 1);
     plan.activations = int64_t(engine.trainer().peak_bytes());
   }
@@ -146,6 +152,7 @@ std::string describe(const MemoryPlan& plan) {
   add("gradients", plan.gradients);
   add("moments", plan.moments);
   add("reference", plan.reference);
+  add("critic", plan.critic);
   add(plan.shared ? "activations, in the cache's place," : "activations", plan.activations);
   constexpr const char* levels[] = {"", " (recompute: norms)", " (recompute: mlp)", " (recompute: block)"};
   if (plan.activations > 0) text += levels[int(plan.recompute)];
@@ -160,9 +167,9 @@ DeviceTraits cuda_traits(Type precision) {
 }
 
 // Throws OUT_OF_MEMORY with what would fit.
-static void refuse(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, bool trained,
-                   bool reference, int64_t available) {
-  const auto plan_of = [&](const EngineOptions& other) { return plan_memory(config, other, device, trained, reference); };
+static void refuse(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, const Purpose& purpose,
+                   int64_t available) {
+  const auto plan_of = [&](const EngineOptions& other) { return plan_memory(config, other, device, purpose); };
   const MemoryPlan plan = plan_of(options);
   // The cheapest first: what costs no accuracy, then what costs a little.
   struct Remedy {
@@ -183,7 +190,7 @@ static void refuse(const ModelConfig& config, const EngineOptions& options, cons
   EngineOptions tried = options;
   std::string settings;
   for (const Remedy& remedy : remedies) {
-    if (!trained && std::string_view(remedy.setting).find("cacheBytes") == std::string_view::npos) continue;
+    if (!purpose.trained && std::string_view(remedy.setting).find("cacheBytes") == std::string_view::npos) continue;
     const MemoryPlan before = plan_of(tried);
     remedy.apply(tried);
     const MemoryPlan after = plan_of(tried);
@@ -203,21 +210,21 @@ static void refuse(const ModelConfig& config, const EngineOptions& options, cons
                                    (settings.empty() ? "." : ": even with " + settings + " it does not fit."));
 }
 
-FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
-                          bool reference, int64_t available) {
+FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, const Purpose& purpose,
+                         int64_t available) {
   constexpr int64_t small_cache = int64_t{256} << 20, sequences = 256, usual_length = 4096;
   if (options.step_tokens == 0) options.step_tokens = device.step_tokens;
   const bool choose_cache = options.cache_bytes == 0;
   if (choose_cache) options.cache_bytes = small_cache;
-  MemoryPlan plan = plan_memory(config, options, device, trained, reference);
-  if (options.choose_recompute && trained) {
+  MemoryPlan plan = plan_memory(config, options, device, purpose);
+  if (options.choose_recompute && purpose.trained) {
     for (const Recompute level : {Recompute::norms, Recompute::mlp, Recompute::block}) {
       if (plan.total() <= available) break;
       options.recompute = level;
-      plan = plan_memory(config, options, device, trained, reference);
+      plan = plan_memory(config, options, device, purpose);
     }
   }
-  if (plan.total() > available) refuse(config, options, device, trained, reference, available);
+  if (plan.total() > available) refuse(config, options, device, purpose, available);
   int64_t room = available - plan.total() + plan.activations;  // for activations
   if (device.one_region) {
     const int64_t shared = available - plan.total() + std::max(plan.activations, plan.cache);
@@ -227,7 +234,7 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
     }
     room = options.region_bytes = std::max(options.cache_bytes, plan.activations);
   }
-  if (!trained) return {options, plan};
+  if (!purpose.trained) return {options, plan};
   if (options.longest_row == 0) {  // activations grow no faster than tokens
     options.longest_row = int64_t(double(options.micro_batch_tokens) * std::min(double(room) / double(plan.activations), 1e6));
   }

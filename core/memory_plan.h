@@ -12,6 +12,7 @@ struct MemoryPlan {
   int64_t gradients = 0;
   int64_t moments = 0;
   int64_t reference = 0;
+  int64_t critic = 0;       // its weights, gradients and moments; its activations lie where the policy's do
   int64_t activations = 0;  // of one micro-batch, or of the longest row where that was given and is longer
   int64_t cache = 0;        // keys and values
   int64_t sampling = 0;     // what a step of sampling computes in, at most
@@ -20,14 +21,19 @@ struct MemoryPlan {
   int64_t longest_row = 0;  // tokens of the longest row that can be trained; set by fit_options
 
   int64_t total() const {
-    return weights + gradients + moments + reference + sampling + (shared ? std::max(activations, cache) : activations + cache);
+    return weights + gradients + moments + reference + critic + sampling + (shared ? std::max(activations, cache) : activations + cache);
   }
 };
 
-// `trained`: what training takes is counted. `reference`: a frozen copy is. The micro-batch is taken at its largest: every token
-// is a reply's.
-MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, bool trained,
-                       bool reference);
+// What an engine will be asked for, and must have memory for.
+struct Purpose {
+  bool trained = true;
+  bool reference = false;  // a frozen copy
+  bool critic = false;     // where it is trained
+};
+
+// The micro-batch is taken at its largest: every token is a reply's.
+MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& device, const Purpose& purpose);
 
 struct FittedEngine {
   EngineOptions options;
@@ -36,8 +42,8 @@ struct FittedEngine {
 
 // Fills in what is 0 (cache_bytes, step_tokens, region_bytes, longest_row) as suits the device and its memory, and recompute where
 // that is left open. Throws Error OUT_OF_MEMORY, with the plan and with settings that would fit, where more than `available` bytes are needed.
-FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, bool trained,
-                          bool reference, int64_t available);
+FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, const Purpose& purpose,
+                         int64_t available);
 
 // "weights 3.1 GB, gradients 6.2 GB, …"
 std::string describe(const MemoryPlan& plan);

@@ -44,7 +44,8 @@ ModelLayout::ModelLayout(const ModelConfig& c) : size(0) {
     layers.push_back(layer);
   }
   final_norm = add("model.norm.weight", {h});
-  head = c.tie_embeddings ? embedding : add("lm_head.weight", {c.vocabulary_size, h});
+  if (c.head == Head::value) head = add("score.weight", {1, h});
+  else head = c.tie_embeddings ? embedding : add("lm_head.weight", {c.vocabulary_size, h});
 }
 
 std::vector<double> rotary_frequencies(const ModelConfig& c) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 
@@ -9,8 +10,8 @@
 
 namespace gigpo {
 
-Trainer::Trainer(Device& device, const Transformer& transformer, const TrainerOptions& options)
-    : device_(device), transformer_(transformer), options_(options), arena_(device, options.region) {}
+Trainer::Trainer(Device& device, const Transformer& transformer, Arena& arena, const TrainerOptions& options)
+    : device_(device), transformer_(transformer), options_(options), arena_(arena) {}
 
 FlatBuffer& Trainer::buffer(std::unique_ptr<FlatBuffer>& data, Type type) {
   if (!data) {
@@ -119,19 +120,18 @@ void Trainer::share_beginnings(const BatchRows& batch, std::vector<Bundle>& bund
   }
 }
 
-void Trainer::run(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows, const Bundle* bundles,
-                  size_t bundle_count, const PolicyHeadOptions& options, Micro& micro) {
+void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, const Bundle* bundles, size_t count, const RunHead& head) {
   PackedTokens packed;
   std::vector<int32_t> path;  // where the row's tokens stand
-  micro = {};
-  for (const Bundle* bundle = bundles; bundle < bundles + bundle_count; bundle++) {
+  std::vector<WantedSpan> spans;
+  for (const Bundle* bundle = bundles; bundle < bundles + count; bundle++) {
     for (const auto& [row, shared] : bundle->branches) {
       const int64_t length = rows.length(*row) - 1;  // nothing follows the last token
       path.resize(shared);
       for (int64_t i = shared; i < length; i++) path.push_back(int32_t(packed.size() + i - shared));
       packed.add(row->tokens + shared, length - shared, shared);
       for (const BatchRows::Span* span = rows.begin(*row); span != rows.end(*row); span++) {
-        micro.add(batch, *row, *span);
+        spans.push_back({row, span});
         // Each token is predicted by the one before it.
         packed.wanted.insert(packed.wanted.end(), path.begin() + span->begin - 1, path.begin() + span->begin + span->count - 1);
       }
@@ -139,11 +139,8 @@ void Trainer::run(const PolicyTensors& weights, const TrainingBatch& batch, cons
   }
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, packed, arena_, kept_);
-  auto* results = arena_.array<PolicyHeadResult>(hidden.rows);
-  const Tensor d_hidden = run_head(weights, hidden, arena_.upload(micro.inputs), options, results);
+  const Tensor d_hidden = head(hidden, spans, arena_);
   if (d_hidden) transformer_.backward(weights, gradient_tensors(), packed, arena_, kept_, d_hidden);
-  micro.results.resize(micro.inputs.size());
-  device_.download(micro.results.data(), results, micro.results.size() * sizeof(PolicyHeadResult));
 }
 
 // The logits of all rows never exist at once: each chunk of them is overwritten by its own gradient, and passed on.
@@ -151,10 +148,10 @@ Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Poli
                          const PolicyHeadOptions& options, PolicyHeadResult* results) {
   const int64_t vocabulary = transformer_.config().vocabulary_size, count = hidden.rows;
   const int64_t chunk = std::min(count, std::max<int64_t>(device_.traits().head_logits / vocabulary, 16));
-  const Tensor table = transformer_.head(weights.model), chunk_logits = arena_.tensor(chunk, vocabulary);
+  const Tensor table = transformer_.head(weights), chunk_logits = arena_.tensor(chunk, vocabulary);
   const bool training = options.mode != HeadMode::score;
   const Tensor d_hidden = training ? arena_.tensor(count, hidden.columns) : Tensor{};
-  const Tensor d_table = training ? transformer_.head(gradient_tensors().model) : Tensor{};
+  const Tensor d_table = training ? transformer_.head(gradient_tensors()) : Tensor{};
   for (int64_t at = 0; at < count; at += chunk) {
     const int64_t n = std::min(chunk, count - at);
     const Tensor logits = chunk_logits.row_range(0, n), states = hidden.row_range(at, n);
@@ -166,11 +163,9 @@ Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Poli
   return d_hidden;
 }
 
-template <class Visit>
-void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                               const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
+void Trainer::each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
+                        const RunHead& head, const std::function<void()>& done) {
   const std::vector<Bundle> bundles = bundles_of(rows);
-  Micro micro;
   for (size_t first = 0, last; first < bundles.size(); first = last) {
     if (cancelled) throw Error("ABORTED", "Stopped.");
     int64_t tokens = 0, wanted = 0;
@@ -181,21 +176,36 @@ void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch
       tokens += bundles[last].tokens;
       wanted += bundles[last].wanted;
     }
-    run(weights, batch, rows, &bundles[first], last - first, options, micro);
-    visit(micro);
+    pass(weights, rows, &bundles[first], last - first, head);
+    done();
   }
+}
+
+template <class Visit>
+void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
+                               const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
+  Micro micro;
+  PolicyHeadResult* results = nullptr;
+  const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
+    micro = {};
+    for (const auto& [row, span] : spans) micro.add(batch, *row, *span);
+    results = arena.array<PolicyHeadResult>(hidden.rows);
+    return run_head(weights, hidden, arena.upload(micro.inputs), options, results);
+  };
+  each_pass(weights, rows, cancelled, head, [&] {
+    micro.results.resize(micro.inputs.size());
+    device_.download(micro.results.data(), results, micro.results.size() * sizeof(PolicyHeadResult));
+    visit(micro);
+  });
 }
 
 LossReport Trainer::forward_backward(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                                      const std::atomic<bool>& cancelled) {
   batch.check(transformer_.config().vocabulary_size);
-  try {
+  return or_clear([&] {
     const bool sequences = loss.head.mode == HeadMode::policy && loss.ratio == RatioLevel::sequence;
     return sequences ? train_on_sequences(weights, batch, loss, cancelled) : train(weights, batch, loss, cancelled);
-  } catch (...) {  // the gradient of half a batch is worth nothing, and must not reach the optimizer
-    clear_gradients();
-    throw;
-  }
+  });
 }
 
 LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
@@ -215,7 +225,8 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
   for (const BatchRows::Row& row : rows.rows) {
     for (int64_t i = row.span; i < row.span + row.spans; i++) {
       BatchRows::Span& span = rows.spans[i];
-      span.weight = float(normalizer.weight(loss.aggregation, loss.unit == Unit::row ? rows.sampled(row) : span.count));
+      span.weight = float(
+          normalizer.weight(loss.aggregation, loss.fixed_length, loss.unit == Unit::row ? rows.sampled(row) : span.count));
     }
   }
   if (loss.skip_zero_advantage && options.mode == HeadMode::policy && options.loss.kl_weight == 0 && options.entropy_weight == 0) {
@@ -225,12 +236,23 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
     });
   }
   PolicyHeadSums sums;
+  std::vector<float> log_probs(batch.sampled(), std::numeric_limits<float>::quiet_NaN());
   each_micro_batch(weights, batch, rows, options, cancelled, [&](const Micro& micro) {
-    for (size_t i = 0; i < micro.inputs.size(); i++) sums.add(micro.inputs[i], micro.results[i], options);
+    for (size_t i = 0; i < micro.inputs.size(); i++) {
+      sums.add(micro.inputs[i], micro.results[i], options);
+      log_probs[micro.columns[i]] = micro.results[i].log_prob;
+    }
   });
   const double tokens = double(std::max<int64_t>(sums.tokens, 1));
-  return {sums.loss,          sums.tokens,           sums.entropy / tokens, double(sums.clipped + sums.dual_clipped) / tokens,
-          sums.kl / tokens, sums.policy_kl / tokens, sums.ratio / tokens};
+  return {.loss = sums.loss,
+          .tokens = sums.tokens,
+          .entropy = sums.entropy / tokens,
+          .clip_fraction = double(sums.clipped) / tokens,
+          .dual_clip_fraction = double(sums.dual_clipped) / tokens,
+          .kl = sums.kl / tokens,
+          .policy_kl = sums.policy_kl / tokens,
+          .ratio = sums.ratio / tokens,
+          .log_probs = std::move(log_probs)};
 }
 
 // GSPO (arXiv 2507.18071): one ratio for a whole sequence, so all of its log-probabilities are needed before any gradient. Its
@@ -248,7 +270,7 @@ LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const Train
   const ClippedSurrogateInput input{int64_t(lengths.size()), int64_t(log_probs.size()), lengths.data(), log_probs.data(),
                                     batch.old_log_probs, batch.advantages, mask.data(), batch.reference_log_probs};
   ClippedSurrogateOptions options{loss.head.loss};
-  options.aggregation = loss.aggregation, options.ratio = loss.ratio;
+  options.aggregation = loss.aggregation, options.fixed_length = loss.fixed_length, options.ratio = loss.ratio;
   std::vector<float> gradients(log_probs.size());
   const ClippedSurrogateReport found = clipped_surrogate(input, options, gradients.data());
   // The surrogate's KL is aggregated as its loss is; the report wants the mean over tokens.
@@ -259,9 +281,11 @@ LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const Train
   linear.gradients = gradients.data(), linear.entropy_gradients = nullptr;
   TrainingLoss bonus = loss;
   bonus.head.mode = HeadMode::linear;
-  const LossReport report = train(weights, linear, bonus, cancelled);
-  return {found.loss + report.loss, report.tokens, report.entropy, found.clip_fraction + found.dual_clip_fraction,
-          kl,                       found.policy_kl, found.ratio};
+  LossReport report = train(weights, linear, bonus, cancelled);
+  report.loss += found.loss;
+  report.clip_fraction = found.clip_fraction, report.dual_clip_fraction = found.dual_clip_fraction;
+  report.kl = kl, report.policy_kl = found.policy_kl, report.ratio = found.ratio;
+  return report;
 }
 
 Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch, float temperature,
@@ -290,7 +314,7 @@ std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vect
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
   const Tensor logits = arena_.tensor(batch.size(), c.vocabulary_size);
-  device_.matmul(hidden, false, transformer_.head(weights.model), true, logits, false);
+  device_.matmul(hidden, false, transformer_.head(weights), true, logits, false);
   const Tensor exact{arena_.floats(logits.rows * logits.columns), Type::f32, logits.rows, logits.columns, logits.columns};
   device_.copy(logits, exact);
   std::vector<float> result(logits.rows * logits.columns);

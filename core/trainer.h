@@ -3,6 +3,7 @@
 // batch, so the size of a micro-batch changes memory and not the result.
 #pragma once
 #include <atomic>
+#include <functional>
 
 #include "core/flat_buffer.h"
 #include "core/kernels/token_log_probs.h"
@@ -14,6 +15,7 @@ namespace gigpo {
 struct TrainingLoss {
   PolicyHeadOptions head;
   Aggregation aggregation = Aggregation::token_mean;
+  int64_t fixed_length = 0;  // of Aggregation::sequence_mean_fixed_length
   RatioLevel ratio = RatioLevel::token;
   Unit unit = Unit::span;
   // Spans whose gradient is exactly zero (no advantage, and no other term in the loss) count in the loss's normalisation but
@@ -25,7 +27,9 @@ struct TrainingLoss {
 struct LossReport {
   double loss = 0;
   int64_t tokens = 0;
-  double entropy = 0, clip_fraction = 0, kl = 0, policy_kl = 0, ratio = 0;
+  double entropy = 0, clip_fraction = 0, dual_clip_fraction = 0, kl = 0, policy_kl = 0, ratio = 0;
+  // Under the weights as they were, of all sampled tokens of the batch as its columns are; NaN of those that were not computed.
+  std::vector<float> log_probs;
 };
 
 // Of all sampled tokens of a batch, as its columns are.
@@ -46,12 +50,12 @@ struct TrainerOptions {
   int64_t micro_batch_tokens = 2048;
   int64_t longest_row = 0;   // more tokens than these at once are refused; 0: as many as come
   Type moments = Type::f32;  // of AdamW; bf16 is rounded at random, so that small steps survive on average
-  Region* region = nullptr;  // for activations, shared with others; null: memory of its own
 };
 
 class Trainer {
  public:
-  Trainer(Device& device, const Transformer& transformer, const TrainerOptions& options);
+  // Activations lie in `arena`, which whoever computes at another time may use too.
+  Trainer(Device& device, const Transformer& transformer, Arena& arena, const TrainerOptions& options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -63,6 +67,31 @@ class Trainer {
                 const std::atomic<bool>& cancelled);
   // Logits [tokens][vocabulary] after each token of one sequence.
   std::vector<float> logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens);
+
+  // A span whose tokens a micro-batch's hidden states are asked for.
+  struct WantedSpan {
+    const BatchRows::Row* row;
+    const BatchRows::Span* span;
+  };
+  // What stands on the hidden states [wanted][H] of these spans' tokens, one span after the other: a loss, whose d loss / d hidden
+  // it returns, or what is only read, and then nothing. What it keeps on the device lies in the arena.
+  using RunHead = std::function<Tensor(Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena)>;
+  // Passes all rows forward, and backward where the head says so; `done` after each micro-batch. Throws as forward_backward does.
+  void each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled, const RunHead& head,
+                 const std::function<void()>& done);
+  // Runs `train`. The gradient of half a batch is worth nothing, and must not reach the optimizer.
+  template <class Train>
+  auto or_clear(Train train) {
+    try {
+      return train();
+    } catch (...) {
+      clear_gradients();
+      throw;
+    }
+  }
+  // As what is trained is laid out.
+  PolicyTensors gradient_tensors();
+
   // `trained`: the adapter's weights where there is one, else the model's. Leaves them as they are when the gradient's norm is
   // not finite. Clears the gradients.
   StepReport optimizer_step(const Parameters& trained, const OptimizerOptions& options);
@@ -98,8 +127,7 @@ class Trainer {
   template <class Visit>
   void each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
                         const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit);
-  void run(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows, const Bundle* bundles,
-           size_t count, const PolicyHeadOptions& options, Micro& micro);
+  void pass(const PolicyTensors& weights, const BatchRows& rows, const Bundle* bundles, size_t count, const RunHead& head);
   LossReport train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                    const std::atomic<bool>& cancelled);
   LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
@@ -107,13 +135,12 @@ class Trainer {
   // Fills `results` (device memory) and, when training, returns d loss / d hidden.
   Tensor run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadRow* inputs,
                   const PolicyHeadOptions& options, PolicyHeadResult* results);
-  PolicyTensors gradient_tensors();
   FlatBuffer& buffer(std::unique_ptr<FlatBuffer>& data, Type type);
 
   Device& device_;
   const Transformer& transformer_;
   TrainerOptions options_;
-  Arena arena_;
+  Arena& arena_;
   Transformer::Activations kept_;
   std::unique_ptr<FlatBuffer> gradients_, first_moment_, second_moment_;
 };

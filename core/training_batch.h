@@ -21,6 +21,8 @@ struct TrainingBatch {
   const float* reference_log_probs = nullptr;
   const float* gradients = nullptr;          // d loss / d log p, for HeadMode::linear
   const float* entropy_gradients = nullptr;  // d loss / d entropy, likewise
+  const float* returns = nullptr;            // what a critic foretells before each of them
+  const float* old_values = nullptr;         // what it foretold before this batch's updates
 
   // Sampled tokens of all spans.
   int64_t sampled() const;

@@ -55,8 +55,11 @@ class Transformer {
   Tensor forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
                        const std::vector<PagedCache>& cache, Arena& arena) const;
 
-  // The language model's head, [vocabulary][H].
-  Tensor head(Tensor model) const { return model.matrix(layout_.head, config_.vocabulary_size, config_.hidden_size); }
+  // [outputs][H]
+  Tensor head(const PolicyTensors& from) const {
+    if (adapted() && config_.head == Head::value) return from.adapter.matrix(adapter_layout_.head, 1, config_.hidden_size);
+    return from.model.matrix(layout_.head, config_.outputs(), config_.hidden_size);
+  }
 
   struct Activations {
     // In the order in which they are computed; `narrow` are the products with the adapters' A, as rows of [parts · rank].

@@ -89,7 +89,7 @@ __global__ void token_losses(ClippedSurrogateInput input, ClippedSurrogateOption
   int64_t row, first, last;
   if (!own_row(input, offsets, &row, &first, &last)) return;  // a whole warp
   const int64_t active = sums[row].active;
-  const double weight = total->weight(options.aggregation, active);
+  const double weight = total->weight(options.aggregation, options.fixed_length, active);
   const double mean_shift = active > 0 ? sums[row].shift / double(active) : 0;
   const bool has_reference = input.reference_log_probs != nullptr;
   double policy = 0, kl = 0, ratio = 0, clipped = 0, dual_clipped = 0;

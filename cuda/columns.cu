@@ -17,10 +17,10 @@ constexpr int summers = 32;          // parts that the second stage reads at a t
 int64_t rows_in_part(int64_t rows) { return std::max(fewest_rows, (rows + most_parts - 1) / most_parts); }
 int64_t parts_of(int64_t rows) { return (rows + rows_in_part(rows) - 1) / rows_in_part(rows); }
 
-// Bytes of an element, once. A warp covers 32 packs of columns; walker w takes rows w, w + 8, ... of the part.
+// Bytes of an element, once. Rows are multiplied by `factors` where there are any. A warp covers 32 packs of columns; walker w takes rows w, w + 8, ... of the part.
 template <class T, int width>
 __global__ void __launch_bounds__(warp_size * walkers)
-part_sums_kernel(int64_t rows, int64_t columns, int64_t part_rows, const T* x, int64_t stride, float* parts) {
+part_sums_kernel(int64_t rows, int64_t columns, int64_t part_rows, const T* x, int64_t stride, const float* factors, float* parts) {
   __shared__ float sums_of[walkers][warp_size * width];
   const int lane = int(threadIdx.x) % warp_size, walker = int(threadIdx.x) / warp_size;
   const int64_t column = (int64_t{blockIdx.y} * warp_size + lane) * width, part = blockIdx.x;
@@ -31,8 +31,9 @@ part_sums_kernel(int64_t rows, int64_t columns, int64_t part_rows, const T* x, i
     for (int64_t row = part * part_rows + walker; row < end; row += walkers) {
       float values[width];
       load(x + row * stride + column, values);
+      const float factor = factors ? factors[row] : 1;
 #pragma unroll
-      for (int c = 0; c < width; c++) sums[c] += values[c];
+      for (int c = 0; c < width; c++) sums[c] += factor * values[c];
     }
   }
 #pragma unroll
@@ -79,19 +80,23 @@ size_t bias_backward_workspace(int64_t rows, int64_t columns) {
 }
 
 void bias_backward(Tensor d_y, Tensor d_bias, void* workspace, cudaStream_t stream) {
-  if (d_y.rows == 0 || d_y.columns == 0) return;
+  add_weighted_rows(d_y, nullptr, d_bias, workspace, stream);
+}
+
+void add_weighted_rows(Tensor x, const float* factors, Tensor to, void* workspace, cudaStream_t stream) {
+  if (x.rows == 0 || x.columns == 0) return;
   auto* parts = static_cast<float*>(workspace);
-  const int64_t count = parts_of(d_y.rows);
-  with_type(d_y.type, [&](auto tag) {
+  const int64_t count = parts_of(x.rows);
+  with_type(x.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    with_width<full_width<T>>(covered_by_packs(d_y, full_width<T>), [&](auto width) {
+    with_width<full_width<T>>(covered_by_packs(x, full_width<T>), [&](auto width) {
       const int64_t columns_in_block = warp_size * width;
-      const dim3 grid(unsigned(count), unsigned((d_y.columns + columns_in_block - 1) / columns_in_block));
-      launch(part_sums_kernel<T, width>, grid, dim3(warp_size * walkers), 0, stream, d_y.rows, d_y.columns,
-             rows_in_part(d_y.rows), static_cast<const T*>(d_y.data), d_y.stride, parts);
+      const dim3 grid(unsigned(count), unsigned((x.columns + columns_in_block - 1) / columns_in_block));
+      launch(part_sums_kernel<T, width>, grid, dim3(warp_size * walkers), 0, stream, x.rows, x.columns, rows_in_part(x.rows),
+             static_cast<const T*>(x.data), x.stride, factors, parts);
     });
   });
-  add_column_sums(parts, count, d_y.columns, d_bias.floats(), stream);
+  add_column_sums(parts, count, x.columns, to.floats(), stream);
 }
 
 }  // namespace gigpo::cuda

@@ -155,6 +155,11 @@ class GpuDevice final : public Device {
       policy_head_chunk(logits.rows, logits.columns, static_cast<__nv_bfloat16*>(logits.data), inputs, options, results, stream());
     }
   }
+  void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options,
+                  ValueHeadResult* results, Tensor d_hidden, Tensor d_weight) override {
+    cuda::value_head(hidden, weight, inputs, options, results, d_hidden, d_weight,
+                     scratch(value_head_workspace(hidden.rows, hidden.columns)), stream());
+  }
   void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
     cuda::sample(logits, inputs, tokens, log_probs, stream());
   }

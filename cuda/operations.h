@@ -36,6 +36,8 @@ void scale(Tensor x, float factor, cudaStream_t stream);
 // d_bias (f32) += Σ_t d_y[t]
 size_t bias_backward_workspace(int64_t rows, int64_t columns);
 void bias_backward(Tensor d_y, Tensor d_bias, void* workspace, cudaStream_t stream);
+// to (f32) += Σ_t factors[t] · x[t], likewise; the same workspace.
+void add_weighted_rows(Tensor x, const float* factors, Tensor to, void* workspace, cudaStream_t stream);
 // to[c] += Σ_p parts[p][c], the second stage of sums over rows.
 void add_column_sums(const float* parts, int64_t count, int64_t columns, float* to, cudaStream_t stream);
 
@@ -46,6 +48,11 @@ void squared_norm(const float* x, int64_t count, double* result, void* workspace
 // With moments in bf16, those are rounded at random (core/kernels/moments.h): by `step.rounding` and the weight's place
 // in the model, however the calls are cut. The `compute` copy is bf16.
 void adamw(const AdamWBuffers& buffers, const AdamW& step, cudaStream_t stream);
+
+// A critic's head (core/kernels/value_loss.h): d_hidden is of the type of `hidden`, d_weight f32 and added to.
+size_t value_head_workspace(int64_t rows, int64_t columns);
+void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options, ValueHeadResult* results,
+                Tensor d_hidden, Tensor d_weight, void* workspace, cudaStream_t stream);
 
 // One token a row and its log-probability.
 void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, cudaStream_t stream);

@@ -50,9 +50,10 @@ export interface NativeEngineOptions {
   /** 0: no adapter, all weights are trained. */
   readonly loraRank: number
   readonly loraAlpha: number
-  /** Whether memory for training must be there, and for a frozen reference. */
+  /** Whether memory for training must be there, for a frozen reference, and for a critic. */
   readonly trained: boolean
   readonly reference: boolean
+  readonly critic: boolean
 }
 
 /** Bytes; see core/memory_plan.h. */
@@ -61,6 +62,8 @@ export interface NativeMemoryPlan {
   readonly gradients: number
   readonly moments: number
   readonly reference: number
+  /** A critic's weights, gradients and moments. */
+  readonly critic: number
   readonly activations: number
   readonly cache: number
   /** What a step of sampling computes in, at most. */
@@ -92,6 +95,9 @@ export interface NativeBatch {
   /** d loss / d log p and d loss / d entropy, for mode "linear". */
   readonly coefficients?: Float32Array
   readonly entropyCoefficients?: Float32Array
+  /** For a critic: what follows each of them, and what it foretold before the batch's updates. */
+  readonly returns?: Float32Array
+  readonly oldValues?: Float32Array
 }
 
 export type NativeTrainingLoss =
@@ -104,9 +110,11 @@ export type NativeTrainingLoss =
       readonly clipDual: number
       readonly ratio: "token" | "sequence"
       readonly klWeight: number
-      readonly klEstimator: "k1" | "k2" | "k3"
+      readonly klEstimator: string
       readonly entropyWeight: number
       readonly aggregation: string
+      /** Of aggregation "sequence-mean-fixed-length". */
+      readonly fixedLength?: number | undefined
       readonly unit: "span" | "row"
       readonly skipZeroAdvantage: boolean
     }
@@ -116,9 +124,12 @@ export interface NativeLossReport {
   readonly tokens: number
   readonly entropy: number
   readonly clipFraction: number
+  readonly dualClipFraction: number
   readonly kl: number
   readonly policyKl: number
   readonly ratio: number
+  /** [sampled tokens], NaN of those that were not computed. */
+  readonly logProbs: Float32Array
 }
 
 export interface NativeParameter {
@@ -126,13 +137,12 @@ export interface NativeParameter {
   readonly shape: readonly number[]
 }
 
-export interface NativeEngine {
+/** A model whose weights are trained: the policy, or its critic. */
+export interface NativeLearner {
   /** Every weight in the order of the flat buffer. */
   readonly parameters: readonly NativeParameter[]
   /** The adapter's, by PEFT's names; empty without one. Then gradients and moments are of these alone. */
   readonly adapterParameters: readonly NativeParameter[]
-  /** Fills the weights from a random key: N(0, deviation²), norms 1, biases 0. */
-  initialize(key: readonly [number, number], deviation: number): Started<void>
   /** Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. */
   write(
     buffer: NativeBuffer,
@@ -142,6 +152,37 @@ export interface NativeEngine {
     type: "F32" | "F16" | "BF16",
   ): Started<void>
   read(buffer: NativeBuffer, index: number, offset: number, count: number): Started<Float32Array>
+  optimizerStep(step: {
+    learningRate: number
+    beta1: number
+    beta2: number
+    epsilon: number
+    weightDecay: number
+    maxGradientNorm: number
+  }): Started<{ gradientNorm: number; skipped: boolean }>
+  clearGradients(): Started<void>
+  /** Optimizer steps taken so far. */
+  steps: number
+}
+
+export interface NativeValueLearner extends NativeLearner {
+  /** [sampled tokens] */
+  predict(batch: NativeBatch): Started<Float32Array>
+  /** Of a batch with `returns` and, where `clip` is finite, `oldValues`. */
+  forwardBackward(batch: NativeBatch, loss: { clip: number }): Started<NativeValueReport>
+}
+
+/** Means over the sampled tokens. */
+export interface NativeValueReport {
+  readonly loss: number
+  readonly tokens: number
+  readonly clipFraction: number
+  readonly value: number
+}
+
+export interface NativeEngine extends NativeLearner {
+  /** Fills the weights from a random key: N(0, deviation²), norms 1, biases 0. */
+  initialize(key: readonly [number, number], deviation: number): Started<void>
   /** Keeps a frozen copy of the weights as the reference policy. */
   freezeReference(): Started<void>
   sample(
@@ -160,17 +201,8 @@ export interface NativeEngine {
     temperature: number,
   ): Started<{ logProbs: Float32Array; entropies: Float32Array }>
   forwardBackward(batch: NativeBatch, loss: NativeTrainingLoss): Started<NativeLossReport>
-  optimizerStep(step: {
-    learningRate: number
-    beta1: number
-    beta2: number
-    epsilon: number
-    weightDecay: number
-    maxGradientNorm: number
-  }): Started<{ gradientNorm: number; skipped: boolean }>
-  clearGradients(): Started<void>
-  /** Optimizer steps taken so far. */
-  steps: number
+  /** Its critic, which starts from the weights that it has when it is first asked for. */
+  critic(): Started<NativeValueLearner>
   /** Whether a completion depends on its request alone, not on what else is sampled at the time; once it is open. */
   readonly deterministic: boolean
   /** What its memory is taken by; undefined until it is open. Where opening fails, every call fails with that error. */
@@ -217,8 +249,9 @@ export interface NativeSurrogateReport {
   readonly loss: number
   readonly policyLoss: number
   readonly kl: number
-  /** Share of tokens whose gradient the clip, or the dual clip, cut off. */
+  /** Share of tokens whose clipped term is the larger one, before the dual clip. */
   readonly clipFraction: number
+  /** Share of tokens that the dual clip holds. */
   readonly dualClipFraction: number
   /** Mean of old log p - new log p. */
   readonly policyKl: number
@@ -226,6 +259,14 @@ export interface NativeSurrogateReport {
   readonly ratio: number
   /** d loss / d logProbs, [tokens]. */
   readonly gradient: Float32Array
+}
+
+export interface NativeValueLoss {
+  readonly loss: number
+  /** Share of tokens whose bounded term is strictly larger. */
+  readonly clipFraction: number
+  /** d loss / d values, [tokens]. */
+  readonly gradient: Float64Array
 }
 
 export interface Native {
@@ -260,10 +301,15 @@ export interface Native {
       klWeight: number
       klEstimator: string
       aggregation: string
+      fixedLength?: number | undefined
       ratio: string
     },
     device: "cpu" | "cuda",
   ): NativeSurrogateReport
+  valueLoss(
+    input: { values: Float64Array; returns: Float64Array; oldValues?: Float64Array; mask?: Float64Array },
+    clip: number,
+  ): NativeValueLoss
   /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
   groupAnchors(
     tasks: Int32Array,

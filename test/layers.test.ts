@@ -40,7 +40,7 @@ const below: Record<string, readonly string[]> = {
     "credit",
     "rollout",
   ],
-  vectors: ["errors", "random", "options", "engine", "loss", "credit", "training"],
+  vectors: ["errors", "random", "options", "engine", "kernels", "loss", "credit"],
   replay: ["errors", "random", "credit", "retrieval", "environment"],
   cli: [
     "errors",

@@ -114,7 +114,7 @@ struct Bench {
   std::unique_ptr<Engine> open(EngineOptions options, bool trained, int64_t limit = INT64_MAX) const {
     auto device = make_cuda_device(device_options);
     const auto [fitted, plan] =
-        fit_options(config, options, device->traits(), trained, false, std::min(limit, int64_t(device->available())));
+        fit_options(config, options, device->traits(), {.trained = trained}, std::min(limit, int64_t(device->available())));
     std::printf("  plan: %s\n", describe(plan).c_str());
     auto engine = std::make_unique<Engine>(std::move(device), config, fitted);
     fill_weights(*engine);

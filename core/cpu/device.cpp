@@ -258,6 +258,23 @@ class CpuDevice final : public Device {
     });
   }
 
+  void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options,
+                  ValueHeadResult* results, Tensor d_hidden, Tensor d_weight) override {
+    const int64_t columns = hidden.columns;
+    const float* w = weight.floats();
+    sum_parts(hidden.rows, columns, d_weight ? d_weight.floats() : nullptr, [&](int64_t first, int64_t count, float* part) {
+      for (int64_t r = first; r < first + count; r++) {
+        const float* h = hidden.floats() + r * hidden.stride;
+        double value = 0;
+        for (int64_t c = 0; c < columns; c++) value += double(h[c]) * double(w[c]);
+        const float gradient = value_head_row(float(value), inputs[r], options, results + r);
+        if (!options.training) continue;
+        float* d = d_hidden.floats() + r * d_hidden.stride;
+        for (int64_t c = 0; c < columns; c++) d[c] = gradient * w[c], part[c] += gradient * h[c];
+      }
+    });
+  }
+
   void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
     pool_.parallel_for(logits.rows, [&](int64_t r) {
       const Scratch noise = scratch_of(1, logits.columns + 64, 1);

@@ -32,6 +32,8 @@ Normalizer count(const ClippedSurrogateInput& input) {
 void check(const ClippedSurrogateInput& input, const ClippedSurrogateOptions& options) {
   if (options.kl_weight != 0 && !input.reference_log_probs)
     throw Error("BAD_ARGUMENT", "a KL weight needs the reference policy's log-probabilities");
+  if (options.aggregation == Aggregation::sequence_mean_fixed_length && options.fixed_length < 1)
+    throw Error("BAD_ARGUMENT", "a mean over a fixed length needs one of at least 1");
   int64_t start = 0;
   for (int64_t row = 0; row < input.rows; row++) {
     const int64_t length = input.row_lengths[row];
@@ -56,7 +58,7 @@ ClippedSurrogateReport clipped_surrogate(const ClippedSurrogateInput& input, con
   for (int64_t row = 0; row < input.rows; row++) {
     const int64_t end = start + input.row_lengths[row];
     const int64_t active = active_tokens(input.mask + start, end - start);
-    const double weight = total.weight(options.aggregation, active);
+    const double weight = total.weight(options.aggregation, options.fixed_length, active);
     double shift = 0;  // Σ log p - log p_old over the row's active tokens
     for (int64_t t = start; t < end; t++)
       if (input.mask[t] != 0) shift += double(input.log_probs[t]) - double(input.old_log_probs[t]);

@@ -1,5 +1,6 @@
 import type { Credit } from "./estimator.ts"
 import { countGroups, groupStatistics } from "./statistics.ts"
+import { joined } from "./tokens.ts"
 import type { GigpoDiagnostics, GrpoDiagnostics } from "./types.ts"
 
 /** Mean and sample standard deviation over all rows; 0 and 0 for none. */
@@ -73,14 +74,4 @@ export function summarizeLevels(
 
 function share(part: number, whole: number): number {
   return whole === 0 ? 0 : part / whole
-}
-
-function joined(parts: readonly Float32Array[]): Float64Array {
-  const all = new Float64Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return all
 }

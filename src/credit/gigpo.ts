@@ -6,15 +6,28 @@ import type { Batch, Estimator, EstimatorContext, StepCredit } from "./estimator
 import { episodeLevel, normalizers } from "./grpo.ts"
 import { normalizer } from "./normalizer.ts"
 import { gigpoFields, outsideRuns, type SettingsNow, settle } from "./options.ts"
-import { anchorLevels, discountedReturn, type GigpoParts, type StepLevel, similarityLevels } from "./parts.ts"
-import { payPenalties } from "./penalties.ts"
+import {
+  acrossTasks,
+  anchorLevels,
+  discountedReturn,
+  type GigpoParts,
+  type StepLevel,
+  similarityLevels,
+} from "./parts.ts"
+import { paidBatch, payPenalties } from "./penalties.ts"
 import { countConstant, groupStatistics } from "./statistics.ts"
 import type { GigpoOptions, GigpoResult, GigpoStep } from "./types.ts"
+import { whiten } from "./whiten.ts"
 
 type Parts = { readonly [name in keyof GigpoParts]?: GigpoParts[name] | undefined }
 
 /** The options that a part takes the place of. */
-const replaced = { signal: "gamma", levels: "similarity", combine: "omega" } as const
+const replaced = [
+  ["signal", "gamma"],
+  ["levels", "similarity"],
+  ["levels", "stepScope"],
+  ["combine", "omega"],
+] as const satisfies readonly (readonly [keyof GigpoParts, keyof GigpoOptions])[]
 
 /**
  * Group-in-group policy optimization (GiGPO, arXiv 2505.10978): credit for every step of a batch of episodes, from two
@@ -29,7 +42,7 @@ const replaced = { signal: "gamma", levels: "similarity", combine: "omega" } as 
 export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
   const { episode, signal, levels, normalize, combine, ...options } = given
   const parts = { episode, signal, levels, normalize, combine }
-  for (const [part, option] of Object.entries(replaced) as [keyof typeof replaced, keyof GigpoOptions][]) {
+  for (const [part, option] of replaced) {
     if (parts[part] !== undefined && options[option] !== undefined)
       throw new GigpoError(
         "BAD_ARGUMENT",
@@ -72,19 +85,20 @@ export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptio
   }
 }
 
-function completeParts(given: Parts, { gamma, similarity: alike, normalization }: SettingsNow) {
+function completeParts(given: Parts, { gamma, similarity: alike, stepScope, normalization, epsilon }: SettingsNow) {
   const similarity = typeof alike === "number" ? { threshold: alike } : alike
+  const levels = similarity === undefined ? anchorLevels : similarityLevels(similarity)
   return {
     signal: given.signal ?? discountedReturn(gamma),
-    levels: given.levels ?? (similarity === undefined ? anchorLevels : similarityLevels(similarity)),
-    normalize: given.normalize ?? normalizer(normalizers[normalization]),
+    levels: given.levels ?? (stepScope === "batch" ? acrossTasks(levels) : levels),
+    normalize: given.normalize ?? normalizer({ ...normalizers[normalization], epsilon }),
   }
 }
 
 function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, context: EstimatorContext): GigpoResult {
   const { signal, levels, normalize } = completeParts(given, settings)
   const paid = payPenalties(plain, settings)
-  const batch = paid.rewards === plain.rewards ? plain : withRewards(plain, paid.rewards)
+  const batch = paidBatch(plain, paid)
 
   // Eq. 3: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task
   const outcome = episodeLevel(plain, settings, paid)
@@ -107,7 +121,8 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
   const [omega, stepAdvantages] = own
     ? [1, own.map((value, row) => value - episodeAdvantages[row]!)]
     : [settings.omega, stepSum]
-  const advantages = own ?? episodeAdvantages.map((value, row) => value + omega * stepAdvantages[row]!)
+  const joint = own ?? episodeAdvantages.map((value, row) => value + omega * stepAdvantages[row]!)
+  const advantages = settings.whiten ? whiten(joint, plain.lengths) : joint
 
   return {
     advantages,
@@ -124,12 +139,6 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
       constantStepGroups: countConstant(groupStatistics(stepLevels[0]?.values ?? scores, stepGroups)),
     },
   }
-}
-
-/** The same batch but for its rewards. Columns that are found when they are asked for stay unasked, which a spread would not leave them. */
-function withRewards(batch: Batch, rewards: Float64Array): Batch {
-  const columns = Object.getOwnPropertyDescriptors(batch)
-  return Object.create(Object.getPrototypeOf(batch), { ...columns, rewards: { value: rewards, enumerable: true } })
 }
 
 /** Σ weight · level, [steps]. */

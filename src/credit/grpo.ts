@@ -1,13 +1,11 @@
 import { without } from "../options/fixed.ts"
-import type { Moment } from "../options/schedule.ts"
 import { collect, scatter } from "./batch.ts"
-import { episodeMetrics, summarizeAdvantages } from "./diagnostics.ts"
+import { summarizeAdvantages } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
 import { type EpisodeSettings, gigpoFields, outsideRuns, settle } from "./options.ts"
-import { type Paid, payPenalties } from "./penalties.ts"
-import { episodeReturns } from "./returns.ts"
-import { countConstant, countGroups, groupStatistics } from "./statistics.ts"
+import { countTasks, type Outcomes, outcomeEstimator, outcomesOf } from "./outcomes.ts"
+import type { Paid } from "./penalties.ts"
 import type { GrpoOptions, GrpoResult, GrpoStep, Normalization } from "./types.ts"
 
 /**
@@ -17,31 +15,20 @@ import type { GrpoOptions, GrpoResult, GrpoStep, Normalization } from "./types.t
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
 export function grpo(options: GrpoOptions = {}): Estimator<StepCredit> {
-  return outcomeEstimator("grpo", (moment) => settle("grpo", options, gigpoFields, moment))
+  return outcomeEstimator("grpo", (moment) => settle("grpo", options, gigpoFields, moment), normalized)
 }
 
 /** REINFORCE leave-one-out: the episode's return against the mean of the others. `grpo` under `normalization: "leaveOneOut"`. */
 export function rloo(options: Omit<GrpoOptions, "normalization"> = {}): Estimator<StepCredit> {
-  return outcomeEstimator("rloo", (moment) => ({
-    ...settle("rloo", options, rlooFields, moment),
-    normalization: "leaveOneOut",
-  }))
+  return outcomeEstimator(
+    "rloo",
+    (moment) => ({ ...settle("rloo", options, rlooFields, moment), normalization: "leaveOneOut" as const }),
+    normalized,
+  )
 }
 
 // GiGPO's keys may be there, as in its presets: their values are checked and left aside.
 const rlooFields = without(gigpoFields, "normalization")
-
-function outcomeEstimator(name: string, settingsAt: (moment: Moment) => EpisodeSettings): Estimator<StepCredit> {
-  settingsAt(outsideRuns)
-  return {
-    name,
-    estimate(batch, { moment }) {
-      const settings = settingsAt(moment)
-      const { advantages, returns, ...groups } = episodeLevel(batch, settings, payPenalties(batch, settings))
-      return { advantages, metrics: episodeMetrics(groups), details: { episodeReturns: returns } }
-    },
-  }
-}
 
 /**
  * The same credit as a pure function of plain steps, with diagnostics. A number that is a schedule counts as it begins.
@@ -52,11 +39,7 @@ function outcomeEstimator(name: string, settingsAt: (moment: Moment) => EpisodeS
 export function grpoAdvantages(steps: readonly GrpoStep[], options: GrpoOptions = {}): GrpoResult {
   const settings = settle("grpo", options, gigpoFields, outsideRuns)
   const { batch, index } = collect(steps)
-  const { advantages, episodeGroups, constantEpisodeGroups } = episodeLevel(
-    batch,
-    settings,
-    payPenalties(batch, settings),
-  )
+  const { advantages, episodeGroups, constantEpisodeGroups } = episodeLevel(batch, settings)
   return {
     advantages: scatter(advantages, index, new Float64Array(steps.length)),
     diagnostics: { ...summarizeAdvantages(advantages), episodeGroups, constantEpisodeGroups },
@@ -64,18 +47,14 @@ export function grpoAdvantages(steps: readonly GrpoStep[], options: GrpoOptions 
 }
 
 /** Eq. 3 for every step: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task. */
-export function episodeLevel({ task, episode }: Batch, settings: EpisodeSettings, { rewards, score }: Paid) {
-  const returns = episodeReturns(rewards, episode)
-  const scores = score(returns)
-  const members = settings.episodeStatistics === "episodes" ? firstSteps(episode) : undefined
-  const statistics = groupStatistics(scores, task, members)
-  const normalize = normalizerOf({ ...normalizers[settings.normalization], singleton: settings.singletonEpisode })
-  return {
-    advantages: normalize(scores, task, statistics),
-    returns,
-    episodeGroups: countGroups(task),
-    constantEpisodeGroups: countConstant(statistics),
-  }
+export function episodeLevel(batch: Batch, settings: EpisodeSettings, paid?: Paid) {
+  const outcomes = outcomesOf(batch, settings, paid)
+  return { advantages: normalized(outcomes, settings), ...countTasks(outcomes) }
+}
+
+function normalized({ batch, scores, statistics }: Outcomes, settings: EpisodeSettings): Float64Array {
+  const { normalization, epsilon, singletonEpisode: singleton } = settings
+  return normalizerOf({ ...normalizers[normalization], epsilon, singleton })(scores, batch.task, statistics)
 }
 
 /** F_norm by the names that options give it. */
@@ -84,13 +63,3 @@ export const normalizers = {
   none: { std: "none" },
   leaveOneOut: { std: "none", leaveOneOut: true },
 } as const satisfies Record<Normalization, object>
-
-/** 1 for the first row of each episode, which speaks for it in the statistic. */
-function firstSteps(episodes: Int32Array): Uint8Array {
-  let seen = 0 // dense ids count up in order of first occurrence
-  return new Uint8Array(episodes.length).map((_, row) => {
-    if (episodes[row] !== seen) return 0
-    seen++
-    return 1
-  })
-}

@@ -7,14 +7,8 @@ import type { Fields, OptionsOf, OwnValue, Resolved } from "../options/table.ts"
 import { estimatorProblem } from "./as-estimator.ts"
 import type { Estimator } from "./estimator.ts"
 
-/** Options of the episode level. The defaults are the paper's (arXiv 2505.10978). */
-export const grpoFields = {
-  normalization: oneOf(
-    "std",
-    ["std", "none", "leaveOneOut"],
-    "F_norm, what a value's distance from its group's mean is divided by: the sample standard deviation (n - 1) plus 1e-6 " +
-      '("std"), 1 ("none"), or (n - 1) / n, which makes it the distance from the mean of the others ("leaveOneOut", RLOO).',
-  ),
+/** Options of every estimator that compares whole episodes of a task. */
+export const outcomeFields = {
   episodeStatistics: oneOf(
     "episodes",
     ["episodes", "steps"],
@@ -35,6 +29,18 @@ export const grpoFields = {
     "Where the penalty goes: into the step's reward, and so into its episode's return and all earlier discounted returns " +
       "(the paper), or only into the scores of the invalid row itself (the reference code).",
   ),
+}
+
+/** Options of the episode level. The defaults are the paper's (arXiv 2505.10978). */
+export const grpoFields = {
+  normalization: oneOf(
+    "std",
+    ["std", "none", "leaveOneOut"],
+    "F_norm, what a value's distance from its group's mean is divided by: the sample standard deviation (n - 1) plus epsilon " +
+      '("std"), 1 ("none"), or (n - 1) / n, which makes it the distance from the mean of the others ("leaveOneOut", RLOO).',
+  ),
+  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { least: 0, most: largestReward }),
+  ...outcomeFields,
 }
 
 const share = { above: 0, most: 1 } as const
@@ -59,9 +65,20 @@ export const gigpoFields = {
     ),
     similarityFields,
   ),
+  stepScope: oneOf(
+    "task",
+    ["task", "batch"],
+    "Where steps from the same state are one step group: within their task (the paper), or over the whole batch, where equal " +
+      "anchors of different tasks meet too.",
+  ),
+  whiten: flag(
+    false,
+    "Whiten the advantages at last: the mean over all sampled tokens is taken off, and their standard deviation divided by.",
+  ),
   ...grpoFields,
 }
 
+export type OutcomeOptions = OptionsOf<typeof outcomeFields>
 export type GrpoOptions = OptionsOf<typeof grpoFields>
 export type GigpoOptions = OptionsOf<typeof gigpoFields>
 export type SimilarityOptions = OptionsOf<typeof similarityFields>
@@ -72,6 +89,9 @@ export type SettingsNow = AtMoment<Resolved<typeof gigpoFields>>
 
 /** The same of the episode level alone. */
 export type EpisodeSettings = AtMoment<Resolved<typeof grpoFields>>
+
+/** The same of what all comparisons of episodes share. */
+export type OutcomeSettings = AtMoment<Resolved<typeof outcomeFields>>
 
 /** For advantages that belong to no run: schedules stand at their beginning. */
 export const outsideRuns: Moment = { iteration: 0, iterations: 1 }

@@ -1,10 +1,11 @@
 import { at, type Scheduled } from "../options/schedule.ts"
-import { groupBySimilarity } from "./anchors.ts"
+import { groupByAnchor, groupBySimilarity } from "./anchors.ts"
 import type { Batch, EstimatorContext } from "./estimator.ts"
 import type { Normalizer } from "./normalizer.ts"
 import { checkGamma, outsideRuns } from "./options.ts"
 import { discountedReturns } from "./returns.ts"
 import type { SimilarityOptions } from "./types.ts"
+import { withColumns } from "./with-columns.ts"
 
 /** One way to say which steps are compared with each other. */
 export interface StepLevel {
@@ -46,4 +47,18 @@ export const anchorLevels: GigpoParts["levels"] = (batch) => [{ ids: batch.ancho
 export function similarityLevels(options: SimilarityOptions): GigpoParts["levels"] {
   groupBySimilarity([], [], options) // refuses what has no meaning
   return (batch) => [{ ids: groupBySimilarity(batch.task, batch.anchors, options) }]
+}
+
+/** The same levels where the batch is one task: equal states of different tasks are one step group. */
+export function acrossTasks(levels: GigpoParts["levels"]): GigpoParts["levels"] {
+  return (batch, context) => {
+    const task = new Int32Array(batch.length)
+    const oneTask = {
+      task,
+      get anchorGroups() {
+        return groupByAnchor(task, batch.anchors)
+      },
+    }
+    return levels(withColumns(batch, oneTask), context)
+  }
 }

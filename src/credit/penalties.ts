@@ -1,5 +1,6 @@
 import type { Batch } from "./estimator.ts"
-import type { EpisodeSettings } from "./options.ts"
+import type { OutcomeSettings } from "./options.ts"
+import { withRewards } from "./with-columns.ts"
 
 /** Where the penalty of invalid actions goes. */
 export interface Paid {
@@ -9,7 +10,14 @@ export interface Paid {
   score(values: Float64Array): Float64Array
 }
 
-export function payPenalties(batch: Batch, { invalidActionPenalty, penaltyPlacement }: EpisodeSettings): Paid {
+/** @param settings without `penaltyPlacement` the reward is where it goes */
+export function payPenalties(
+  batch: Batch,
+  {
+    invalidActionPenalty,
+    penaltyPlacement = "reward",
+  }: Pick<OutcomeSettings, "invalidActionPenalty"> & Partial<OutcomeSettings>,
+): Paid {
   const pay = (values: Float64Array) =>
     values.map((value, row) => (batch.valid[row] === 0 ? value - invalidActionPenalty : value))
   const keep = (values: Float64Array) => values
@@ -17,4 +25,9 @@ export function payPenalties(batch: Batch, { invalidActionPenalty, penaltyPlacem
   return penaltyPlacement === "reward"
     ? { rewards: pay(batch.rewards), score: keep }
     : { rewards: batch.rewards, score: pay }
+}
+
+/** The batch with what was paid in its rewards. */
+export function paidBatch(batch: Batch, { rewards }: Paid): Batch {
+  return rewards === batch.rewards ? batch : withRewards(batch, rewards)
 }

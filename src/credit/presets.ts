@@ -1,7 +1,12 @@
 import type { GigpoOptions } from "./types.ts"
 
-/** Named options of `gigpoAdvantages`, to spread and override: `{ ...presets.verlAgent, normalization: "none" }`. */
+/**
+ * Named options of `gigpo` and `gigpoAdvantages`, to spread and override: `{ ...presets.verlAgent, normalization: "none" }`. What an
+ * environment decides (similarity, and but for the paper's and ROLL's example F_norm) is left to it.
+ */
 export const presets: {
+  /** arXiv 2505.10978, Eq. 3 to 8: the defaults, spelled out. */
+  readonly paper: GigpoOptions
   /**
    * What the reference code (langfengQ/verl-agent) computes, where it departs from the paper: long episodes weigh more, a
    * lone value keeps its raw return, and an invalid action's penalty (0.1; the code's search example has 0.01) stays on
@@ -10,7 +15,29 @@ export const presets: {
    * reproduced.
    */
   readonly verlAgent: GigpoOptions
+  /**
+   * ROLL (alibaba/ROLL, its agentic pipeline with the GiGPO example's settings): long episodes weigh more, equal states of different
+   * tasks are one step group, and advantages are whitened. Its clip of advantages, a matter of taste there, is left out.
+   */
+  readonly roll: GigpoOptions
+  /**
+   * Trinity-RFT: no discount, a lone episode keeps its raw return, and equal states are one step group over the whole batch. Its 1e-6
+   * beside F_norm = 1 is left out.
+   */
+  readonly trinity: GigpoOptions
 } = {
+  paper: {
+    gamma: 0.95,
+    omega: 1,
+    stepScope: "task",
+    whiten: false,
+    normalization: "std",
+    epsilon: 1e-6,
+    episodeStatistics: "episodes",
+    singletonEpisode: "zero",
+    invalidActionPenalty: 0,
+    penaltyPlacement: "reward",
+  },
   verlAgent: {
     gamma: 0.95,
     omega: 1,
@@ -18,5 +45,22 @@ export const presets: {
     singletonEpisode: "raw",
     invalidActionPenalty: 0.1,
     penaltyPlacement: "row",
+  },
+  roll: {
+    gamma: 0.95,
+    omega: 1,
+    stepScope: "batch",
+    whiten: true,
+    normalization: "none",
+    episodeStatistics: "steps",
+    singletonEpisode: "zero",
+  },
+  trinity: {
+    gamma: 1,
+    omega: 1,
+    stepScope: "batch",
+    normalization: "none",
+    episodeStatistics: "episodes",
+    singletonEpisode: "raw",
   },
 }

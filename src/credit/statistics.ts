@@ -5,7 +5,7 @@
 const CONSTANT_TOLERANCE = 1e-10
 
 export interface GroupStatistics {
-  /** Values in the statistic, [groups]. */
+  /** Values in the statistic, each as often as it counts, [groups]. */
   readonly size: Float64Array
   readonly mean: Float64Array
   /** Sample standard deviation (n - 1), [groups]; exactly 0 where the values are equal up to rounding. */
@@ -17,28 +17,32 @@ export interface GroupStatistics {
  *
  * @param values [rows]
  * @param groups [rows], dense ids; -1 for a row of no group
- * @param members 1 for the rows that enter the statistic, [rows]. Default: all enter.
+ * @param counts how often each row counts, [rows]: 0 for one that does not enter. Default: each once.
  */
-export function groupStatistics(values: Float64Array, groups: Int32Array, members?: Uint8Array): GroupStatistics {
-  const count = countGroups(groups)
-  const size = new Float64Array(count)
-  const mean = new Float64Array(count)
-  const std = new Float64Array(count)
-  const largest = new Float64Array(count)
-  const enters = (row: number) => groups[row]! >= 0 && (members === undefined || members[row] === 1)
+export function groupStatistics(
+  values: Float64Array,
+  groups: Int32Array,
+  counts?: Uint8Array | Int32Array,
+): GroupStatistics {
+  const found = countGroups(groups)
+  const size = new Float64Array(found)
+  const mean = new Float64Array(found)
+  const std = new Float64Array(found)
+  const largest = new Float64Array(found)
+  const times = (row: number) => (groups[row]! < 0 ? 0 : (counts?.[row] ?? 1))
   for (let row = 0; row < groups.length; row++) {
-    if (!enters(row)) continue
-    const group = groups[row]!
-    size[group]! += 1
-    mean[group]! += values[row]!
+    const [group, count] = [groups[row]!, times(row)]
+    if (count === 0) continue
+    size[group]! += count
+    mean[group]! += count * values[row]!
     largest[group] = Math.max(largest[group]!, Math.abs(values[row]!))
   }
-  for (let group = 0; group < count; group++) mean[group]! /= size[group]!
+  for (let group = 0; group < found; group++) mean[group]! /= size[group]!
   for (let row = 0; row < groups.length; row++) {
-    const group = groups[row]!
-    if (enters(row)) std[group]! += (values[row]! - mean[group]!) ** 2
+    const [group, count] = [groups[row]!, times(row)]
+    if (count > 0) std[group]! += count * (values[row]! - mean[group]!) ** 2
   }
-  for (let group = 0; group < count; group++) {
+  for (let group = 0; group < found; group++) {
     const deviation = Math.sqrt(std[group]! / Math.max(size[group]! - 1, 1))
     std[group] = deviation <= CONSTANT_TOLERANCE * largest[group]! ? 0 : deviation
   }

@@ -56,7 +56,7 @@ export interface GrpoResult {
 
 /** Arrays are [steps], in the order of the input; padding rows hold 0, and -1 in `stepGroups`. */
 export interface GigpoResult extends GrpoResult {
-  /** A = A^E + ω A^S (Eq. 8). */
+  /** A = A^E + ω A^S (Eq. 8), whitened where that is asked for. */
   readonly advantages: Float64Array
   /** A^E (Eq. 3). */
   readonly episodeAdvantages: Float64Array

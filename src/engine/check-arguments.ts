@@ -1,7 +1,7 @@
 import { isInt32Array } from "node:util/types"
 import { GigpoError } from "../errors.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
-import type { AdamWStep, ClippedSurrogate } from "./engine.ts"
+import type { AdamWStep, ClippedSurrogate, ValueLoss } from "./engine.ts"
 
 // What is refused before it reaches native code, with sentences.
 
@@ -37,6 +37,27 @@ export function checkSurrogate(loss: ClippedSurrogate): void {
   }
   if (!Number.isFinite(loss.entropyWeight)) throw bad(`entropyWeight is ${loss.entropyWeight}; it must be a number`)
   if (!(loss.clipDual > 1)) throw bad(`clipDual is ${loss.clipDual}; it must be above 1 (Infinity turns it off)`)
+  checkFixedLength(loss)
+}
+
+/** A length that is fixed belongs to the one aggregation that divides by it. */
+export function checkFixedLength(loss: {
+  readonly aggregation: string
+  readonly fixedLength?: number | undefined
+}): void {
+  const { aggregation, fixedLength } = loss
+  const divides = aggregation === "sequence-mean-fixed-length"
+  if (divides && fixedLength === undefined)
+    throw bad(`The aggregation "${aggregation}" needs fixedLength, the tokens that it divides every sequence by`)
+  if (fixedLength === undefined) return
+  if (!divides)
+    throw bad(`fixedLength is of the aggregation "sequence-mean-fixed-length", not of "${aggregation}"; leave it out`)
+  checkWhole(fixedLength, "fixedLength")
+}
+
+export function checkValueLoss({ kind, clip }: ValueLoss): void {
+  if (kind !== "clipped-value") throw bad(`A critic's loss is of kind ${JSON.stringify(kind)}; give "clipped-value"`)
+  if (!(clip > 0)) throw bad(`clip is ${clip}; it must be above 0 (Infinity turns it off)`)
 }
 
 export function checkAdamW(step: { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> }): void {

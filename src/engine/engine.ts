@@ -62,8 +62,13 @@ export interface LogProbsOptions {
 /** How token losses become one number; the sums run over the whole batch, not over a micro-batch. A sequence is a span, or a row. */
 export type Aggregation =
   | "token-mean" // every token weighs the same
+  | "token-sum" // likewise, without a division
   | "sequence-mean-token-sum" // every sequence weighs the same, long ones by their length
   | "sequence-mean-token-mean" // every sequence weighs the same
+  | "sequence-mean-fixed-length" // sum over tokens / (sequences × fixedLength): Dr. GRPO, arXiv 2503.20783
+
+/** How KL(policy ‖ reference) is told from one token; with a plus, by the value of that one and the gradient of k2. See src/loss. */
+export type KlEstimator = "k1" | "k2" | "k3" | "abs" | "k1+" | "k3+"
 
 /** What counts as a sequence. */
 export type Unit = "span" | "row"
@@ -91,9 +96,11 @@ export interface ClippedSurrogate {
   /** The importance ratio of each token, or GSPO's one ratio for the whole sequence. */
   readonly ratio: "token" | "sequence"
   readonly klWeight: number
-  readonly klEstimator: "k1" | "k2" | "k3"
+  readonly klEstimator: KlEstimator
   readonly entropyWeight: number
   readonly aggregation: Aggregation
+  /** Tokens, at least 1: of "sequence-mean-fixed-length", and of no other. */
+  readonly fixedLength?: number | undefined
   /** Default "span". */
   readonly unit?: Unit | undefined
   /**
@@ -126,10 +133,16 @@ export interface LossReport {
   readonly tokens: number
   /**
    * Means over these tokens, by the name that an iteration reports them under: "policy/entropy" always; of the clipped surrogate
-   * also "policy/clip-fraction" (tokens whose gradient a clip cut off), "loss/kl" (to the reference, by the chosen estimator; 0
-   * where no reference was given), "policy/kl" (old log p - log p) and "policy/ratio".
+   * also "policy/clip-fraction" (tokens whose clipped term is the larger one, before the dual clip), "policy/dual-clip-fraction"
+   * (tokens that the dual clip holds), "loss/kl" (to the reference, by the chosen estimator; 0 where no reference was given),
+   * "policy/kl" (old log p - log p) and "policy/ratio".
    */
   readonly metrics: Readonly<Record<string, number>>
+  /**
+   * What the pass computed: log p of each token under the weights as they were, [sampled tokens of all rows]; NaN of tokens that
+   * were not computed. Absent where the engine does not tell.
+   */
+  readonly logProbs?: Float32Array | undefined
 }
 
 export interface AdamWStep {
@@ -162,6 +175,8 @@ export interface RunPlan {
   readonly statistics: readonly Statistic[]
   /** Other models whose log-probabilities are needed: "reference", teachers. */
   readonly models: readonly string[]
+  /** Whether a critic is trained. Default false. */
+  readonly critic?: boolean | undefined
   readonly optimizer: AdamWStep
   /** Whether rows of many spans may come. */
   readonly manySpans: boolean
@@ -196,22 +211,38 @@ export interface Trainable extends Sampler {
   readonly reference?: { freeze(): Promise<void> }
   /** Where it can be saved. */
   readonly store?: ModelStore
-  /** Where it can train a critic, which starts from the policy's weights. */
-  critic?(options?: object): Promise<Critic>
+  /** Where it can train a critic: the one that it has, made of the policy's weights when it is first asked for. */
+  critic?(): Promise<Critic>
+}
+
+/**
+ * PPO's clipped value loss, the mean over all sampled tokens of ½ max((v - R)², (c - R)²): R is the span's `returns`, v what is
+ * foretold now, and c is v held to the span's `values` ± `clip`.
+ */
+export interface ValueLoss {
+  readonly kind: "clipped-value"
+  /** Infinity turns it off, and then no `values` are asked for. */
+  readonly clip: number
 }
 
 /** A model that foretells returns: one number before each sampled token. */
 export interface Critic {
   /** [sampled tokens of the row], one entry a row. */
   predict(rows: readonly Row[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array[]>
-  /** Adds the gradient of its loss, whose derivative by each prediction is given as in `LinearLoss`. */
+  /**
+   * Adds the gradient of the loss to what earlier calls left. A call that is aborted or fails drops all gradients. Reported as
+   * means over the tokens: "critic/value", and "critic/clip-fraction" (tokens whose bounded term is the larger).
+   */
   forwardBackward(
     rows: readonly Row[],
-    coefficients: Float32Array,
+    loss: ValueLoss,
     options?: { readonly signal?: AbortSignal | undefined },
-  ): Promise<void>
+  ): Promise<LossReport>
+  /** Applies the gradients and clears them. */
   optimizerStep(step: AdamWStep): Promise<StepReport>
+  /** Forgets gradients that no optimizer step has used. */
   clearGradients(): Promise<void>
+  /** Where it can be saved. */
   readonly store?: ModelStore
 }
 

@@ -29,6 +29,10 @@ export interface SpanCredit {
   readonly oldLogProbs?: Float32Array
   /** Under the frozen reference policy. */
   readonly referenceLogProbs?: Float32Array
+  /** What a critic foretold before each token, before its first update. */
+  readonly values?: Float32Array
+  /** What it should have foretold. */
+  readonly returns?: Float32Array
   /** One for the whole span, or one a token. */
   readonly advantage?: number | Float32Array
   /** Weights of the tokens in the policy's loss, e.g. for importance. Default 1. */

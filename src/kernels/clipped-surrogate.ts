@@ -1,3 +1,4 @@
+import { checkFixedLength } from "../engine/check-arguments.ts"
 import { GigpoError } from "../errors.ts"
 import { aggregationField, aggregations, clippedSurrogateFields, lossFields } from "../loss/options.ts"
 import { type NativeSurrogateReport, native } from "../native.ts"
@@ -49,6 +50,7 @@ export function clippedSurrogate(input: SurrogateInput, given: SurrogateOptions 
   if (sum !== tokens || input.rows.some((length) => length < 0))
     throw bad(`rows must hold the lengths of the rows, summing to ${tokens}, not ${sum}`)
   const complete = readOptions("clippedSurrogate", options, surrogateFields)
+  checkFixedLength(complete)
   if (complete.klWeight !== 0 && input.referenceLogProbs === undefined) throw bad("a klWeight needs referenceLogProbs")
   return native().clippedSurrogate(input, complete, deviceOf(device))
 }

@@ -2,13 +2,11 @@ import { readOptions } from "../options/read.ts"
 import { type AtMoment, atMoment } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { clippedSurrogateFields } from "./options.ts"
+import { clamp, maxLogRatio, ratioOf } from "./policy-ratio.ts"
 import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
 export type ClipOptions = OptionsOf<typeof clippedSurrogateFields>
 type Clip = AtMoment<Resolved<typeof clippedSurrogateFields>>
-
-/** Exponents are clamped before exp, so that a policy far from the old one gives large numbers, never infinite ones. */
-const maxLogRatio = 20
 
 /**
  * PPO's clipped surrogate, with asymmetric clip (DAPO), dual clip (Ye et al., AAAI 2020, eq. 5) and, with `ratio: "sequence"`,
@@ -17,8 +15,9 @@ const maxLogRatio = 20
  *     max(-A r, -A clip(r, 1 - clipLow, 1 + clipHigh)), at most -clipDual · A where A < 0;  r = p / p_old
  *
  * The derivative of r by each token's own log p is taken as r; it is 0 where a clip holds the loss. The twin of
- * core/kernels/clipped_surrogate.h. Reports "policy/clip-fraction" (tokens whose gradient a clip cut off), "policy/kl"
- * (old log p - log p) and "policy/ratio", means over tokens.
+ * core/kernels/clipped_surrogate.h. Reports "policy/clip-fraction" (tokens whose clipped term is the larger one, before the dual
+ * clip), "policy/dual-clip-fraction" (tokens that the dual clip holds), "policy/kl" (old log p - log p) and "policy/ratio", means over
+ * tokens.
  *
  * Its native form is that of token-mean without further terms; `composeLoss` adds these.
  *
@@ -38,7 +37,7 @@ const noTerms = { klWeight: 0, klEstimator: "k3", entropyWeight: 0, aggregation:
 function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, ratio: level }: Clip): LossOutput {
   const { tokens, offsets, spanOffsets, logProbs, oldLogProbs, advantages, weights, shares, clipScale } = input
   const gradient = new Float32Array(tokens)
-  let [loss, ratios, shifts, cut] = [0, 0, 0, 0]
+  let [loss, ratios, shifts, cut, held] = [0, 0, 0, 0, 0]
   for (let s = 0, span = 0; s + 1 < offsets.length; s++) {
     const [start, end] = [offsets[s]!, offsets[s + 1]!]
     let shift = 0 // Σ log p - log p_old over the sequence
@@ -49,7 +48,7 @@ function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, ratio: level 
       const width = clipScale === undefined ? 1 : clipScale[span]!
       const advantage = advantages[t]!
       const logRatio = level === "sequence" ? shift / (end - start) : logProbs[t]! - oldLogProbs[t]!
-      const ratio = Math.exp(clamp(logRatio, -maxLogRatio, maxLogRatio))
+      const ratio = ratioOf(logRatio)
       const plain = -advantage * ratio
       const bounded = -advantage * clamp(ratio, 1 - clipLow * width, 1 + clipHigh * width)
       const clipped = bounded > plain
@@ -57,8 +56,10 @@ function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, ratio: level 
       const dualClipped = (clipped ? bounded : plain) > cap
       const share = shares[t]! * (weights === undefined ? 1 : weights[t]!)
       loss += share * (dualClipped ? cap : clipped ? bounded : plain)
-      if (clipped || dualClipped) cut++
-      else if (Math.abs(logRatio) <= maxLogRatio) gradient[t] = share * plain // dr / d log p = r, 0 beyond the clamp
+      if (clipped) cut++
+      if (dualClipped) held++
+      // dr / d log p = r, 0 beyond the clamp
+      if (!clipped && !dualClipped && Math.abs(logRatio) <= maxLogRatio) gradient[t] = share * plain
       ratios += ratio
     }
   }
@@ -66,10 +67,11 @@ function evaluate(input: LossInput, { clipLow, clipHigh, clipDual, ratio: level 
   return {
     loss,
     gradient,
-    metrics: { "policy/clip-fraction": mean(cut), "policy/kl": mean(-shifts), "policy/ratio": mean(ratios) },
+    metrics: {
+      "policy/clip-fraction": mean(cut),
+      "policy/dual-clip-fraction": mean(held),
+      "policy/kl": mean(-shifts),
+      "policy/ratio": mean(ratios),
+    },
   }
-}
-
-function clamp(x: number, low: number, high: number): number {
-  return x < low ? low : x > high ? high : x
 }

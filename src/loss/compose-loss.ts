@@ -1,3 +1,4 @@
+import { checkFixedLength } from "../engine/check-arguments.ts"
 import type { NativeLoss } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
 import { readOptions } from "../options/read.ts"
@@ -26,6 +27,7 @@ type Terms = AtMoment<Resolved<typeof lossFields>>
  */
 export function composeLoss(policy: TokenLoss, given: LossTerms = {}): TokenLoss {
   const terms = readOptions("composeLoss", given, lossFields)
+  checkFixedLength(terms)
   const needs = new Set<LossNeed>(policy.needs)
   if (terms.klWeight !== 0) needs.add("reference")
   if (terms.entropyWeight !== 0) needs.add("entropy")
@@ -47,8 +49,8 @@ function nativeForm(policy: NativeLoss | undefined, terms: Terms): NativeLoss | 
 }
 
 function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput {
-  const { klWeight, klEstimator, entropyWeight, aggregation } = terms
-  const input = { ...batch, shares: shares(aggregation, batch.offsets) }
+  const { klWeight, klEstimator, entropyWeight, aggregation, fixedLength } = terms
+  const input = { ...batch, shares: shares(aggregation, batch.offsets, fixedLength) }
   const { tokens, logProbs, referenceLogProbs, entropies } = input
   if (klWeight !== 0 && referenceLogProbs === undefined) throw missing("klWeight", "referenceLogProbs")
   if (entropyWeight !== 0 && entropies === undefined) throw missing("entropyWeight", "entropies")

@@ -4,6 +4,7 @@ import { GigpoError } from "../errors.ts"
 import { io, isSystemError } from "../files/io-error.ts"
 import type { NativeParameter } from "../native.ts"
 import { type ConfigFields, configFields, describe } from "./config-fields.ts"
+import type { Head } from "./model-config.ts"
 import { openSafetensors, type TensorFiles } from "./safetensors.ts"
 import { type TensorSource, writeSafetensors } from "./safetensors-writer.ts"
 import { quote } from "./strict-json.ts"
@@ -36,16 +37,20 @@ export interface StoredAdapter extends AdapterConfig {
   readonly base: string | undefined
 }
 
+/** Modules that are trained whole beside the pairs: a critic's head. */
+const wholeModules: Readonly<Record<Head, readonly string[] | null>> = { language: null, value: ["score"] }
+
 /** Writes the folder's two files; the folder must be there. */
 export async function writeAdapter(
   directory: string,
   { rank, alpha }: AdapterConfig,
   base: AdapterBase,
   tensors: readonly TensorSource[],
+  head: Head = "language",
 ): Promise<void> {
   const config = {
     peft_type: "LORA",
-    task_type: "CAUSAL_LM",
+    task_type: head === "value" ? "SEQ_CLS" : "CAUSAL_LM",
     base_model_name_or_path: base.directory ?? null,
     revision: null,
     inference_mode: true,
@@ -60,7 +65,7 @@ export async function writeAdapter(
     use_dora: false,
     rank_pattern: {},
     alpha_pattern: {},
-    modules_to_save: null,
+    modules_to_save: wholeModules[head],
     layers_to_transform: null,
     layers_pattern: null,
   }
@@ -87,12 +92,12 @@ export async function exists(path: string): Promise<boolean> {
  *
  * @throws GigpoError `BAD_MODEL`
  */
-export async function readAdapterConfig(directory: string): Promise<StoredAdapter> {
+export async function readAdapterConfig(directory: string, head: Head = "language"): Promise<StoredAdapter> {
   const path = join(directory, files.config)
   const fields = configFields(await readJson(path), path)
   const { json, fail } = fields
   if (json.peft_type !== "LORA") throw fail(`peft_type is ${describe(json.peft_type)}; only "LORA" is supported`)
-  refuseUnsupported(fields)
+  refuseUnsupported(fields, head)
   const base = json.base_model_name_or_path ?? undefined
   if (base !== undefined && typeof base !== "string") throw fail("base_model_name_or_path is not a text")
   return { rank: fields.size("r", 65536), alpha: fields.positive("lora_alpha"), base }
@@ -121,13 +126,14 @@ const unsupportedParts = [
   "alora_invocation_tokens",
 ]
 
-function refuseUnsupported({ json, flag, fail }: ConfigFields): void {
+function refuseUnsupported({ json, flag, fail }: ConfigFields, head: Head): void {
   for (const key of unsupportedFlags) if (flag(key)) throw fail(`${key} is true, which is not supported`)
   if ((json.bias ?? "none") !== "none") throw fail(`bias is ${describe(json.bias)}; only "none" is supported`)
   for (const key of unsupportedParts) {
     const value = json[key] ?? {}
     const empty = typeof value === "object" && Object.keys(value).length === 0
-    if (!empty) throw fail(`${key} is set, which is not supported`)
+    const own = key === "modules_to_save" && String(value) === String(wholeModules[head])
+    if (!empty && !own) throw fail(`${key} is set, which is not supported`)
   }
 }
 
@@ -141,8 +147,9 @@ export async function openAdapter(
   own: AdapterConfig,
   parameters: readonly NativeParameter[],
   base: AdapterBase,
+  head: Head = "language",
 ): Promise<TensorFiles> {
-  const { rank, alpha } = await readAdapterConfig(directory)
+  const { rank, alpha } = await readAdapterConfig(directory, head)
   if (rank !== own.rank || alpha !== own.alpha) {
     const both = `rank ${rank} and alpha ${alpha}, but the policy's has rank ${own.rank} and alpha ${own.alpha}`
     throw misfit(directory, `has ${both}: open the policy with the adapter's`)

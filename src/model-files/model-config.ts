@@ -29,6 +29,9 @@ export interface ModelConfig {
   readonly maxPositions: number
 }
 
+/** What stands on the last norm: a language model's head, or the one row that makes it a critic (`score.weight`, [1, hidden]). */
+export type Head = "language" | "value"
+
 interface Family {
   readonly modelType: string
   // What transformers takes a missing field for, where the families differ.
@@ -152,12 +155,9 @@ function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["arch
  *
  * @param options.original - the config.json that the model came with; fields that `ModelConfig` does not speak of
  * (token ids, dropout, …) are kept from it.
+ * @param options.head - "value" writes what transformers opens as a sequence classifier of one label. Default "language".
  */
-export async function writeModelConfig(
-  directory: string,
-  config: ModelConfig,
-  options: { readonly dtype: "F32" | "BF16"; readonly original?: ConfigJson },
-): Promise<void> {
+export async function writeModelConfig(directory: string, config: ModelConfig, options: ConfigOptions): Promise<void> {
   const path = join(directory, "config.json")
   const handle = await io("create", path, open(path, "w"))
   try {
@@ -169,16 +169,30 @@ export async function writeModelConfig(
   }
 }
 
-function modelConfigJson(
-  config: ModelConfig,
-  options: { readonly dtype: "F32" | "BF16"; readonly original?: ConfigJson },
-): ConfigJson {
+interface ConfigOptions {
+  readonly dtype: "F32" | "BF16"
+  readonly original?: ConfigJson
+  readonly head?: Head
+}
+
+const headFields = {
+  language: { task: "ForCausalLM", fields: {} },
+  // transformers counts the labels in id2label.
+  value: {
+    task: "ForSequenceClassification",
+    fields: { num_labels: 1, id2label: { 0: "LABEL_0" }, label2id: { LABEL_0: 0 } },
+  },
+} as const
+
+function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJson {
   const { rope_parameters, rope_scaling, head_dim, original_max_position_embeddings, ...kept } = options.original ?? {}
   const { architecture, headSize, heads, hiddenSize, ropeScaling: scaling } = config
   const dtype = options.dtype === "F32" ? "float32" : "bfloat16"
+  const { task, fields } = headFields[options.head ?? "language"]
   return {
     ...kept,
-    architectures: [`${architecture}ForCausalLM`],
+    ...fields,
+    architectures: [`${architecture}${task}`],
     model_type: families[architecture].modelType,
     vocab_size: config.vocabularySize,
     hidden_size: hiddenSize,

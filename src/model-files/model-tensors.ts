@@ -1,10 +1,10 @@
 import { GigpoError } from "../errors.ts"
-import type { ModelConfig } from "./model-config.ts"
+import type { Head, ModelConfig } from "./model-config.ts"
 import type { TensorFiles } from "./safetensors.ts"
 import { quote } from "./strict-json.ts"
 
 /** Every weight of the model under its Hugging Face name, in the order of the computation. Matrices are [out, in]. */
-export function tensorShapes(config: ModelConfig): Map<string, readonly number[]> {
+export function tensorShapes(config: ModelConfig, head: Head = "language"): Map<string, readonly number[]> {
   const { vocabularySize, hiddenSize, intermediateSize, headSize } = config
   const queryColumns = config.heads * headSize
   const keyValueColumns = config.keyValueHeads * headSize
@@ -31,7 +31,8 @@ export function tensorShapes(config: ModelConfig): Map<string, readonly number[]
     set("mlp.down_proj.weight", hiddenSize, intermediateSize)
   }
   shapes.set("model.norm.weight", [hiddenSize])
-  if (!config.tieEmbeddings) shapes.set("lm_head.weight", [vocabularySize, hiddenSize])
+  if (head === "value") shapes.set("score.weight", [1, hiddenSize])
+  else if (!config.tieEmbeddings) shapes.set("lm_head.weight", [vocabularySize, hiddenSize])
   return shapes
 }
 
@@ -47,8 +48,12 @@ export function countParameters(config: ModelConfig): number {
  *
  * @throws GigpoError `BAD_MODEL` that names the tensors that are missing, unknown or misshapen.
  */
-export function checkTensors(config: ModelConfig, files: Pick<TensorFiles, "names" | "info">): void {
-  const shapes = tensorShapes(config)
+export function checkTensors(
+  config: ModelConfig,
+  files: Pick<TensorFiles, "names" | "info">,
+  head: Head = "language",
+): void {
+  const shapes = tensorShapes(config, head)
   const names = new Set(files.names)
   // An untied head is among the shapes, so it never comes to this.
   const ignored = (name: string): boolean => name.endsWith(".rotary_emb.inv_freq") || name === "lm_head.weight"

@@ -1,10 +1,19 @@
 import { readFile } from "node:fs/promises"
 import { GigpoError } from "../errors.ts"
 import { compare, type Difference } from "./compare.ts"
+import { criticTopics } from "./critic.ts"
+import { estimatorTopics } from "./estimators.ts"
+import { lossTopics } from "./losses.ts"
+import { surrogateTopics } from "./surrogate.ts"
 import type { Topic, Vector } from "./topic.ts"
 
 /** The topics that can be compared, by name. */
-export const topics: Readonly<Record<string, Topic>> = {}
+export const topics: Readonly<Record<string, Topic>> = {
+  ...criticTopics,
+  ...estimatorTopics,
+  ...lossTopics,
+  ...surrogateTopics,
+}
 
 export interface TopicReport {
   readonly topic: string

@@ -33,6 +33,7 @@ const work: Workload = {
   epochs: 2,
   batchRows: 8,
   reference: false,
+  critic: false,
 }
 const how: Machinery = { bytesPerNumber: 2, recompute: "none", momentBytes: 4, loraRank: 0 }
 
@@ -75,6 +76,11 @@ describe("the work of an iteration", () => {
     expect(part("training", { recompute: "block" })?.operations).toBe(block)
     const mlp = 2 * 20 * (3 * forward + 3 * 2 * 2 * 200 * 40)
     expect(part("training", { recompute: "mlp" })?.operations).toBe(mlp)
+    expect(part("critic")).toBeUndefined()
+    // Forward once, and both ways in each of two epochs, without a head to speak of.
+    const trunk = 40 * (5040 + 1920)
+    expect(part("critic", { critic: true })).toMatchObject({ tokens: 3 * 800, operations: 20 * (1 + 2 * 3) * trunk })
+    expect(part("optimizer", { critic: true })?.bytes).toBe(2 * (part("optimizer")?.bytes ?? 0))
     expect(part("reference")).toBeUndefined()
     expect(part("reference", { reference: true })).toMatchObject({ tokens: 800, operations: 20 * forward })
   })

@@ -264,8 +264,8 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
   for (size_t p = 0; p < parameters.size(); p++) {
     std::vector<float> values(parameters[p].size());
     const int64_t cut = parameters[p].size() / 3;  // in the middle of a row
-    subject.engine.read_merged(int64_t(p), 0, values.data(), cut);
-    subject.engine.read_merged(int64_t(p), cut, values.data() + cut, parameters[p].size() - cut);
+    subject.engine.actor().read_merged(int64_t(p), 0, values.data(), cut);
+    subject.engine.actor().read_merged(int64_t(p), cut, values.data() + cut, parameters[p].size() - cut);
     merged.insert(merged.end(), values.begin(), values.end());
   }
   plain.set_weights(merged);
@@ -305,7 +305,7 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
       EngineOptions options;
       options.micro_batch_tokens = 64, options.recompute = level, options.adapter = adapter;
       Device& device = subject.engine.device();
-      const MemoryPlan plan = plan_memory(config, options, device.traits(), true, true);
+      const MemoryPlan plan = plan_memory(config, options, device.traits(), {.reference = true});
       train(subject, {step_row({0}, std::vector<int32_t>(64, 0))}, policy_loss());
       CHECK(size_t(plan.activations) == subject.trainer.peak_bytes(), "%d planned, %d taken", int(plan.activations),
             int(subject.trainer.peak_bytes()));
@@ -315,7 +315,7 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
       options.longest_row = 300;
       Subject longer(make_device, config, {.longest_row = 300, .adapter = adapter, .recompute = level});
       train(longer, {step_row({0}, std::vector<int32_t>(300, 0))}, policy_loss());
-      const MemoryPlan with = plan_memory(config, options, device.traits(), true, true);
+      const MemoryPlan with = plan_memory(config, options, device.traits(), {.reference = true});
       CHECK(size_t(with.activations) == longer.trainer.peak_bytes() && with.activations > 3 * plan.activations, "%d planned, %d taken",
             int(with.activations), int(longer.trainer.peak_bytes()));
       CHECK_THROWS(train(longer, {step_row({0}, std::vector<int32_t>(301, 0))}, policy_loss()), "BAD_ARGUMENT");
@@ -333,7 +333,7 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
   EngineOptions options;
   options.micro_batch_tokens = 64, options.step_tokens = 64, options.cache_bytes = 1 << 16;
   const auto device = make_device();
-  const auto fitted = [&](int64_t available) { return fit_options(config, options, device->traits(), true, false, available); };
+  const auto fitted = [&](int64_t available) { return fit_options(config, options, device->traits(), {}, available); };
   const int64_t least = fitted(INT64_MAX / 2).plan.total();
   CHECK(fitted(INT64_MAX / 2).plan.longest_row == (device->traits().one_region ? 64 : config.max_positions));
   CHECK(fitted(least).plan.longest_row == 64 && fitted(least).plan.total() == least);
@@ -393,6 +393,7 @@ inline std::vector<TrainingRow> one_by_one(const std::vector<TrainingRow>& rows)
       step.advantages = part(row.advantages), step.old_log_probs = part(row.old_log_probs);
       step.reference_log_probs = part(row.reference_log_probs), step.gradients = part(row.gradients);
       step.entropy_gradients = part(row.entropy_gradients);
+      step.returns = part(row.returns), step.old_values = part(row.old_values);
       result.push_back(std::move(step));
       first += count;
     }

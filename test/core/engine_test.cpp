@@ -1,5 +1,6 @@
 // The engine on the CPU: every instruction set, one thread and several.
 #include "core/cpu/isa.h"
+#include "test/core/critic_checks.h"
 #include "test/core/engine_checks.h"
 
 using namespace gigpo;
@@ -27,6 +28,7 @@ int main() {
     for (const int threads : {1, 3}) {
       for (const bool biases_and_tied : {false, true}) {
         test::check_engine([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {5e-3, 2e-5});
+        test::check_critic([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {1e-3, 2e-5});
       }
     }
   }

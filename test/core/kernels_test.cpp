@@ -106,6 +106,25 @@ void impossible_and_broken_logits_are_told_apart() {
   }
 }
 
+constexpr KlEstimator all_estimators[] = {KlEstimator::k1,  KlEstimator::k2,      KlEstimator::k3,
+                                          KlEstimator::abs, KlEstimator::k1_plus, KlEstimator::k3_plus};
+
+// The estimators as they are defined.
+double kl_value(double d, KlEstimator estimator) {
+  switch (estimator) {
+    case KlEstimator::k1:
+    case KlEstimator::k1_plus: return -d;
+    case KlEstimator::k2: return d * d / 2;
+    case KlEstimator::abs: return std::abs(d);
+    default: return std::min(std::exp(d) - d - 1, 10.0);
+  }
+}
+
+// The one whose value has the gradient of this one.
+KlEstimator slope_of(KlEstimator estimator) {
+  return estimator == KlEstimator::k1_plus || estimator == KlEstimator::k3_plus ? KlEstimator::k2 : estimator;
+}
+
 // One row's loss as written in token_log_probs.h and clipped_surrogate.h, of logits in double.
 double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const PolicyHeadOptions& options) {
   const std::vector<double> log_probs = log_softmax(z, options.temperature);
@@ -120,11 +139,7 @@ double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const Po
     loss = std::max(-a * r, -a * std::min(std::max(r, 1 - o.clip_low), 1 + o.clip_high));
     if (a < 0) loss = std::min(loss, -a * o.clip_dual);
     const double d = double(row.reference_log_prob) - log_prob;
-    const double k3_d = std::min(std::max(d, -10.0), 10.0);
-    if (options.has_reference)
-      loss += o.kl_weight * (o.kl_estimator == KlEstimator::k1   ? -d
-                             : o.kl_estimator == KlEstimator::k2 ? d * d / 2
-                                                                 : std::exp(k3_d) - k3_d - 1);
+    if (options.has_reference) loss += o.kl_weight * kl_value(d, o.kl_estimator);
   }
   return row.weight * (loss - options.entropy_weight * entropy);
 }
@@ -147,14 +162,16 @@ void check_head(int64_t vocab, double deviation, PolicyHeadRow row, const Policy
   if (options.mode != HeadMode::linear)
     CHECK(near(sums.loss, row_loss(z, row, options), 2e-6), "%s: loss %g, not %g", what, sums.loss,
           row_loss(z, row, options));
+  PolicyHeadOptions sloped = options;
+  sloped.loss.kl_estimator = slope_of(options.loss.kl_estimator);
   double total = 0;
   for (int64_t j = 0; j < vocab; j++) {
     constexpr double h = 1e-5;
     const double before = z[j];
     z[j] = before + h;
-    const double up = row_loss(z, row, options);
+    const double up = row_loss(z, row, sloped);
     z[j] = before - h;
-    const double down = row_loss(z, row, options);
+    const double down = row_loss(z, row, sloped);
     z[j] = before;
     const double expected = (up - down) / (2 * h);
     CHECK(std::abs(gradient[j] - expected) <= 2e-6 * std::max(1.0, std::abs(expected)), "%s, logit %d: %g, not %g",
@@ -179,8 +196,9 @@ void head_gradients_match_finite_differences() {
         options.loss.clip_high = 0.28;
         check_head(19, 1, row(0.25f, advantage, old_minus_new, 0), options, 1, "policy");
       }
-  for (const KlEstimator estimator : {KlEstimator::k1, KlEstimator::k2, KlEstimator::k3})
-    for (const float reference_minus_new : {0.0f, 0.3f, -0.3f, 2.0f, -2.0f, 9.0f, 11.0f, -11.0f}) {
+  for (const KlEstimator estimator : all_estimators)
+    // Where k3 is free, held to 10, and where its exponent is clamped, on both sides; |d| has no slope at 0.
+    for (const float reference_minus_new : {0.01f, 0.3f, -0.3f, 2.0f, -2.0f, 3.0f, -9.0f, -12.0f, 25.0f, -25.0f}) {
       PolicyHeadOptions options;
       options.has_reference = true;
       options.loss.kl_weight = 1e-3;
@@ -316,10 +334,7 @@ double surrogate(const Batch& batch, const std::vector<double>& log_probs, const
       const double a = batch.advantages[t], r = std::exp(shift), d = double(batch.reference[t]) - log_probs[t];
       double loss = std::max(-a * r, -a * std::min(std::max(r, 1 - o.clip_low), 1 + o.clip_high));
       if (a < 0) loss = std::min(loss, -a * o.clip_dual);
-      const double kl = o.kl_estimator == KlEstimator::k1   ? -d
-                        : o.kl_estimator == KlEstimator::k2 ? d * d / 2
-                                                            : std::exp(d) - d - 1;
-      row_sum += loss + (only_policy ? 0 : o.kl_weight * kl);
+      row_sum += loss + (only_policy ? 0 : o.kl_weight * kl_value(d, o.kl_estimator));
     }
     start += size_t(length);
     if (active == 0) continue;
@@ -328,8 +343,10 @@ double surrogate(const Batch& batch, const std::vector<double>& log_probs, const
   }
   switch (o.aggregation) {
     case Aggregation::token_mean: return token_sum / tokens;
+    case Aggregation::token_sum: return token_sum;
     case Aggregation::sequence_mean_token_sum: return row_sums / rows;
     case Aggregation::sequence_mean_token_mean: return row_means / rows;
+    case Aggregation::sequence_mean_fixed_length: return row_sums / (rows * double(o.fixed_length));
     case Aggregation::sequence_mean_token_sum_norm: return row_sums / longest;
   }
   return 0;
@@ -337,13 +354,15 @@ double surrogate(const Batch& batch, const std::vector<double>& log_probs, const
 
 void the_surrogate_and_its_gradient_match_their_definition() {
   Batch batch;
-  for (const Aggregation aggregation : {Aggregation::token_mean, Aggregation::sequence_mean_token_sum,
-                                        Aggregation::sequence_mean_token_mean, Aggregation::sequence_mean_token_sum_norm})
+  for (const Aggregation aggregation :
+       {Aggregation::token_mean, Aggregation::token_sum, Aggregation::sequence_mean_token_sum, Aggregation::sequence_mean_token_mean,
+        Aggregation::sequence_mean_fixed_length, Aggregation::sequence_mean_token_sum_norm})
     for (const RatioLevel ratio : {RatioLevel::token, RatioLevel::sequence})
-      for (const KlEstimator estimator : {KlEstimator::k1, KlEstimator::k2, KlEstimator::k3})
+      for (const KlEstimator estimator : all_estimators)
         for (const double kl_weight : {0.0, 0.1}) {
           ClippedSurrogateOptions options;
           options.aggregation = aggregation;
+          options.fixed_length = aggregation == Aggregation::sequence_mean_fixed_length ? 5 : 0;
           options.ratio = ratio;
           options.kl_estimator = estimator;
           options.kl_weight = kl_weight;
@@ -360,12 +379,14 @@ void the_surrogate_and_its_gradient_match_their_definition() {
               CHECK(gradient[t] == 0);
               continue;
             }
+            ClippedSurrogateOptions sloped = options;
+            sloped.kl_estimator = slope_of(estimator);
             std::vector<double> moved = at;
             moved[t] = at[t] + 1e-6;
-            const double up = surrogate(batch, moved, at, options);
+            const double up = surrogate(batch, moved, at, sloped);
             moved[t] = at[t] - 1e-6;
-            const double expected = (up - surrogate(batch, moved, at, options)) / 2e-6;
-            CHECK(std::abs(gradient[t] - expected) < 1e-7, "token %d: %g, not %g", int(t), gradient[t], expected);
+            const double expected = (up - surrogate(batch, moved, at, sloped)) / 2e-6;
+            CHECK(near(gradient[t], expected, 2e-7), "token %d: %g, not %g", int(t), gradient[t], expected);
           }
           CHECK(clipped_surrogate(batch.input(), options, nullptr).loss == report.loss);
         }
@@ -404,16 +425,30 @@ void clip_edges_belong_to_the_inside() {
   CHECK(token_loss(-1, 0, 1, false, 0, options).gradient == -1 && !token_loss(-1, 0, 1, false, 0, options).clipped);
 }
 
+void kl_estimates_hold_at_their_edges() {
+  for (const double d : {2.610, 2.612, -10.9999, -11.0}) {
+    const double value = std::exp(d) - d - 1;
+    const KlEstimate k3 = kl_estimate(d, KlEstimator::k3), plus = kl_estimate(d, KlEstimator::k3_plus);
+    CHECK(near(k3.value, std::min(value, 10.0), 1e-12) && near(k3.gradient, value > 10 ? 0 : 1 - std::exp(d), 1e-12),
+          "%g: %g, %g", d, k3.value, k3.gradient);
+    CHECK(plus.value == k3.value && plus.gradient == -d);
+  }
+  CHECK(kl_estimate(0, KlEstimator::abs).gradient == 0 && kl_estimate(0, KlEstimator::k3).gradient == 0);
+  CHECK(kl_estimate(1e30, KlEstimator::k3).value == 10 && kl_estimate(-1e30, KlEstimator::k3).value == 10);
+}
+
 void extreme_log_probabilities_stay_finite_and_nan_stays_nan() {
   PolicyLossOptions options;
   options.kl_weight = 1, options.clip_dual = inf;
-  for (const double log_prob : {-1e30, -1000.0, -30.0})
-    for (const double old_log_prob : {-1e30, -1000.0, 0.0})
-      for (const double reference : {-1e30, -1000.0, 0.0})
-        for (const double advantage : {1.0, -1.0}) {
-          const TokenLoss token = token_loss(log_prob, log_prob - old_log_prob, advantage, true, reference, options);
-          CHECK(std::isfinite(token.policy) && std::isfinite(token.kl) && std::isfinite(token.gradient));
-        }
+  for (const KlEstimator estimator : all_estimators)
+    for (const double log_prob : {-1e30, -1000.0, -30.0})
+      for (const double old_log_prob : {-1e30, -1000.0, 0.0})
+        for (const double reference : {-1e30, -1000.0, 0.0})
+          for (const double advantage : {1.0, -1.0}) {
+            options.kl_estimator = estimator;
+            const TokenLoss token = token_loss(log_prob, log_prob - old_log_prob, advantage, true, reference, options);
+            CHECK(std::isfinite(token.policy) && std::isfinite(token.kl) && std::isfinite(token.gradient));
+          }
   const TokenLoss broken = token_loss(nan, nan, 1, true, -1, options);
   CHECK(std::isnan(broken.policy) && std::isnan(broken.gradient) && std::isnan(broken.kl));
 }
@@ -426,6 +461,8 @@ void surrogate_inputs_are_checked() {
   input.reference_log_probs = nullptr;
   CHECK_THROWS(clipped_surrogate(input, options, nullptr), "BAD_ARGUMENT");
   input = batch.input();
+  options.aggregation = Aggregation::sequence_mean_fixed_length;
+  CHECK_THROWS(clipped_surrogate(input, options, nullptr), "BAD_ARGUMENT");
   input.tokens--;
   CHECK_THROWS(clipped_surrogate(input, {}, nullptr), "BAD_ARGUMENT");
   input.tokens += 2;
@@ -497,6 +534,7 @@ int main() {
   the_surrogate_and_its_gradient_match_their_definition();
   reports_count_what_they_say();
   clip_edges_belong_to_the_inside();
+  kl_estimates_hold_at_their_edges();
   extreme_log_probabilities_stay_finite_and_nan_stays_nan();
   surrogate_inputs_are_checked();
   return gigpo::test::report();

@@ -14,6 +14,7 @@ struct TrainingRow {
   std::vector<int32_t> tokens;
   std::vector<Span> spans;
   std::vector<float> advantages, old_log_probs, reference_log_probs, gradients, entropy_gradients;
+  std::vector<float> returns, old_values;
 
   int64_t sampled() const {
     int64_t count = 0;
@@ -48,11 +49,13 @@ class FlatBatch {
       append(reference_, row.reference_log_probs);
       append(gradients_, row.gradients);
       append(entropy_gradients_, row.entropy_gradients);
+      append(returns_, row.returns);
+      append(old_values_, row.old_values);
     }
     const auto column = [](const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); };
     batch_ = {int64_t(rows.size()),   int64_t(begins_.size()), tokens_.data(), offsets_.data(),    span_rows_.data(),
               begins_.data(),         counts_.data(),          column(advantages_), column(old_), column(reference_),
-              column(gradients_), column(entropy_gradients_)};
+              column(gradients_), column(entropy_gradients_), column(returns_), column(old_values_)};
   }
   FlatBatch(const FlatBatch&) = delete;
 
@@ -65,7 +68,7 @@ class FlatBatch {
   }
 
   std::vector<int32_t> tokens_, offsets_{0}, span_rows_, begins_, counts_;
-  std::vector<float> advantages_, old_, reference_, gradients_, entropy_gradients_;
+  std::vector<float> advantages_, old_, reference_, gradients_, entropy_gradients_, returns_, old_values_;
   TrainingBatch batch_;
 };
 

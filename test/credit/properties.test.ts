@@ -3,7 +3,7 @@ import { gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import type { GigpoOptions, GigpoStep } from "../../src/credit/types.ts"
 import { Random } from "../../src/random.ts"
 import { expectClose } from "./close.ts"
-import { episode } from "./steps.ts"
+import { episode, interleave } from "./steps.ts"
 
 /** 4 tasks of 1 to 8 episodes of 1 to 12 steps, in a world of few states so that groups form. */
 function randomEpisodes(random: Random): GigpoStep[][] {
@@ -21,13 +21,6 @@ function randomEpisodes(random: Random): GigpoStep[][] {
       ),
     ),
   ).flat()
-}
-
-/** Random merge of episodes that keeps the order within each. */
-function interleave(episodes: readonly GigpoStep[][], random: Random): GigpoStep[] {
-  const turns = random.shuffled(episodes.flatMap((steps, i) => steps.map(() => i)))
-  const taken = episodes.map(() => 0)
-  return turns.map((i) => episodes[i]![taken[i]!++]!)
 }
 
 const everyOption: GigpoOptions[] = (["std", "none", "leaveOneOut"] as const).flatMap((normalization) =>

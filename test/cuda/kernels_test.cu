@@ -166,13 +166,14 @@ void surrogates_match() {
     CHECK(device_report.read()[0].loss == found.loss);
   };
   const auto rows = int64_t(lengths.size()), tokens = int64_t(mask.size());
-  for (int aggregation = 0; aggregation < 4; aggregation++)
+  for (int aggregation = 0; aggregation <= int(Aggregation::sequence_mean_token_sum_norm); aggregation++)
     for (const RatioLevel ratio : {RatioLevel::token, RatioLevel::sequence})
-      for (const KlEstimator estimator : {KlEstimator::k1, KlEstimator::k2, KlEstimator::k3}) {
+      for (int estimator = 0; estimator <= int(KlEstimator::k3_plus); estimator++) {
         ClippedSurrogateOptions options;
         options.aggregation = Aggregation(aggregation);
+        options.fixed_length = 100;
         options.ratio = ratio;
-        options.kl_estimator = estimator;
+        options.kl_estimator = KlEstimator(estimator);
         options.kl_weight = 0.05;
         compare(rows, tokens, options, true);
       }

@@ -288,9 +288,85 @@ void biases() {
     });
 }
 
+void weighted_rows() {
+  struct Shape {
+    int64_t rows, columns;
+  };
+  for (const Shape& shape : {Shape{1, 1}, Shape{65, 1152}, Shape{700, 33}, Shape{0, 8}})
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("add_weighted_rows", type, shape.rows, shape.columns, layout);
+      DeviceMatrix x(type, shape.rows, shape.columns, layout), to(Type::f32, 1, shape.columns), factors(Type::f32, 1, shape.rows);
+      const std::vector<float> values = x.fill(17), before = to.fill(18), by = factors.fill(19);
+      std::vector<double> expected(before.begin(), before.end());
+      for (size_t i = 0; i < values.size(); i++) expected[i % size_t(shape.columns)] += double(values[i]) * by[i / size_t(shape.columns)];
+      const DeviceArray<char> workspace(cuda::bias_backward_workspace(shape.rows, shape.columns));
+      cuda::add_weighted_rows(x.view, factors.view.floats(), to.view, workspace.data, nullptr);
+      check_near(what, Type::f32, to.read(what), expected, 1e-6, std::sqrt(double(shape.rows) + 1));
+    });
+}
+
+// Rows on every side of the clip, with a loop in double beside them.
+void value_heads() {
+  struct Shape {
+    int64_t rows, columns;
+  };
+  for (const Shape& shape : {Shape{1, 1}, Shape{9, 24}, Shape{131, 896}, Shape{70, 33}, Shape{0, 8}})
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("value_head", type, shape.rows, shape.columns, layout);
+      DeviceMatrix hidden(type, shape.rows, shape.columns, layout), d_hidden(type, shape.rows, shape.columns, layout);
+      DeviceMatrix weight(type, 1, shape.columns, {"", 0, layout.offset}), d_weight(Type::f32, 1, shape.columns);
+      const std::vector<float> h = hidden.fill(20), w = weight.fill(21, 1 / std::sqrt(double(shape.columns)));
+      const std::vector<float> before = d_weight.fill(22);
+      std::vector<ValueHeadRow> rows;
+      std::vector<double> values, gradients, expected(before.begin(), before.end());
+      const ValueHeadOptions options{true, 0.5, 0.125};
+      for (int64_t r = 0; r < shape.rows; r++) {
+        double value = 0;
+        for (int64_t c = 0; c < shape.columns; c++) value += double(h[size_t(r * shape.columns + c)]) * w[size_t(c)];
+        // Far from the clip's bounds and from where the larger square changes.
+        constexpr float moved[] = {-0.9f, 0.1f, 0.9f}, missed[] = {-1.3f, 0.6f, -0.7f, 1.1f};
+        rows.push_back({float(value) + missed[r % 4], float(value) - moved[r % 3]});
+        values.push_back(value);
+        const double old_value = rows.back().old_value, target = rows.back().target;
+        const double plain = value - target, bounded = std::fmin(std::fmax(value, old_value - 0.5), old_value + 0.5) - target;
+        const double gradient = bounded * bounded > plain * plain ? 0 : 0.125 * plain;
+        for (int64_t c = 0; c < shape.columns; c++) {
+          expected[size_t(c)] += gradient * h[size_t(r * shape.columns + c)];
+          gradients.push_back(gradient * w[size_t(c)]);
+        }
+      }
+      const DeviceArray<ValueHeadRow> inputs(rows);
+      const DeviceArray<ValueHeadResult> results(rows.size());
+      const DeviceArray<char> workspace(cuda::value_head_workspace(shape.rows, shape.columns));
+      const auto run = [&](const ValueHeadOptions& by, Tensor d_to, Tensor d_weight_to) {
+        cuda::value_head(hidden.view, weight.view, inputs.data, by, results.data, d_to, d_weight_to, workspace.data, nullptr);
+      };
+      run(options, d_hidden.view, d_weight.view);
+      check_near(what + " d_hidden", type, d_hidden.read(what), gradients, 1e-5);
+      const std::vector<float> found = d_weight.read(what);
+      check_near(what + " d_weight", Type::f32, found, expected, 1e-5, std::sqrt(double(shape.rows) + 1));
+      const auto check_results = [&](bool trained) {
+        const std::vector<ValueHeadResult> got = results.read();
+        for (size_t r = 0; r < got.size(); r++) {
+          const TokenValueLoss wanted = token_value_loss(values[r], rows[r].old_value, rows[r].target, 0.5);
+          CHECK(std::fabs(got[r].value - values[r]) < 1e-5, "%s: value %g, not %g", what.c_str(), got[r].value, values[r]);
+          CHECK(std::fabs(got[r].loss - trained * wanted.loss) < 1e-4, "%s: loss %g, not %g", what.c_str(), got[r].loss, wanted.loss);
+          CHECK(got[r].clipped == int(trained && wanted.clipped), "%s", what.c_str());
+        }
+      };
+      check_results(true);
+      d_weight.fill(before);
+      run(options, d_hidden.view, d_weight.view);
+      CHECK(d_weight.read(what) == found, "%s: not the same twice", what.c_str());
+      run({}, {}, {});
+      check_results(false);
+    });
+}
+
 constexpr gigpo::test::Test tests[] = {{"RMS norm", norms},     {"RMS norm backward", norm_gradients}, {"rotary embedding", rotations},
                           {"SwiGLU", gated_units}, {"gather", gathers},                   {"scatter-add", scatters},
-                          {"copy, scale", copies}, {"bias backward", biases}};
+                          {"copy, scale", copies}, {"bias backward", biases},
+                          {"weighted rows", weighted_rows}, {"value head", value_heads}};
 
 }  // namespace
 

@@ -10,6 +10,7 @@ import {
   adapterPath,
   adapters,
   architectures,
+  credited,
   crossEntropy,
   type Expected,
   gradients,
@@ -119,6 +120,32 @@ onCard(titled("training on a CUDA device"), () => {
       expect(await policy.logProbs(rows, { of: "reference" })).toEqual(before)
       expect(await policy.logProbs(rows)).not.toEqual(before)
     })
+  })
+
+  it.each([undefined, { rank: 4 }])("trains a critic as the CPU does, with the adapter %j", async (lora) => {
+    const train = async (options: NativePolicyOptions): Promise<number[]> => {
+      let found: number[] = []
+      await using({ ...options, critic: true, ...(lora && { lora }) }, "qwen3", async (policy) => {
+        const random = new Random(3)
+        const numbers = (length: number) => Float32Array.from({ length }, () => 2 * random.uniform() - 1)
+        const rows = (await rolloutRows(policy, new Random(4))).map((row) => {
+          const { length } = row.spans[0]!
+          return credited(row, { returns: numbers(length), values: numbers(length) })
+        })
+        const critic = await policy.critic()
+        for (let step = 0; step < 4; step++) {
+          found.push((await critic.forwardBackward(rows, { kind: "clipped-value", clip: 0.3 })).loss)
+          await critic.optimizerStep({ learningRate: 1e-2 })
+        }
+        found = [...found, ...(await critic.predict(rows)).flatMap((values) => [...values])]
+      })
+      return found
+    }
+    const wanted = await train({ device: "cpu" })
+    expect(relativeError(await train({ ...small, precision: "float32" }), wanted)).toBeLessThan(1e-3)
+    const half = await train(small)
+    expect(normError(half.slice(0, 4), wanted.slice(0, 4))).toBeLessThan(0.03)
+    expect(half[3]!).toBeLessThan(half[0]!)
   })
 
   it("computes token log-probabilities as the CPU does", () => {

@@ -175,7 +175,8 @@ bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, cons
   // A loss of large terms that nearly cancel has their errors.
   double terms = std::abs(g.token);
   if (options.mode == HeadMode::policy) {
-    const double growth = std::exp(std::fmin(double(input.reference_log_prob) - log_prob, max_reference_log_ratio));
+    const double d = double(input.reference_log_prob) - log_prob;
+    const double growth = std::abs(kl_estimate(d, options.loss.kl_estimator).gradient);
     terms += double(input.weight) / options.temperature *
              (result.ratio * std::abs(input.advantage) + options.loss.kl_weight * (1 + growth));
   }

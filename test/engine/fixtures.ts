@@ -63,18 +63,22 @@ export function readExpected(name: string, folder: string = modelPath(name)): Ex
 interface JsonCase {
   loss: object
   rows: JsonRow[]
-  report: Record<"loss" | "tokens" | "entropy" | "clipFraction" | "kl" | "policyKl" | "ratio", number>
+  report: Record<
+    "loss" | "tokens" | "entropy" | "clipFraction" | "dualClipFraction" | "kl" | "policyKl" | "ratio",
+    number
+  >
 }
 
-function toReport({ loss, tokens, entropy, clipFraction, kl, policyKl, ratio }: JsonCase["report"]): LossReport {
+function toReport(report: JsonCase["report"]): LossReport {
   const metrics = {
-    "loss/kl": kl,
-    "policy/entropy": entropy,
-    "policy/clip-fraction": clipFraction,
-    "policy/kl": policyKl,
-    "policy/ratio": ratio,
+    "loss/kl": report.kl,
+    "policy/entropy": report.entropy,
+    "policy/clip-fraction": report.clipFraction,
+    "policy/dual-clip-fraction": report.dualClipFraction,
+    "policy/kl": report.policyKl,
+    "policy/ratio": report.ratio,
   }
-  return { loss, tokens, metrics }
+  return { loss: report.loss, tokens: report.tokens, metrics }
 }
 
 interface JsonRow {

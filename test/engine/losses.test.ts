@@ -68,10 +68,16 @@ describe("the built-in policy loss", () => {
     base,
     { ...base, klEstimator: "k1" },
     { ...base, klEstimator: "k2" },
+    { ...base, klEstimator: "abs" },
+    { ...base, klEstimator: "k1+" },
+    { ...base, klEstimator: "k3+", ratio: "sequence" },
     { ...base, clipDual: 1.8 },
     { ...base, clipDual: Number.POSITIVE_INFINITY },
     { ...base, aggregation: "sequence-mean-token-sum" },
     { ...base, aggregation: "sequence-mean-token-mean" },
+    { ...base, aggregation: "token-sum" },
+    { ...base, aggregation: "sequence-mean-fixed-length", fixedLength: 12 },
+    { ...base, aggregation: "sequence-mean-fixed-length", fixedLength: 12, ratio: "sequence" },
     { ...base, ratio: "sequence" },
     { clipLow: 3e-4, clipHigh: 4e-4, ratio: "sequence", aggregation: "sequence-mean-token-mean" },
   ]
@@ -84,20 +90,42 @@ describe("the built-in policy loss", () => {
     const kernel = clippedSurrogate(surrogateInput(await logProbsOf(policy, rows)), {
       ...options,
       aggregation: "token-mean",
+      fixedLength: undefined,
     })
     const { tokens, metrics } = found.report
     expect(tokens).toBe(61)
     expect(metrics["policy/entropy"]).toBeCloseTo(wanted.report.metrics["policy/entropy"]!, 5)
-    expect(metrics["policy/clip-fraction"]).toBeCloseTo(kernel.clipFraction + kernel.dualClipFraction, 6)
+    expect(metrics["policy/clip-fraction"]).toBeCloseTo(kernel.clipFraction, 6)
+    expect(metrics["policy/dual-clip-fraction"]).toBeCloseTo(kernel.dualClipFraction, 6)
     expect(metrics["policy/ratio"]).toBeCloseTo(kernel.ratio, 4)
     expect(metrics["policy/kl"]).toBeCloseTo(kernel.policyKl, 5)
     expect(metrics["loss/kl"]).toBeCloseTo(kernel.kl, 5)
   })
 
   it("cuts some gradients, in these tests, and lets others pass", async () => {
-    const { report } = await run(surrogate(base))
-    expect(report.metrics["policy/clip-fraction"]).toBeGreaterThan(0.2)
-    expect(report.metrics["policy/clip-fraction"]).toBeLessThan(0.8)
+    const { report } = await run(surrogate({ ...base, clipDual: 1.8 }))
+    for (const [name, least] of [
+      ["policy/clip-fraction", 0.2],
+      ["policy/dual-clip-fraction", 0.01],
+    ] as const) {
+      expect(report.metrics[name]).toBeGreaterThan(least)
+      expect(report.metrics[name]).toBeLessThan(0.8)
+    }
+  })
+
+  it("tells what the pass computed of every token, before the weights change", async () => {
+    const wanted = (await logProbsOf(policy, rows)).flatMap((values) => [...values])
+    const losses = [
+      surrogate(base),
+      surrogate({ ...base, ratio: "sequence" }),
+      crossEntropy,
+      { kind: "linear", coefficients: new Float32Array(61).fill(0.1) } as const,
+    ]
+    for (const loss of losses) {
+      const { logProbs } = (await run(loss)).report
+      expect(logProbs).toHaveLength(61)
+      for (const [t, value] of wanted.entries()) expect(logProbs![t]).toBeCloseTo(value, 5)
+    }
   })
 
   it("has no gradient where every advantage is 0", async () => {
@@ -268,13 +296,10 @@ describe("the reference policy", () => {
     const differences = current.flatMap((values, row) => [...values].map((value, i) => reference[row]![i]! - value))
     const mean = (estimate: (d: number) => number) =>
       differences.reduce((sum, d) => sum + estimate(d), 0) / differences.length
-    const wanted = {
-      k1: mean((d) => -d),
-      k2: mean((d) => (d * d) / 2),
-      k3: mean((d) => Math.exp(d) - d - 1),
-    }
+    const [k1, k3] = [mean((d) => -d), mean((d) => Math.exp(d) - d - 1)]
+    const wanted = { k1, k2: mean((d) => (d * d) / 2), k3, abs: mean(Math.abs), "k1+": k1, "k3+": k3 }
     expect(wanted.k3).toBeGreaterThan(1e-3)
-    for (const klEstimator of ["k1", "k2", "k3"] as const) {
+    for (const klEstimator of Object.keys(wanted) as (keyof typeof wanted)[]) {
       const weighed = surrogate({ klWeight: 0.5, klEstimator })
       const report = await trained.forwardBackward(withReference, weighed)
       expect(report.metrics["loss/kl"]).toBeCloseTo(wanted[klEstimator], 5)

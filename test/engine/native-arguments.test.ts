@@ -39,6 +39,7 @@ const options: NativeEngineOptions = {
   loraAlpha: 0,
   trained: true,
   reference: false,
+  critic: false,
 }
 /** Two rows, the second of two spans. */
 const batch: NativeBatch = {
@@ -78,8 +79,9 @@ describe("native code", () => {
 
   it.each<[object, RegExp]>([
     [{ mode: "custom" }, /mode is "custom"; give one of "policy", "clone", "linear"\./],
-    [{ klEstimator: "k4" }, /klEstimator is "k4"; give one of "k1", "k2", "k3"\./],
+    [{ klEstimator: "k4" }, /klEstimator is "k4"; give one of "k1", "k2", "k3", "abs", "k1\+", "k3\+"\./],
     [{ aggregation: "mean" }, /aggregation is "mean"; give one of "token-mean", /],
+    [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength must be at least 1\./],
     [{ ratio: 1 }, /ratio is "1"; give one of "token", "sequence"\./],
     [{ unit: undefined }, /unit is "undefined"; give one of "span", "row"\./],
     [{ klWeight: 0.1 }, /This loss needs referenceLogProbs\./],
@@ -128,6 +130,28 @@ describe("native code", () => {
   it("does not read arrays of another type", async () => {
     await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow("of another type")
     await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("A typed array was expected")
+  })
+
+  it("reads no batch for a critic that lacks what it learns from", async () => {
+    const critic = await settle(() => engine.critic())
+    const whole = { ...batch, returns: new Float32Array(5), oldValues: new Float32Array(5) }
+    expect((await settle(() => critic.forwardBackward(whole, { clip: 1 }))).tokens).toBe(5)
+    expect((await settle(() => critic.predict(batch))).length).toBe(5)
+    const calls: [() => { promise: Promise<unknown> }, RegExp][] = [
+      [() => critic.forwardBackward(batch, { clip: 1 }), /This loss needs returns/],
+      [() => critic.forwardBackward({ ...batch, returns: new Float32Array(5) }, { clip: 1 }), /A clip needs oldValues/],
+      [() => critic.forwardBackward({ ...whole, returns: new Float32Array(4) }, { clip: 1 }), /returns has 4 elements/],
+      [() => critic.forwardBackward(whole, { clip: NaN }), /clip is not a number of at least 0/],
+      [() => critic.predict({ ...whole, oldValues: new Float32Array(6) }), /oldValues has 6 elements, not 5/],
+      [() => critic.read("weights", 99, 0, 1), /There is no parameter 99/],
+    ]
+    for (const [call, message] of calls) {
+      expect(call).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }))
+    }
+    const cut = critic.predict({ ...batch, spanBegins: Int32Array.of(0, 1, 4) })
+    await expect(cut.promise).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+    const Critic = critic.constructor as new () => unknown
+    expect(() => new Critic()).toThrow("A critic is made by its engine.")
   })
 
   it("knows its buffers, their parameters and the types of files", async () => {

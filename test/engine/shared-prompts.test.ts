@@ -95,6 +95,8 @@ describe("rows without an advantage", () => {
       const tokens = sampledTokens(rows.filter((_, index) => advantages(index) !== 0))
       expect(skipped.tokens).toBe(tokens)
       expect(skipped.tokens).toBeLessThan(all.tokens)
+      const told = rows.flatMap((row, index) => Array<boolean>(sampledTokens([row])).fill(advantages(index) !== 0))
+      expect([...skipped.logProbs!].map((value) => !Number.isNaN(value))).toEqual(told)
       // They do count where there is a KL or an entropy term.
       const bonus = await policy.forwardBackward(rows, { ...loss, entropyWeight: 0.01, skipZeroAdvantage: true })
       expect(bonus.tokens).toBe(all.tokens)

@@ -61,7 +61,7 @@ describe("clippedSurrogate", () => {
   it("stays finite however far the policy has moved", () => {
     const far = row([1, 1], -1, { logProbs: Float32Array.of(-1e4, 0), oldLogProbs: Float32Array.of(0, -1e4) })
     const referenceLogProbs = Float32Array.of(0, -1e4)
-    for (const klEstimator of ["k1", "k2", "k3"] as const) {
+    for (const klEstimator of ["k1", "k2", "k3", "abs", "k1+", "k3+"] as const) {
       const options = { klWeight: 0.1, klEstimator, clipDual: Number.POSITIVE_INFINITY }
       const { loss, gradient } = clippedSurrogate({ ...far, referenceLogProbs }, options)
       expect([loss, ...gradient].every(Number.isFinite)).toBe(true)
@@ -76,11 +76,13 @@ describe("clippedSurrogate", () => {
       mask: Float32Array.of(1, 1, 1, 0),
       rows: Int32Array.of(1, 3),
     }
-    const weights = (aggregation: NonNullable<SurrogateOptions["aggregation"]>) =>
-      [...clippedSurrogate({ ...input, advantages: Float32Array.of(1, 1, 1, 9) }, { aggregation }).gradient].map(
-        (g) => -g,
-      )
+    const weights = (aggregation: NonNullable<SurrogateOptions["aggregation"]>, fixedLength?: number) => {
+      const advantages = Float32Array.of(1, 1, 1, 9)
+      return [...clippedSurrogate({ ...input, advantages }, { aggregation, fixedLength }).gradient].map((g) => -g)
+    }
     expect(weights("token-mean")).toEqual(close([1 / 3, 1 / 3, 1 / 3, 0]))
+    expect(weights("token-sum")).toEqual(close([1, 1, 1, 0]))
+    expect(weights("sequence-mean-fixed-length", 5)).toEqual(close([1 / 10, 1 / 10, 1 / 10, 0]))
     expect(weights("sequence-mean-token-sum")).toEqual(close([1 / 2, 1 / 2, 1 / 2, 0]))
     expect(weights("sequence-mean-token-mean")).toEqual(close([1 / 2, 1 / 4, 1 / 4, 0]))
     expect(weights("sequence-mean-token-sum-norm")).toEqual(close([1 / 3, 1 / 3, 1 / 3, 0]))
@@ -106,7 +108,7 @@ describe("clippedSurrogate", () => {
       rows: Int32Array.of(13, 0, 27),
       referenceLogProbs: floats(() => -2 * random.uniform()),
     }
-    for (const klEstimator of ["k1", "k2", "k3"] as const) {
+    for (const klEstimator of ["k1", "k2", "k3", "abs"] as const) {
       const options = { klWeight: 0.3, klEstimator, aggregation: "sequence-mean-token-mean" } as const
       const { gradient } = clippedSurrogate(input, options)
       for (let token = 0; token < tokens; token++) {
@@ -133,6 +135,7 @@ describe("clippedSurrogate", () => {
     ["rows of negative length", { rows: Int32Array.of(3, -1) }, {}, /rows must hold the lengths/],
     ["a KL weight without a reference", {}, { klWeight: 1 }, /a klWeight needs referenceLogProbs/],
     ["an unknown aggregation", {}, { aggregation: "sum" as "token-mean" }, /aggregation must be .*-norm", not "sum"/],
+    ["a fixed length that is not given", {}, { aggregation: "sequence-mean-fixed-length" }, /needs fixedLength/],
     ["an unknown ratio", {}, { ratio: "row" as "token" }, /ratio must be "token" or "sequence", not "row"/],
     ["a clip of NaN", {}, { clipLow: NaN }, /clipLow must be a number from 0 to 1, not NaN/],
     ["an unknown device", {}, { device: "tpu" as "cpu" }, /device is "tpu"; it must be/],

@@ -105,6 +105,21 @@ describe("composeLoss", () => {
       /klEstimator must be .* not "k4"/,
     ],
     [
+      "a fixed length that is not given",
+      () => composeLoss(clippedSurrogate(), { aggregation: "sequence-mean-fixed-length" }),
+      /"sequence-mean-fixed-length" needs fixedLength/,
+    ],
+    [
+      "a fixed length that nothing divides by",
+      () => composeLoss(clippedSurrogate(), { fixedLength: 8 }),
+      /fixedLength is of the aggregation .* not of "token-mean"/,
+    ],
+    [
+      "half a fixed length",
+      () => composeLoss(clippedSurrogate(), { aggregation: "sequence-mean-fixed-length", fixedLength: 0.5 }),
+      /fixedLength must be a whole number, not 0.5/,
+    ],
+    [
       "a KL without a reference",
       () => composeLoss(clippedSurrogate(), { klWeight: 1 }).evaluate(withoutReference()),
       /klWeight needs referenceLogProbs/,

@@ -19,6 +19,8 @@ describe("shares", () => {
 
   it("sum the batch as the aggregation says; sequences without a token are none", () => {
     expect([...shares("token-mean", offsets)]).toEqual([1 / 4, 1 / 4, 1 / 4, 1 / 4])
+    expect([...shares("token-sum", offsets)]).toEqual([1, 1, 1, 1])
+    expect([...shares("sequence-mean-fixed-length", offsets, 8)]).toEqual([1 / 16, 1 / 16, 1 / 16, 1 / 16])
     expect([...shares("sequence-mean-token-sum", offsets)]).toEqual([1 / 2, 1 / 2, 1 / 2, 1 / 2])
     expect([...shares("sequence-mean-token-mean", offsets)]).toEqual([1 / 2, 1 / 6, 1 / 6, 1 / 6])
     expect(shares("token-mean", Int32Array.of(0))).toHaveLength(0)

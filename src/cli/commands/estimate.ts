@@ -83,6 +83,7 @@ async function runEstimate(file: string, options: EstimateArguments): Promise<vo
     epochs,
     batchRows,
     reference: policy.reference ?? false,
+    critic: policy.critic ?? false,
   }
   const bytesPerNumber = precision === "bfloat16" ? 2 : 4
   const how = {

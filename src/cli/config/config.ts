@@ -40,5 +40,5 @@ export function policyOptions(config: Config): NativePolicyOptions {
 
 /** The same for training, whose estimator and loss need so much: a frozen reference, say. */
 export function trainingOptions(config: Config, needs: ReadonlySet<string>): NativePolicyOptions {
-  return { ...policyOptions(config), reference: needs.has("reference") }
+  return { ...policyOptions(config), reference: needs.has("reference"), critic: needs.has("value") }
 }

@@ -4,8 +4,8 @@ import { choice, group, optionalGroup, required, text, whole } from "../../optio
 import { without } from "../../options/fixed.ts"
 import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
 
-/** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference from training. */
-export const policyFields = without(nativePolicyFields, "training", "reference", "lora")
+/** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference or a critic from training. */
+export const policyFields = without(nativePolicyFields, "training", "reference", "critic", "lora")
 
 /** Every key of a configuration file. The seed stands once, at the top. */
 export const configFields = {

@@ -17,6 +17,8 @@ export interface Workload {
   readonly batchRows: number
   /** Whether the loss asks for a frozen reference's log-probabilities. */
   readonly reference: boolean
+  /** Whether a critic is trained beside the policy. */
+  readonly critic: boolean
 }
 
 /** What it is computed with. */
@@ -30,7 +32,7 @@ export interface Machinery {
 }
 
 export interface Part {
-  readonly name: "prefill" | "decode" | "reference" | "training" | "optimizer"
+  readonly name: "prefill" | "decode" | "reference" | "training" | "critic" | "optimizer"
   readonly tokens: number
   readonly operations: number
   /** That must pass between memory and processor; 0 where operations decide. */
@@ -83,7 +85,8 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
   const width = config.layers * config.heads * config.headSize
   /** Of one token in a causal pass over `tokens`. */
   const causal = (tokens: number) => 2 * tokens * width
-  const sequencePass = 2 * body * length + causal(length) * length + 2 * sizes.head * reply
+  const trunkPass = 2 * body * length + causal(length) * length
+  const sequencePass = trunkPass + 2 * sizes.head * reply
 
   const decodeSteps = Math.ceil(work.episodes / work.concurrency) * work.steps * reply
   const context = prompt + reply / 2
@@ -105,7 +108,17 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
     operations: work.epochs * rows * trainingOperations(config, sizes, length, reply, how, sequencePass),
     bytes: 0,
   })
-  const trained = how.loraRank > 0 ? sizes.adapter : sizes.parameters
+  // It foretells every row once, then learns from it as often as the policy does. Its own head is next to nothing.
+  const valueSizes = { ...sizes, head: 0 }
+  if (work.critic)
+    parts.push({
+      name: "critic",
+      tokens: (1 + work.epochs) * rows * length,
+      operations:
+        rows * (trunkPass + work.epochs * trainingOperations(config, valueSizes, length, reply, how, trunkPass)),
+      bytes: 0,
+    })
+  const trained = (work.critic ? 2 : 1) * (how.loraRank > 0 ? sizes.adapter : sizes.parameters)
   // The weight and both moments are read and written, the gradient is read and cleared.
   const bytesOfStep = 8 + 4 * how.momentBytes + 8 + (how.bytesPerNumber === 2 ? 2 : 0)
   const steps = work.epochs * Math.ceil(rows / work.batchRows)

@@ -27,9 +27,11 @@ export function refusals(plan: RunPlan, config: ModelConfig, options: NativePoli
   for (const model of plan.models) {
     if (model !== "reference")
       sentences.push(`This engine has no model "${model}"; the only one beside the policy is "reference".`)
-    else if (!fitsReference(config, options))
+    else if (!fitsBeside("reference", config, options))
       sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
   }
+  if (plan.critic && !fitsBeside("critic", config, options))
+    sentences.push("This policy was opened without memory for a critic; open it with critic: true.")
   try {
     if (typeof plan.loss === "object" && plan.loss.kind === "clipped-surrogate") checkSurrogate(plan.loss)
     completeStep(plan.optimizer)
@@ -41,11 +43,11 @@ export function refusals(plan: RunPlan, config: ModelConfig, options: NativePoli
 }
 
 /** On a GPU what is not planned is given to the cache; on the CPU it is taken at need. */
-function fitsReference(config: ModelConfig, options: NativePolicyOptions): boolean {
-  if (options.reference) return true
+function fitsBeside(what: "reference" | "critic", config: ModelConfig, options: NativePolicyOptions): boolean {
+  if (options[what]) return true
   if (chooseDevice(options) === "cuda") return false
   try {
-    memoryPlan(config, { ...options, reference: true }, deviceMemory(options))
+    memoryPlan(config, { ...options, [what]: true }, deviceMemory(options))
     return true
   } catch (error) {
     if (GigpoError.is(error) && error.code === "OUT_OF_MEMORY") return false

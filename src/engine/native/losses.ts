@@ -85,19 +85,20 @@ function copyCoefficients(loss: LinearLoss, tokens: number): Pick<NativeBatch, "
   }
 }
 
-function plainReport({ loss, tokens, entropy }: NativeLossReport): LossReport {
-  return { loss, tokens, metrics: { "policy/entropy": entropy } }
+function plainReport({ loss, tokens, entropy, logProbs }: NativeLossReport): LossReport {
+  return { loss, tokens, metrics: { "policy/entropy": entropy }, logProbs }
 }
 
-function surrogateReport({ loss, tokens, entropy, clipFraction, kl, policyKl, ratio }: NativeLossReport): LossReport {
+function surrogateReport(report: NativeLossReport): LossReport {
   const metrics = {
-    "loss/kl": kl,
-    "policy/entropy": entropy,
-    "policy/clip-fraction": clipFraction,
-    "policy/kl": policyKl,
-    "policy/ratio": ratio,
+    "loss/kl": report.kl,
+    "policy/clip-fraction": report.clipFraction,
+    "policy/dual-clip-fraction": report.dualClipFraction,
+    "policy/kl": report.policyKl,
+    "policy/ratio": report.ratio,
   }
-  return { loss, tokens, metrics }
+  const plain = plainReport(report)
+  return { ...plain, metrics: { ...plain.metrics, ...metrics } }
 }
 
 function bad(what: string): GigpoError {

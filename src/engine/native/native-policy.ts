@@ -1,22 +1,15 @@
-import { createHash, type Hash } from "node:crypto"
-import { copyFile, mkdir } from "node:fs/promises"
-import { basename, join, resolve } from "node:path"
+import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
-import { io } from "../../files/io-error.ts"
 import {
-  type AdapterBase,
   type AdapterConfig,
   exists,
   isAdapterFolder,
-  openAdapter,
   readAdapterConfig,
   type StoredAdapter,
-  writeAdapter,
 } from "../../model-files/adapter-files.ts"
-import { type ModelConfig, readConfigJson, readModelConfig, writeModelConfig } from "../../model-files/model-config.ts"
+import { type ModelConfig, readConfigJson, readModelConfig } from "../../model-files/model-config.ts"
 import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
-import { openSafetensors, type TensorFiles } from "../../model-files/safetensors.ts"
-import { writeSafetensors, writeShardedSafetensors } from "../../model-files/safetensors-writer.ts"
+import { openSafetensors } from "../../model-files/safetensors.ts"
 import { type NativeEngine, native } from "../../native.ts"
 import { Random } from "../../random.ts"
 import { checkModelConfig, checkTemperature, checkTokens } from "../check-arguments.ts"
@@ -38,7 +31,9 @@ import type {
 import type { Row } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
 import { completeStep, refusals } from "./check-plan.ts"
+import { LearnerFiles, type LearnerModel } from "./learner-files.ts"
 import { forwardBackward, nativeLosses } from "./losses.ts"
+import { NativeCritic } from "./native-critic.ts"
 import {
   adapterConfig,
   checkDevice,
@@ -49,7 +44,7 @@ import {
 import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
-import { readTensor, type StoredBuffer, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
+import { readTensor } from "./tensor-transfer.ts"
 
 /** What sampling has cost since the policy was opened. */
 export interface SamplingStatistics {
@@ -79,9 +74,9 @@ export class NativePolicy implements Trainable {
   readonly store: ModelStore
   readonly #options: NativePolicyOptions
   readonly #engine: NativeEngine
-  readonly #original: Readonly<Record<string, unknown>> | undefined
-  /** The files that the model is from. */
-  #base: AdapterBase = {}
+  readonly #model: LearnerModel
+  readonly #files: LearnerFiles
+  #critic: Promise<NativeCritic> | undefined
 
   /**
    * Opens a Hugging Face model folder (config.json and safetensors; Qwen2, Qwen3, Llama), or the folder of a LoRA adapter as PEFT
@@ -115,7 +110,7 @@ export class NativePolicy implements Trainable {
       checkTensors(config, files)
       const policy = new NativePolicy(config, options, await readConfigJson(directory))
       return await policy.#orDispose(async () => {
-        await policy.#takeWeights(files, directory)
+        await policy.#files.takeWeights(files, directory)
         if (policy.lora) await initializeAdapter(policy.#engine, new Random(options.lora?.seed ?? 0).fork("adapter"))
       })
     } finally {
@@ -150,8 +145,9 @@ export class NativePolicy implements Trainable {
     this.lora = options.lora && adapterConfig(options.lora)
     this.store = nativeStore(this)
     this.#options = options
-    this.#original = original
     this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
+    this.#model = { config, head: "language", lora: this.lora, original }
+    this.#files = new LearnerFiles(this.#engine, this.#model)
   }
 
   async #orDispose(work: () => Promise<void>): Promise<this> {
@@ -162,18 +158,6 @@ export class NativePolicy implements Trainable {
       await this.dispose()
       throw error
     }
-  }
-
-  /** Copies the weights into the engine. What an adapter stands beside is hashed on the way, to be known again. */
-  async #takeWeights(files: TensorFiles, directory: string): Promise<void> {
-    const hash = this.lora && createHash("sha256")
-    for (const [index, { name }] of this.#engine.parameters.entries()) {
-      const { dtype, shape } = files.info(name)
-      hash?.update(JSON.stringify([name, dtype, shape]))
-      const chunks = hash ? hashed(files.read(name), hash) : files.read(name)
-      await writeTensor(this.#engine, "weights", index, dtype, chunks)
-    }
-    this.#base = { directory: resolve(directory), ...(hash && { sha256: hash.digest("hex") }) }
   }
 
   /** Number of the model's weights; tied embeddings count once. */
@@ -273,6 +257,28 @@ export class NativePolicy implements Trainable {
     return await settle(() => this.#engine.optimizerStep(complete))
   }
 
+  /**
+   * Its critic, made of the weights that this policy has when it is first called; later calls give the same.
+   *
+   * @throws GigpoError `OUT_OF_MEMORY` on a GPU whose memory was planned without it: see `critic` of the options.
+   */
+  async critic(): Promise<NativeCritic> {
+    this.#checkTraining()
+    this.#critic ??= this.#makeCritic()
+    try {
+      return await this.#critic
+    } catch (error) {
+      this.#critic = undefined
+      throw error
+    }
+  }
+
+  async #makeCritic(): Promise<NativeCritic> {
+    const learner = await settle(() => this.#engine.critic())
+    const beside = this.lora && this.#files
+    return new NativeCritic(learner, new LearnerFiles(learner, { ...this.#model, head: "value" }, beside))
+  }
+
   /** Forgets gradients that no optimizer step has used. */
   async clearGradients(): Promise<void> {
     await settle(() => this.#engine.clearGradients())
@@ -288,33 +294,17 @@ export class NativePolicy implements Trainable {
    * already there is not replaced (see `writeDirectory`).
    */
   async save(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
-    await io("create", directory, mkdir(directory, { recursive: true }))
-    await writeModelConfig(directory, this.config, {
-      dtype: "F32",
-      ...(this.#original && { original: this.#original }),
-    })
-    const tensors = tensorSources(this.#engine, this.lora ? "merged" : "weights")
-    await writeShardedSafetensors(directory, tensors)
-    await copyInto(directory, options.files)
+    await this.#files.save(directory, options)
   }
 
   /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
   async load(directory: string): Promise<void> {
-    const files = await openSafetensors(directory)
-    try {
-      checkTensors(this.config, files)
-      await this.#takeWeights(files, directory)
-    } finally {
-      await files.close()
-    }
+    await this.#files.load(directory)
   }
 
   /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
   async saveAdapter(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
-    const adapter = this.#adapter()
-    await io("create", directory, mkdir(directory, { recursive: true }))
-    await writeAdapter(directory, adapter, this.#base, tensorSources(this.#engine, "adapter"))
-    await copyInto(directory, options.files)
+    await this.#files.saveAdapter(directory, options)
   }
 
   /**
@@ -323,20 +313,7 @@ export class NativePolicy implements Trainable {
    * @throws GigpoError `BAD_MODEL` where it does not fit, or was trained beside a model with other weights.
    */
   async loadAdapter(directory: string): Promise<void> {
-    const adapter = this.#adapter()
-    const parameters = this.#engine.adapterParameters
-    const files = await openAdapter(directory, adapter, parameters, this.#base)
-    try {
-      for (const [index, { name }] of parameters.entries())
-        await writeTensor(this.#engine, "adapter", index, files.info(name).dtype, files.read(name))
-    } finally {
-      await files.close()
-    }
-  }
-
-  #adapter(): AdapterConfig {
-    if (this.lora) return this.lora
-    throw new GigpoError("BAD_ARGUMENT", "This policy has no adapter; open it with lora: { rank: 32 }.")
+    await this.#files.loadAdapter(directory)
   }
 
   #checkTraining(): void {
@@ -347,28 +324,13 @@ export class NativePolicy implements Trainable {
   /** Writes AdamW's moments and step count to one safetensors file. */
   async saveOptimizer(path: string): Promise<void> {
     this.#checkTraining()
-    const moments = [...tensorSources(this.#engine, "firstMoment"), ...tensorSources(this.#engine, "secondMoment")]
-    await writeSafetensors(path, moments, { format: "gigpo-adamw", steps: String(this.#engine.steps) })
+    await this.#files.saveOptimizer(path)
   }
 
   /** Takes over what `saveOptimizer` wrote, from a folder that holds it as model.safetensors. */
   async loadOptimizer(directory: string, steps: number): Promise<void> {
     this.#checkTraining()
-    const files = await openSafetensors(directory)
-    try {
-      for (const buffer of ["firstMoment", "secondMoment"] satisfies StoredBuffer[]) {
-        for (const [index, { name, shape }] of trainedParameters(this.#engine).entries()) {
-          const stored = `${buffer}.${name}`
-          const info = files.info(stored)
-          if (info.shape.join() !== shape.join())
-            throw new GigpoError("BAD_MODEL", `${directory}: ${stored} has the shape of another model or adapter.`)
-          await writeTensor(this.#engine, buffer, index, info.dtype, files.read(stored))
-        }
-      }
-      this.#engine.steps = steps
-    } finally {
-      await files.close()
-    }
+    await this.#files.loadOptimizer(directory, steps)
   }
 
   /** AdamW steps taken so far. */
@@ -401,15 +363,4 @@ async function findBase(directory: string, { base }: StoredAdapter, given: strin
     "BAD_MODEL",
     `The adapter in ${directory} ${where}. Give the model's folder as base, or put it into adapter_config.json.`,
   )
-}
-
-async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    hash.update(chunk)
-    yield chunk
-  }
-}
-
-async function copyInto(directory: string, files: readonly string[] = []): Promise<void> {
-  for (const file of files) await copyFile(file, join(directory, basename(file)))
 }

@@ -68,6 +68,7 @@ export const nativePolicyFields = {
     "False for a policy that only samples: no memory for training is asked for, and it cannot be trained.",
   ),
   reference: flag(false, "Whether a frozen copy will be needed (`reference.freeze`), so that its memory is counted."),
+  critic: flag(false, "Whether a critic will be trained (`critic()`), so that its memory is counted."),
 }
 
 /** What `NativePolicy.open` and `create` take beside. */
@@ -135,6 +136,7 @@ export function resolvePolicyOptions(given: NativePolicyOptions): NativeEngineOp
     loraAlpha: options.lora ? adapterConfig(options.lora).alpha : 0,
     trained: options.training,
     reference: options.reference,
+    critic: options.critic,
   }
 }
 

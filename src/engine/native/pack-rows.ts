@@ -8,11 +8,14 @@ import type { Row, Span } from "../rows.ts"
 
 /** What a batch is computed for. */
 export interface BatchNeeds {
-  /** One for the whole batch. */
-  readonly temperature: number
+  /** One for the whole batch; absent where no distribution is computed. */
+  readonly temperature?: number
   readonly advantages?: boolean
   readonly oldLogProbs?: boolean
   readonly referenceLogProbs?: boolean
+  readonly returns?: boolean
+  /** A critic's, as it foretold before. */
+  readonly values?: boolean
 }
 
 export function packRows(rows: readonly Row[], needs: BatchNeeds): NativeBatch {
@@ -24,6 +27,8 @@ export function packRows(rows: readonly Row[], needs: BatchNeeds): NativeBatch {
   const advantages = column(needs.advantages)
   const oldLogProbs = column(needs.oldLogProbs)
   const referenceLogProbs = column(needs.referenceLogProbs)
+  const returns = column(needs.returns)
+  const oldValues = column(needs.values)
   let [index, sampled] = [0, 0]
   for (let row = 0; row < rows.length; row++) {
     const { tokens: own, spans } = rows[row]!
@@ -41,6 +46,8 @@ export function packRows(rows: readonly Row[], needs: BatchNeeds): NativeBatch {
       }
       if (referenceLogProbs)
         copyColumn(referenceLogProbs, sampled, rows, row, span, "referenceLogProbs", span.referenceLogProbs)
+      if (returns) copyColumn(returns, sampled, rows, row, span, "returns", span.returns)
+      if (oldValues) copyColumn(oldValues, sampled, rows, row, span, "values", span.values)
       sampled += span.length
     }
   }
@@ -53,13 +60,15 @@ export function packRows(rows: readonly Row[], needs: BatchNeeds): NativeBatch {
     ...(advantages && { advantages }),
     ...(oldLogProbs && { oldLogProbs }),
     ...(referenceLogProbs && { referenceLogProbs }),
+    ...(returns && { returns }),
+    ...(oldValues && { oldValues }),
   }
 }
 
 type Columns = [Int32Array, Int32Array, Int32Array]
 
 /** Sizes of a batch, once every row and span has been looked at. */
-function countRows(rows: readonly Row[], temperature: number) {
+function countRows(rows: readonly Row[], temperature: number | undefined) {
   let [tokens, spans, sampled] = [0, 0, 0]
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index]!
@@ -82,7 +91,7 @@ function countRows(rows: readonly Row[], temperature: number) {
 }
 
 /** What is wrong with a span, after one that ends at `end`. */
-function faultOf(span: Span, end: number, tokens: number, temperature: number): string | undefined {
+function faultOf(span: Span, end: number, tokens: number, temperature: number | undefined): string | undefined {
   const { start, length } = span
   if (!Number.isInteger(start) || !Number.isInteger(length))
     return `start is ${start} and length ${length}; they must be whole numbers`
@@ -90,6 +99,7 @@ function faultOf(span: Span, end: number, tokens: number, temperature: number): 
   if (length < 1) return "the reply is empty; leave such rows out"
   if (start < end) return `it starts at ${start}, but the span before it ends at ${end}; give them in order and apart`
   if (start + length > tokens) return `it ends at ${start + length}, but its row has ${tokens} tokens`
+  if (temperature === undefined) return undefined // a critic does not ask how they were drawn
   if (span.temperature !== undefined && span.temperature !== temperature) {
     return (
       `it was sampled at temperature ${span.temperature}, but this batch is computed at ${temperature}; give rows of one ` +

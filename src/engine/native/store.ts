@@ -5,29 +5,32 @@ import { io } from "../../files/io-error.ts"
 import { openSafetensors } from "../../model-files/safetensors.ts"
 import type { Json } from "../../state.ts"
 import type { ModelStore } from "../engine.ts"
-import type { NativePolicy } from "./native-policy.ts"
+import type { LearnerFiles } from "./learner-files.ts"
 
 // Checkpoints of the native engine: the folder of a model, or of an adapter, as Hugging Face and PEFT have them, with AdamW's
 // moments in optimizer/model.safetensors.
 
-export function nativeStore(policy: NativePolicy): ModelStore {
-  const adapted = policy.lora !== undefined
+/** What a checkpoint is made of: a policy's files, or a critic's. */
+type Stored = Omit<LearnerFiles, "base" | "takeWeights">
+
+export function nativeStore(learner: Stored): ModelStore {
+  const adapted = learner.lora !== undefined
   return {
-    save: async (directory, options) => await policy.save(directory, options),
+    save: async (directory, options) => await learner.save(directory, options),
     checkpoint: async (directory, options) => {
       // A merged model could not be split again; the base stays where it is and is known by its hash.
-      await (adapted ? policy.saveAdapter(directory, options) : policy.save(directory, options))
+      await (adapted ? learner.saveAdapter(directory, options) : learner.save(directory, options))
       const optimizer = join(directory, "optimizer")
       await io("create", optimizer, mkdir(optimizer))
-      await policy.saveOptimizer(join(optimizer, "model.safetensors"))
+      await learner.saveOptimizer(join(optimizer, "model.safetensors"))
       await checkFinite(directory, adapted ? "adapter_model.safetensors" : undefined)
       await checkFinite(optimizer)
-      return { optimizerSteps: policy.steps }
+      return { optimizerSteps: learner.steps }
     },
     restore: async (handle, directory) => {
       const steps = stepsOf(handle, directory)
-      await (adapted ? policy.loadAdapter(directory) : policy.load(directory))
-      await policy.loadOptimizer(join(directory, "optimizer"), steps)
+      await (adapted ? learner.loadAdapter(directory) : learner.load(directory))
+      await learner.loadOptimizer(join(directory, "optimizer"), steps)
     },
   }
 }

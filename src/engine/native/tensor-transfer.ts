@@ -1,7 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 import type { WeightDtype } from "../../model-files/safetensors.ts"
 import type { TensorSource } from "../../model-files/safetensors-writer.ts"
-import type { NativeBuffer, NativeEngine, NativeParameter } from "../../native.ts"
+import type { NativeBuffer, NativeLearner, NativeParameter } from "../../native.ts"
 import { settle } from "./started.ts"
 
 // Weights cross in pieces, so that a model is never in memory twice.
@@ -13,9 +13,9 @@ const modelBuffers: readonly NativeBuffer[] = ["weights", "merged"]
 
 const chunkElements = 4 * 2 ** 20
 
-/** Copies one tensor's bytes into the engine. */
+/** Copies one tensor's bytes into the learner. */
 export async function writeTensor(
-  engine: NativeEngine,
+  learner: NativeLearner,
   buffer: StoredBuffer,
   index: number,
   dtype: WeightDtype,
@@ -24,56 +24,56 @@ export async function writeTensor(
   const width = dtype === "F32" ? 4 : 2
   let offset = 0
   for await (const bytes of chunks) {
-    await settle(() => engine.write(buffer, index, offset, bytes, dtype))
+    await settle(() => learner.write(buffer, index, offset, bytes, dtype))
     offset += bytes.length / width
   }
 }
 
 /** What is trained: the adapter where there is one, else the model. Gradients and moments are of these. */
-export function trainedParameters(engine: NativeEngine): readonly NativeParameter[] {
-  const { adapterParameters } = engine
-  return adapterParameters.length > 0 ? adapterParameters : engine.parameters
+export function trainedParameters(learner: NativeLearner): readonly NativeParameter[] {
+  const { adapterParameters } = learner
+  return adapterParameters.length > 0 ? adapterParameters : learner.parameters
 }
 
 /** The tensors of a buffer, by their place in it. */
-function parametersOf(engine: NativeEngine, buffer: NativeBuffer): readonly NativeParameter[] {
-  return modelBuffers.includes(buffer) ? engine.parameters : trainedParameters(engine)
+function parametersOf(learner: NativeLearner, buffer: NativeBuffer): readonly NativeParameter[] {
+  return modelBuffers.includes(buffer) ? learner.parameters : trainedParameters(learner)
 }
 
 /** All tensors of a buffer, to be written to a file. Names of moments are prefixed, as in `firstMoment.model.norm.weight`. */
-export function tensorSources(engine: NativeEngine, buffer: StoredBuffer): TensorSource[] {
-  return parametersOf(engine, buffer).map(({ name, shape }, index) => ({
+export function tensorSources(learner: NativeLearner, buffer: StoredBuffer): TensorSource[] {
+  return parametersOf(learner, buffer).map(({ name, shape }, index) => ({
     name: modelBuffers.includes(buffer) || buffer === "adapter" ? name : `${buffer}.${name}`,
     dtype: "F32",
     shape,
-    chunks: chunksOf(engine, buffer, index, sizeOf(shape)),
+    chunks: chunksOf(learner, buffer, index, sizeOf(shape)),
   }))
 }
 
 /** One tensor by its name, the model's or the adapter's. */
 export async function readTensor(
-  engine: NativeEngine,
+  learner: NativeLearner,
   which: "weights" | "gradients",
   name: string,
 ): Promise<Float32Array> {
-  const inModel = engine.parameters.findIndex((parameter) => parameter.name === name)
-  const inAdapter = engine.adapterParameters.findIndex((parameter) => parameter.name === name)
+  const inModel = learner.parameters.findIndex((parameter) => parameter.name === name)
+  const inAdapter = learner.adapterParameters.findIndex((parameter) => parameter.name === name)
   const index = Math.max(inModel, inAdapter)
   if (index < 0) throw new GigpoError("BAD_ARGUMENT", `The model has no weight named ${name}.`)
-  if (which === "gradients" && inAdapter < 0 && engine.adapterParameters.length > 0)
+  if (which === "gradients" && inAdapter < 0 && learner.adapterParameters.length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${name} has no gradient: only the adapter is trained.`)
   const buffer = which === "weights" && inAdapter >= 0 ? "adapter" : which
-  return await settle(() => engine.read(buffer, index, 0, sizeOf(parametersOf(engine, buffer)[index]!.shape)))
+  return await settle(() => learner.read(buffer, index, 0, sizeOf(parametersOf(learner, buffer)[index]!.shape)))
 }
 
 async function* chunksOf(
-  engine: NativeEngine,
+  learner: NativeLearner,
   buffer: StoredBuffer,
   index: number,
   size: number,
 ): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < size; at += chunkElements) {
-    const values = await settle(() => engine.read(buffer, index, at, Math.min(chunkElements, size - at)))
+    const values = await settle(() => learner.read(buffer, index, at, Math.min(chunkElements, size - at)))
     yield new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
   }
 }

@@ -1,0 +1,169 @@
+// What JavaScript sees of a Learner (`NativeLearner` of src/native.ts): its tensors, and AdamW over what is trained of them. The
+// classes of the policy's engine and of the critic derive from it, and say which one of an engine they are:
+//   static Learner& learner(Engine&);  static void weights_changed(Engine&);
+#pragma once
+#include "binding/convert.h"
+#include "binding/engine_thread.h"
+#include "binding/half.h"
+
+namespace gigpo {
+
+enum class Buffer { weights, merged, adapter, gradients, first_moment, second_moment };
+
+inline Buffer buffer_of(const Napi::Value& name) {
+  return choice<Buffer>(name, "buffer",
+                        {{"weights", Buffer::weights},
+                         {"merged", Buffer::merged},
+                         {"adapter", Buffer::adapter},
+                         {"gradients", Buffer::gradients},
+                         {"firstMoment", Buffer::first_moment},
+                         {"secondMoment", Buffer::second_moment}});
+}
+
+// `use` gets Parameters or a FlatBuffer; never of what is merged.
+template <class Use>
+void with_buffer(Learner& learner, Buffer buffer, Use use) {
+  switch (buffer) {
+    case Buffer::gradients: return use(learner.trainer().gradients());
+    case Buffer::first_moment: return use(learner.trainer().first_moment());
+    case Buffer::second_moment: return use(learner.trainer().second_moment());
+    case Buffer::adapter: return use(learner.adapter());
+    case Buffer::weights: return use(learner.model());
+    case Buffer::merged: throw Error("BAD_ARGUMENT", "What is merged can only be read.");
+  }
+}
+
+inline MakeResult nothing() {
+  return [](Napi::Env env) { return env.Undefined(); };
+}
+
+inline Napi::Array to_array(Napi::Env env, const std::vector<Parameter>& parameters) {
+  const Napi::Array result = Napi::Array::New(env);
+  for (uint32_t i = 0; i < parameters.size(); i++) {
+    const Napi::Object item = Napi::Object::New(env);
+    const Napi::Array shape = Napi::Array::New(env);
+    for (uint32_t d = 0; d < parameters[i].shape.size(); d++) shape.Set(d, double(parameters[i].shape[d]));
+    item.Set("name", parameters[i].name);
+    item.Set("shape", shape);
+    result.Set(i, item);
+  }
+  return result;
+}
+
+template <class Self>
+class LearnerObject : public Napi::ObjectWrap<Self> {
+ public:
+  explicit LearnerObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Self>(info) {}
+
+ protected:
+  using Wrap = Napi::ObjectWrap<Self>;
+  using Properties = std::vector<typename Wrap::PropertyDescriptor>;
+
+  // Those of every learner, and `own`.
+  static Properties with_learner(Properties own) {
+    const auto accessor = [&](const char* name, Napi::Value (LearnerObject::*get)(const Napi::CallbackInfo&),
+                              void (LearnerObject::*set)(const Napi::CallbackInfo&, const Napi::Value&) = nullptr) {
+      own.push_back(Wrap::InstanceAccessor(name, static_cast<typename Wrap::InstanceGetterCallback>(get),
+                                           static_cast<typename Wrap::InstanceSetterCallback>(set)));
+    };
+    const auto method = [&](const char* name, Napi::Value (LearnerObject::*call)(const Napi::CallbackInfo&)) {
+      own.push_back(Wrap::InstanceMethod(name, static_cast<typename Wrap::InstanceMethodCallback>(call)));
+    };
+    accessor("parameters", &LearnerObject::parameters);
+    accessor("adapterParameters", &LearnerObject::adapter_parameters);
+    accessor("steps", &LearnerObject::steps, &LearnerObject::set_steps);
+    method("write", &LearnerObject::write);
+    method("read", &LearnerObject::read);
+    method("optimizerStep", &LearnerObject::optimizer_step);
+    method("clearGradients", &LearnerObject::clear_gradients);
+    return own;
+  }
+
+  Napi::Value start(const Napi::CallbackInfo& info, Work work, const Napi::Object& read = {}) {
+    return thread_->start(info.Env(), std::move(work), read);
+  }
+
+  std::shared_ptr<EngineThread> thread_;
+  std::vector<Parameter> parameters_, adapter_parameters_;
+
+ private:
+  Napi::Value parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), parameters_); }
+  Napi::Value adapter_parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), adapter_parameters_); }
+  Napi::Value steps(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), double(*steps_)); }
+  void set_steps(const Napi::CallbackInfo&, const Napi::Value& value) { *steps_ = value.As<Napi::Number>().Int64Value(); }
+
+  struct Place {
+    int64_t index, at;  // element `at` of parameter `index`,
+    int64_t offset;     // which stands here in its buffer
+  };
+  // `count` elements of parameter info[1], from its element info[2] on, in the buffer that info[0] names.
+  Place place_of(const Napi::CallbackInfo& info, int64_t count) const {
+    const Buffer buffer = buffer_of(info[0]);
+    const bool of_adapter = !adapter_parameters_.empty() && buffer != Buffer::weights && buffer != Buffer::merged;
+    const std::vector<Parameter>& parameters = of_adapter ? adapter_parameters_ : parameters_;
+    const int64_t index = info[1].As<Napi::Number>().Int64Value(), at = info[2].As<Napi::Number>().Int64Value();
+    if (index < 0 || index >= int64_t(parameters.size()))
+      throw make_error(info.Env(), "BAD_ARGUMENT", "There is no parameter " + std::to_string(index) + ".");
+    const Parameter& parameter = parameters[index];
+    if (at < 0 || count < 0 || count > parameter.size() - at)
+      throw make_error(info.Env(), "BAD_ARGUMENT", parameter.name + " has " + std::to_string(parameter.size()) + " elements; " +
+                                                       std::to_string(count) + " from " + std::to_string(at) + " on are too many.");
+    return {index, at, parameter.offset + at};
+  }
+
+  Napi::Value write(const Napi::CallbackInfo& info) {
+    const Buffer buffer = buffer_of(info[0]);
+    const auto type = choice<FileType>(info[4], "type", {{"F32", FileType::f32}, {"F16", FileType::f16}, {"BF16", FileType::bf16}});
+    std::vector<uint8_t> bytes = copy_of<uint8_t>(info[3]);
+    const Place place = place_of(info, int64_t(bytes.size()) / (type == FileType::f32 ? 4 : 2));
+    return start(info, [=, bytes = std::move(bytes)](Engine& engine, const std::atomic<bool>&) {
+      const std::vector<float> values = to_floats(bytes, type);
+      with_buffer(Self::learner(engine), buffer, [&](auto& to) { to.write(place.offset, values.data(), int64_t(values.size())); });
+      Self::weights_changed(engine);
+      return nothing();
+    });
+  }
+
+  Napi::Value read(const Napi::CallbackInfo& info) {
+    const Buffer buffer = buffer_of(info[0]);
+    const int64_t count = info[3].As<Napi::Number>().Int64Value();
+    const Place place = place_of(info, count);
+    return start(info, [=](Engine& engine, const std::atomic<bool>&) -> MakeResult {
+      std::vector<float> values(count);
+      Learner& learner = Self::learner(engine);
+      if (buffer == Buffer::merged) learner.read_merged(place.index, place.at, values.data(), count);
+      else with_buffer(learner, buffer, [&](auto& from) { from.read(place.offset, values.data(), count); });
+      return [values = std::move(values)](Napi::Env env) { return gigpo::to_array(env, values); };
+    });
+  }
+
+  Napi::Value optimizer_step(const Napi::CallbackInfo& info) {
+    const auto o = info[0].As<Napi::Object>();
+    const OptimizerOptions options{number(o, "learningRate"), number(o, "beta1"),       number(o, "beta2"),
+                                   number(o, "epsilon"),      number(o, "weightDecay"), number(o, "maxGradientNorm")};
+    return start(info, [=, steps = steps_](Engine& engine, const std::atomic<bool>&) -> MakeResult {
+      Learner& learner = Self::learner(engine);
+      learner.trainer().steps = *steps;
+      const StepReport report = learner.trainer().optimizer_step(learner.trained(), options);
+      *steps = learner.trainer().steps;
+      if (!report.skipped) Self::weights_changed(engine);
+      return [report](Napi::Env env) {
+        const Napi::Object result = Napi::Object::New(env);
+        result.Set("gradientNorm", report.gradient_norm);
+        result.Set("skipped", report.skipped);
+        return result;
+      };
+    });
+  }
+
+  Napi::Value clear_gradients(const Napi::CallbackInfo& info) {
+    return start(info, [](Engine& engine, const std::atomic<bool>&) {
+      Self::learner(engine).trainer().clear_gradients();
+      return nothing();
+    });
+  }
+
+  std::shared_ptr<std::atomic<int64_t>> steps_ = std::make_shared<std::atomic<int64_t>>(0);
+};
+
+}  // namespace gigpo

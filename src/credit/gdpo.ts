@@ -1,0 +1,92 @@
+import { GigpoError } from "../errors.ts"
+import { list, number, required, text } from "../options/field.ts"
+import { without } from "../options/fixed.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { episodeMetrics } from "./diagnostics.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { episodeLevel } from "./grpo.ts"
+import { grpoFields, outsideRuns, settle } from "./options.ts"
+import { payPenalties } from "./penalties.ts"
+import { episodeReturns } from "./returns.ts"
+import { whiten } from "./whiten.ts"
+
+const names = list(
+  ["reward"],
+  required(text(undefined, "")),
+  "What episodes are rewarded for: `reward` is the environment's reward, any other name a metric of its steps, which is summed " +
+    "over the episode and 0 where a step has none.",
+)
+
+/** Options of `gdpo`. */
+export const gdpoFields = {
+  channels: {
+    ...names,
+    problem: (value: unknown) =>
+      names.problem(value) ??
+      (isSet(value as readonly string[]) ? undefined : "must name one channel or more, each once"),
+  },
+  weights: list(
+    [],
+    required(number(undefined, "")),
+    "Of the channels, in their order; an empty list weighs all of them 1.",
+  ),
+  ...without(grpoFields, "normalization"),
+}
+
+export type GdpoOptions = OptionsOf<typeof gdpoFields>
+
+/**
+ * Group reward-decoupled normalization (GDPO, arXiv 2601.05242): A = Σ_k w_k A_k, A_k GRPO's advantage of the channel k alone, then
+ * whitened over all sampled tokens. So a channel of small numbers, or of few different ones, is not drowned by the others, as it is where
+ * rewards are summed first. The penalty of invalid actions is the channel `reward`'s.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning, or weights that are not as many as channels
+ */
+export function gdpo(options: GdpoOptions = {}): Estimator<StepCredit> {
+  const { channels, weights } = settle("gdpo", options, gdpoFields, outsideRuns)
+  if (weights.length > 0 && weights.length !== channels.length)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `gdpo: there are ${weights.length} weights for ${channels.length} channels; give one each, or none.`,
+    )
+  return {
+    name: "gdpo",
+    estimate(batch, { moment }) {
+      const settings = { ...settle("gdpo", options, gdpoFields, moment), normalization: "std" as const }
+      const total = new Float64Array(batch.length)
+      const metrics: Record<string, number> = {}
+      for (const [k, channel] of channels.entries()) {
+        const paid =
+          channel === "reward" ? payPenalties(batch, settings) : { rewards: metricOf(batch, channel), score: same }
+        const { advantages, ...groups } = episodeLevel(batch, settings, paid)
+        for (const [row, value] of advantages.entries()) total[row]! += (weights[k] ?? 1) * value
+        metrics[`group/constant-${channel}`] = episodeMetrics(groups)["group/constant"]!
+      }
+      return {
+        advantages: whiten(total, batch.lengths),
+        metrics,
+        details: { episodeReturns: episodeReturns(batch.rewards, batch.episode) },
+      }
+    },
+  }
+}
+
+/** A metric of every step, 0 where it has none. */
+function metricOf({ steps = [], length }: Batch, name: string): Float64Array {
+  const values = new Float64Array(length)
+  for (const [row, { metrics }] of steps.entries()) values[row] = metrics?.[name] ?? 0
+  if (steps.some(({ metrics }) => metrics?.[name] !== undefined) || length === 0) return values
+  const known = [...new Set(steps.flatMap(({ metrics = {} }) => Object.keys(metrics)))].sort()
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `gdpo: no step has the metric ${JSON.stringify(name)}; ${
+      known.length === 0 ? "none has any" : `there are ${known.map((one) => JSON.stringify(one)).join(", ")}`
+    }. Name one of them, or "reward", in channels.`,
+  )
+}
+
+const same = (values: Float64Array) => values
+
+function isSet(values: readonly string[]): boolean {
+  return values.length > 0 && new Set(values).size === values.length
+}

@@ -1,0 +1,23 @@
+import type { Estimator, StepCredit } from "./estimator.ts"
+import { type OutcomeOptions, outcomeFields, settle } from "./options.ts"
+import { centred, firstSteps, outcomeEstimator } from "./outcomes.ts"
+
+/**
+ * Group policy gradient (GPG, arXiv 2504.02546): A(τ) = α (R(τ) - mean R over the episodes of the task). α makes up for episodes that
+ * teach nothing: all episodes of the batch over those whose return is not 0, as verl has it (the paper counts tasks of equal returns
+ * instead). Belongs with a policy-gradient loss without ratio.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function gpg(options: OutcomeOptions = {}): Estimator<StepCredit> {
+  return outcomeEstimator(
+    "gpg",
+    (moment) => settle("gpg", options, outcomeFields, moment),
+    (outcomes, settings) => {
+      const first = firstSteps(outcomes.batch.episode)
+      const returns = outcomes.returns.filter((_, row) => first[row] === 1)
+      const alpha = returns.length / Math.max(1, returns.filter((value) => value !== 0).length)
+      return centred(outcomes, settings).map((value) => alpha * value)
+    },
+  )
+}

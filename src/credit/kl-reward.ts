@@ -1,0 +1,29 @@
+import { GigpoError } from "../errors.ts"
+import type { Batch } from "./estimator.ts"
+import { joined, rewardsOfTokens, split } from "./tokens.ts"
+import { withColumns } from "./with-columns.ts"
+
+/**
+ * KL in the reward (RLHF, arXiv 2203.02155): the batch with rewards of its tokens, each less by weight · KL(policy ‖ reference) as the
+ * token estimates it; a step's reward is their sum. What was asked of the batch lazily stays lazy.
+ *
+ * @param weight in units of reward a nat, at least 0; 0 gives the batch as it is
+ * @param estimate of d = log p_ref - log p_old of a token. Default k1, -d. `klEstimators[name].value` are others.
+ * @throws BAD_ARGUMENT where the batch has no log-probabilities of old and reference, or for a weight that has no meaning
+ */
+export function klRewards(batch: Batch, weight: number, estimate: (d: number) => number = (d) => -d): Batch {
+  if (!(weight >= 0 && Number.isFinite(weight)))
+    throw new GigpoError("BAD_ARGUMENT", `The weight of KL in the reward is ${weight}; give a number of at least 0.`)
+  if (weight === 0) return batch
+  const { old, reference } = batch.statistics ?? {}
+  if (old === undefined || reference === undefined)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "KL in the reward compares log-probabilities of old and reference; give statistics.old and statistics.reference.",
+    )
+  const [from, to] = [joined(old), joined(reference)]
+  const rewards = rewardsOfTokens(batch).map((reward, token) => reward - weight * estimate(to[token]! - from[token]!))
+  const tokenRewards = split(rewards, batch.lengths)
+  const sums = Float64Array.from(tokenRewards, (tokens) => tokens.reduce((sum, reward) => sum + reward, 0))
+  return withColumns(batch, { rewards: sums, tokenRewards })
+}

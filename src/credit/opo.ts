@@ -1,0 +1,29 @@
+import { without } from "../options/fixed.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Estimator, StepCredit } from "./estimator.ts"
+import { outcomeFields, settle } from "./options.ts"
+import { centred, outcomeEstimator } from "./outcomes.ts"
+import { groupStatistics } from "./statistics.ts"
+
+/** Options of `opo`: its mean says how long episodes weigh. */
+export const opoFields = without(outcomeFields, "episodeStatistics")
+
+export type OpoOptions = OptionsOf<typeof opoFields>
+
+/**
+ * On-policy optimization with the optimal baseline (OPO, arXiv 2505.23585): A(τ) = R(τ) - Σ l_j R(τ_j) / Σ l_j over the episodes of
+ * the task, l their sampled tokens. The baseline of least variance where a gradient's size goes with its length.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function opo(options: OpoOptions = {}): Estimator<StepCredit> {
+  return outcomeEstimator(
+    "opo",
+    (moment) => ({ ...settle("opo", options, opoFields, moment), episodeStatistics: "episodes" as const }),
+    (outcomes, settings) => {
+      const { batch, scores, statistics } = outcomes
+      const { mean } = groupStatistics(scores, batch.task, batch.lengths) // an episode's steps have its tokens among them
+      return centred({ ...outcomes, statistics: { ...statistics, mean } }, settings)
+    },
+  )
+}

@@ -1,0 +1,27 @@
+import { GigpoError } from "../errors.ts"
+import { number, required, whole } from "../options/field.ts"
+
+/** Options of the penalty of long replies. */
+export const overlongFields = {
+  cache: required(
+    whole(undefined, "Last tokens of the longest reply over which its penalty grows from 0 to the whole, at least 1.", {
+      least: 1,
+    }),
+  ),
+  weight: number(1, "The whole penalty, at least 0, in units of reward.", { least: 0 }),
+}
+
+/**
+ * Soft overlong punishment (DAPO, arXiv 2503.14476, Eq. 13), to be added to a reward: 0 for a reply of up to most - cache tokens, then
+ * falling in a line to -1 at the longest, and -1 beyond.
+ *
+ * @param length tokens of the reply
+ * @param most tokens of the longest reply there may be
+ * @param cache over how many of them it falls, from 1 to `most`
+ * @throws BAD_ARGUMENT for a cache out of that range
+ */
+export function overlongPenalty(length: number, most: number, cache: number): number {
+  if (!(cache >= 1 && cache <= most))
+    throw new GigpoError("BAD_ARGUMENT", `The cache of the overlong penalty is ${cache}; give 1 to ${most} tokens.`)
+  return Math.max(Math.min((most - cache - length) / cache, 0), -1)
+}

@@ -1,0 +1,65 @@
+import { oneOf } from "../options/field.ts"
+import { without } from "../options/fixed.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { grpoFields, settle } from "./options.ts"
+import { firstSteps, outcomeEstimator } from "./outcomes.ts"
+import { countGroups } from "./statistics.ts"
+
+/** Options of `passAtK`: all is decided by whole episodes. */
+export const passAtKFields = {
+  ...without(grpoFields, "episodeStatistics", "penaltyPlacement"),
+  normalization: oneOf(
+    "std",
+    ["std", "none"],
+    "What the best episode's lead is divided by: the sample standard deviation (n - 1) of its task's returns plus epsilon " +
+      '("std"), or 1 ("none").',
+  ),
+}
+
+export type PassAtKOptions = OptionsOf<typeof passAtKFields>
+
+/**
+ * Pass@k training (arXiv 2503.19595), k the episodes of a task: what counts is that one of them succeeds, so that the best gets its lead
+ * before the second, R(best) - R(second), and the others 0. Equals at the top have no lead.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function passAtK(options: PassAtKOptions = {}): Estimator<StepCredit> {
+  return outcomeEstimator(
+    "pass-at-k",
+    (moment) => ({
+      ...settle("pass-at-k", options, passAtKFields, moment),
+      episodeStatistics: "episodes" as const,
+      penaltyPlacement: "reward" as const,
+    }),
+    ({ batch, returns, statistics }, { normalization, epsilon, singletonEpisode }) => {
+      const { best, second } = bestOf(returns, batch)
+      return returns.map((value, row) => {
+        const task = batch.task[row]!
+        if (statistics.size[task] === 1) return singletonEpisode === "raw" ? value : 0
+        if (batch.episode[row] !== best[task] || statistics.std[task] === 0) return 0
+        const lead = value - second[task]!
+        return normalization === "std" ? lead / (statistics.std[task]! + epsilon) : lead
+      })
+    },
+  )
+}
+
+/** Of each task the best episode and the return of the second, [tasks]. */
+function bestOf(returns: Float64Array, { task: tasks, episode: episodes }: Batch) {
+  const count = countGroups(tasks)
+  const best = new Int32Array(count).fill(-1)
+  const first = new Float64Array(count).fill(Number.NEGATIVE_INFINITY)
+  const second = first.slice()
+  const members = firstSteps(episodes)
+  for (const [row, value] of returns.entries()) {
+    if (members[row] === 0) continue
+    const task = tasks[row]!
+    second[task] = Math.max(second[task]!, Math.min(value, first[task]!))
+    if (value <= first[task]!) continue
+    first[task] = value
+    best[task] = episodes[row]!
+  }
+  return { best, second }
+}

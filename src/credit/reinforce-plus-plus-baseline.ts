@@ -1,0 +1,19 @@
+import type { Estimator, StepCredit } from "./estimator.ts"
+import { type OutcomeOptions, outcomeFields, settle } from "./options.ts"
+import { centred, outcomeEstimator } from "./outcomes.ts"
+import { whiten } from "./whiten.ts"
+
+/**
+ * REINFORCE++ with a baseline (arXiv 2501.03262): R(τ) - mean R over the episodes of the task, then whitened over all sampled tokens of
+ * the batch, so that the scale is the batch's and not each task's.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function reinforcePlusPlusBaseline(options: OutcomeOptions = {}): Estimator<StepCredit> {
+  const name = "reinforce-plus-plus-baseline"
+  return outcomeEstimator(
+    name,
+    (moment) => settle(name, options, outcomeFields, moment),
+    (outcomes, settings) => whiten(centred(outcomes, settings), outcomes.batch.lengths),
+  )
+}

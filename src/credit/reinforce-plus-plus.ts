@@ -1,0 +1,37 @@
+import { number, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Estimator } from "./estimator.ts"
+import { outcomeFields, outsideRuns, settle } from "./options.ts"
+import { paidBatch, payPenalties } from "./penalties.ts"
+import { discountedReturns } from "./returns.ts"
+import { perToken, rewardsOfTokens, spread } from "./tokens.ts"
+import { whiten } from "./whiten.ts"
+
+/** Options of `reinforcePlusPlus`. */
+export const reinforcePlusPlusFields = {
+  gamma: scheduled(number(1, "Discount from one sampled token to the next, in (0, 1].", { above: 0, most: 1 })),
+  invalidActionPenalty: outcomeFields.invalidActionPenalty,
+}
+
+export type ReinforcePlusPlusOptions = OptionsOf<typeof reinforcePlusPlusFields>
+
+/**
+ * REINFORCE++ (arXiv 2501.03262): A_t = R_t = Σ_{k≥t} γ^(k-t) r_k over the sampled tokens of the whole episode, what lies between its
+ * replies taken out, then whitened over all tokens of the batch. No critic, no group. `returns` are the R_t.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function reinforcePlusPlus(options: ReinforcePlusPlusOptions = {}): Estimator {
+  const name = "reinforce-plus-plus"
+  settle(name, options, reinforcePlusPlusFields, outsideRuns)
+  return {
+    name,
+    estimate(plain, { moment }) {
+      const settings = settle(name, options, reinforcePlusPlusFields, moment)
+      const batch = paidBatch(plain, payPenalties(plain, settings))
+      const { lengths } = batch
+      const returns = discountedReturns(rewardsOfTokens(batch), settings.gamma, spread(batch.episode, lengths))
+      return { advantages: perToken(whiten(returns), lengths), returns: perToken(returns, lengths) }
+    },
+  }
+}

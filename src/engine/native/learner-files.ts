@@ -1,0 +1,143 @@
+import { createHash, type Hash } from "node:crypto"
+import { copyFile, mkdir } from "node:fs/promises"
+import { basename, join, resolve } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { io } from "../../files/io-error.ts"
+import { type AdapterBase, type AdapterConfig, openAdapter, writeAdapter } from "../../model-files/adapter-files.ts"
+import { type Head, type ModelConfig, writeModelConfig } from "../../model-files/model-config.ts"
+import { checkTensors } from "../../model-files/model-tensors.ts"
+import { openSafetensors, type TensorFiles } from "../../model-files/safetensors.ts"
+import { writeSafetensors, writeShardedSafetensors } from "../../model-files/safetensors-writer.ts"
+import type { NativeLearner } from "../../native.ts"
+import { type StoredBuffer, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
+
+/** What its files say of a learner, beside the weights. */
+export interface LearnerModel {
+  readonly config: ModelConfig
+  readonly head: Head
+  /** Absent where the whole model is trained. */
+  readonly lora: AdapterConfig | undefined
+  /** The config.json that the model came with. */
+  readonly original: Readonly<Record<string, unknown>> | undefined
+}
+
+interface SaveOptions {
+  /** Copied beside the weights: a tokenizer's, say. */
+  readonly files?: readonly string[]
+}
+
+/** Files of a policy or of its critic, in Hugging Face layout; of an adapter as PEFT has them. */
+export class LearnerFiles {
+  readonly #learner: NativeLearner
+  readonly #model: LearnerModel
+  readonly #beside: LearnerFiles | undefined
+  #base: AdapterBase = {}
+
+  /** @param beside - of whom the model is, where this is an adapter beside another's. */
+  constructor(learner: NativeLearner, model: LearnerModel, beside?: LearnerFiles) {
+    this.#learner = learner
+    this.#model = model
+    this.#beside = beside
+  }
+
+  get lora(): AdapterConfig | undefined {
+    return this.#model.lora
+  }
+
+  /** The files that the model is from. */
+  get base(): AdapterBase {
+    return this.#beside?.base ?? this.#base
+  }
+
+  /** Copies the weights into the engine. What an adapter stands beside is hashed on the way, to be known again. */
+  async takeWeights(files: TensorFiles, directory: string): Promise<void> {
+    const hash = this.lora && createHash("sha256")
+    for (const [index, { name }] of this.#learner.parameters.entries()) {
+      const { dtype, shape } = files.info(name)
+      hash?.update(JSON.stringify([name, dtype, shape]))
+      const chunks = hash ? hashed(files.read(name), hash) : files.read(name)
+      await writeTensor(this.#learner, "weights", index, dtype, chunks)
+    }
+    this.#base = { directory: resolve(directory), ...(hash && { sha256: hash.digest("hex") }) }
+  }
+
+  async save(directory: string, options: SaveOptions = {}): Promise<void> {
+    const { config, head, original } = this.#model
+    await io("create", directory, mkdir(directory, { recursive: true }))
+    await writeModelConfig(directory, config, { dtype: "F32", head, ...(original && { original }) })
+    await writeShardedSafetensors(directory, tensorSources(this.#learner, this.lora ? "merged" : "weights"))
+    await copyInto(directory, options.files)
+  }
+
+  async load(directory: string): Promise<void> {
+    const files = await openSafetensors(directory)
+    try {
+      checkTensors(this.#model.config, files, this.#model.head)
+      await this.takeWeights(files, directory)
+    } finally {
+      await files.close()
+    }
+  }
+
+  async saveAdapter(directory: string, options: SaveOptions = {}): Promise<void> {
+    const adapter = this.#adapter()
+    await io("create", directory, mkdir(directory, { recursive: true }))
+    await writeAdapter(directory, adapter, this.base, tensorSources(this.#learner, "adapter"), this.#model.head)
+    await copyInto(directory, options.files)
+  }
+
+  async loadAdapter(directory: string): Promise<void> {
+    const adapter = this.#adapter()
+    const parameters = this.#learner.adapterParameters
+    const files = await openAdapter(directory, adapter, parameters, this.base, this.#model.head)
+    try {
+      for (const [index, { name }] of parameters.entries())
+        await writeTensor(this.#learner, "adapter", index, files.info(name).dtype, files.read(name))
+    } finally {
+      await files.close()
+    }
+  }
+
+  #adapter(): AdapterConfig {
+    if (this.lora) return this.lora
+    throw new GigpoError("BAD_ARGUMENT", "This policy has no adapter; open it with lora: { rank: 32 }.")
+  }
+
+  async saveOptimizer(path: string): Promise<void> {
+    const moments = [...tensorSources(this.#learner, "firstMoment"), ...tensorSources(this.#learner, "secondMoment")]
+    await writeSafetensors(path, moments, { format: "gigpo-adamw", steps: String(this.steps) })
+  }
+
+  async loadOptimizer(directory: string, steps: number): Promise<void> {
+    const files = await openSafetensors(directory)
+    try {
+      for (const buffer of ["firstMoment", "secondMoment"] satisfies StoredBuffer[]) {
+        for (const [index, { name, shape }] of trainedParameters(this.#learner).entries()) {
+          const stored = `${buffer}.${name}`
+          const info = files.info(stored)
+          if (info.shape.join() !== shape.join())
+            throw new GigpoError("BAD_MODEL", `${directory}: ${stored} has the shape of another model or adapter.`)
+          await writeTensor(this.#learner, buffer, index, info.dtype, files.read(stored))
+        }
+      }
+      this.#learner.steps = steps
+    } finally {
+      await files.close()
+    }
+  }
+
+  get steps(): number {
+    return this.#learner.steps
+  }
+}
+
+async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    yield chunk
+  }
+}
+
+async function copyInto(directory: string, files: readonly string[] = []): Promise<void> {
+  for (const file of files) await copyFile(file, join(directory, basename(file)))
+}

@@ -1,0 +1,61 @@
+import { GigpoError } from "../../errors.ts"
+import type { NativeValueLearner } from "../../native.ts"
+import { checkValueLoss } from "../check-arguments.ts"
+import type { AdamWStep, Critic, LossReport, ModelStore, StepReport, ValueLoss } from "../engine.ts"
+import type { Row } from "../rows.ts"
+import { completeStep } from "./check-plan.ts"
+import type { LearnerFiles } from "./learner-files.ts"
+import { packRows, splitByRow } from "./pack-rows.ts"
+import { settle } from "./started.ts"
+import { nativeStore } from "./store.ts"
+import { readTensor } from "./tensor-transfer.ts"
+
+/**
+ * The critic of a `NativePolicy`, in the same engine: a transformer of its own that started from the policy's weights, with one row
+ * `score.weight` [1, hidden], 0 at first, in the place of the language model's head. Where the policy trains an adapter, so does its
+ * critic, beside the same model, and its head with it.
+ */
+export class NativeCritic implements Critic {
+  /** Saves it as transformers' sequence classifier of one label, with AdamW's moments in a checkpoint. */
+  readonly store: ModelStore
+  readonly #learner: NativeValueLearner
+
+  /** Made by `NativePolicy.critic`. */
+  constructor(learner: NativeValueLearner, files: LearnerFiles) {
+    this.#learner = learner
+    this.store = nativeStore(files)
+  }
+
+  async predict(rows: readonly Row[], options: { signal?: AbortSignal | undefined } = {}): Promise<Float32Array[]> {
+    const batch = packRows(rows, {})
+    return splitByRow(await settle(() => this.#learner.predict(batch), options.signal), rows)
+  }
+
+  async forwardBackward(
+    rows: readonly Row[],
+    loss: ValueLoss,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<LossReport> {
+    checkValueLoss(loss)
+    const { clip } = loss
+    const batch = packRows(rows, { returns: true, values: clip !== Number.POSITIVE_INFINITY })
+    if (batch.spanRows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
+    const report = await settle(() => this.#learner.forwardBackward(batch, { clip }), options.signal)
+    const metrics = { "critic/clip-fraction": report.clipFraction, "critic/value": report.value }
+    return { loss: report.loss, tokens: report.tokens, metrics }
+  }
+
+  async optimizerStep(step: AdamWStep): Promise<StepReport> {
+    const complete = completeStep(step)
+    return await settle(() => this.#learner.optimizerStep(complete))
+  }
+
+  async clearGradients(): Promise<void> {
+    await settle(() => this.#learner.clearGradients())
+  }
+
+  /** One weight that it trains by its Hugging Face name, or its adapter's by PEFT's; or its gradient. */
+  async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
+    return await readTensor(this.#learner, buffer, name)
+  }
+}

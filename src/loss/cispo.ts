@@ -1,0 +1,57 @@
+import { number, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { atMoment } from "../options/schedule.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { clamp } from "./policy-ratio.ts"
+import { sumTokens } from "./sum-tokens.ts"
+import type { TokenLoss } from "./token-loss.ts"
+
+export const cispoFields = {
+  clipLow: scheduled(
+    number(1, "A token's weight is at least 1 - clipLow. The default is the paper's: no lower bound.", {
+      least: 0,
+      most: 1,
+    }),
+  ),
+  clipHigh: scheduled(
+    number(
+      3,
+      "A token's weight is at most 1 + clipHigh. The paper tunes it and gives no number; the default is Tinker's.",
+      {
+        least: 0,
+      },
+    ),
+  ),
+}
+
+export type CispoOptions = OptionsOf<typeof cispoFields>
+
+/**
+ * CISPO (MiniMax-M1, arXiv 2506.13585): importance weights are clipped, whatever the sign of the advantage, and are constants, so
+ * that every token keeps a gradient:
+ *
+ *     -stop-gradient(clip(r, 1 - clipLow, 1 + clipHigh)) A log p;  r = p / p_old
+ *
+ * Reports "policy/clip-fraction" (tokens whose ratio is outside the bounds), "policy/kl" and "policy/ratio".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ */
+export function cispo(given: CispoOptions = {}): TokenLoss {
+  const options = readOptions("cispo", given, cispoFields)
+  return {
+    name: "cispo",
+    evaluate(input) {
+      const { clipLow, clipHigh } = atMoment(options, input.moment)
+      const counts = { "policy/clip-fraction": 0 }
+      return sumTokens(
+        input,
+        ({ logProb, advantage, ratio, clipScale }) => {
+          const weight = clamp(ratio, 1 - clipLow * clipScale, 1 + clipHigh * clipScale)
+          if (weight !== ratio) counts["policy/clip-fraction"]++
+          return [-weight * advantage * logProb, -weight * advantage]
+        },
+        counts,
+      )
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { number, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { atMoment } from "../options/schedule.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { clippedSurrogate } from "./clipped-surrogate.ts"
+import { countOf, covarianceShareField, covariances } from "./covariances.ts"
+import { ratioOf } from "./policy-ratio.ts"
+import { clipScalesOf } from "./sum-tokens.ts"
+import type { LossInput, TokenLoss } from "./token-loss.ts"
+
+export const clipCovFields = {
+  clipLow: scheduled(
+    number(1, "Ratio is kept above 1 - clipLow. The default is the authors': no lower bound.", { least: 0, most: 1 }),
+  ),
+  clipHigh: scheduled(
+    number(1, "Ratio is kept below 1 + clipHigh. The default is the authors': a wide clip.", { least: 0 }),
+  ),
+  covarianceShare: covarianceShareField,
+  covarianceLow: scheduled(
+    number(1, "Tokens whose covariance is above this may be dropped. The default is the paper's."),
+  ),
+  covarianceHigh: scheduled(number(5, "Tokens whose covariance is below this may be. The default is the paper's.")),
+}
+
+export type ClipCovOptions = OptionsOf<typeof clipCovFields>
+
+/**
+ * Clip-Cov (arXiv 2505.22617, section 4): PPO's clipped surrogate without dual clip, of which some tokens are dropped, so that the
+ * entropy does not fall at once: at random the covarianceShare of all tokens, among those that no clip holds and with
+ *
+ *     covarianceLow < (A - mean A) (log p - mean log p) < covarianceHigh
+ *
+ * means over the batch's tokens. Their loss is 0; they stay in every count. Reports "policy/dropped-fraction", "policy/clip-fraction",
+ * "policy/kl" and "policy/ratio".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ */
+export function clipCov(given: ClipCovOptions = {}): TokenLoss {
+  const options = readOptions("clipCov", given, clipCovFields)
+  const { clipLow, clipHigh } = options
+  const surrogate = clippedSurrogate({ clipLow, clipHigh, clipDual: Number.POSITIVE_INFINITY })
+  return {
+    name: "clip-cov",
+    evaluate(input) {
+      const { tokens, random } = input
+      const now = atMoment(options, input.moment)
+      const candidates = candidatesOf(input, now)
+      // A fork, so that the same batch drops the same tokens whenever it is evaluated.
+      const dropped = random.fork("clip-cov").shuffled(candidates).slice(0, countOf(now.covarianceShare, tokens))
+      const weights = Float64Array.from(input.weights ?? new Float64Array(tokens).fill(1))
+      for (const t of dropped) weights[t] = 0
+      const output = surrogate.evaluate({ ...input, weights })
+      const { "policy/dual-clip-fraction": _, ...metrics } = output.metrics!
+      const droppedFraction = tokens === 0 ? 0 : dropped.length / tokens
+      return { ...output, metrics: { ...metrics, "policy/dropped-fraction": droppedFraction } }
+    },
+  }
+}
+
+/** Tokens that may be dropped. */
+function candidatesOf(
+  input: LossInput,
+  { clipLow, clipHigh, covarianceLow, covarianceHigh }: Readonly<Record<keyof typeof clipCovFields, number>>,
+): number[] {
+  const { advantages, logProbs, oldLogProbs } = input
+  const clipScales = clipScalesOf(input)
+  const candidates: number[] = []
+  for (const [t, covariance] of covariances(input).entries()) {
+    const [advantage, ratio, width] = [advantages[t]!, ratioOf(logProbs[t]! - oldLogProbs[t]!), clipScales[t]!]
+    const clipped = advantage > 0 ? ratio > 1 + clipHigh * width : advantage < 0 && ratio < 1 - clipLow * width
+    if (covarianceLow < covariance && covariance < covarianceHigh && !clipped) candidates.push(t)
+  }
+  return candidates
+}

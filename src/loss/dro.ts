@@ -1,0 +1,40 @@
+import { number, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { atMoment } from "../options/schedule.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { sumTokens } from "./sum-tokens.ts"
+import type { TokenLoss } from "./token-loss.ts"
+
+export const droFields = {
+  beta: scheduled(
+    number(0.05, "Weight of the squared log-ratio that holds the policy near the old one. The default is Tinker's.", {
+      least: 0,
+    }),
+  ),
+}
+
+export type DroOptions = OptionsOf<typeof droFields>
+
+/**
+ * Direct reward optimisation (arXiv 2405.19107) token by token, with the advantage in place of reward - value: no ratio, and a
+ * quadratic pull to the policy that sampled, so that it may learn from what is far off-policy:
+ *
+ *     -(A log p - beta / 2 l²);  l = log p - log p_old
+ *
+ * Reports "policy/kl" and "policy/ratio".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ */
+export function dro(given: DroOptions = {}): TokenLoss {
+  const options = readOptions("dro", given, droFields)
+  return {
+    name: "dro",
+    evaluate(input) {
+      const { beta } = atMoment(options, input.moment)
+      return sumTokens(input, ({ logProb, advantage, logRatio }) => [
+        (beta / 2) * logRatio ** 2 - advantage * logProb,
+        beta * logRatio - advantage,
+      ])
+    },
+  }
+}

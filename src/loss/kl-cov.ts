@@ -1,0 +1,51 @@
+import { number, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { atMoment } from "../options/schedule.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { countOf, covarianceShareField, covariances } from "./covariances.ts"
+import { sumTokens } from "./sum-tokens.ts"
+import type { TokenLoss } from "./token-loss.ts"
+
+export const klCovFields = {
+  covarianceShare: covarianceShareField,
+  penalty: scheduled(
+    number(1, "Weight of the distance from the old policy on those tokens. The default is the paper's.", { least: 0 }),
+  ),
+}
+
+export type KlCovOptions = OptionsOf<typeof klCovFields>
+
+/**
+ * KL-Cov (arXiv 2505.22617, section 4): the unclipped surrogate, held near the old policy where the entropy would fall most:
+ *
+ *     -A r, plus penalty · |l| on the covarianceShare of tokens with the highest covariance;  l = log p - log p_old, r = e^l
+ *
+ * The covariance is (A - mean A) (log p - mean log p), means over the batch's tokens, and is a constant; of equal ones the first
+ * are taken. Reports "policy/kl" and "policy/ratio".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ */
+export function klCov(given: KlCovOptions = {}): TokenLoss {
+  const options = readOptions("klCov", given, klCovFields)
+  return {
+    name: "kl-cov",
+    evaluate(input) {
+      const { covarianceShare, penalty } = atMoment(options, input.moment)
+      const held = largest(covariances(input), countOf(covarianceShare, input.tokens))
+      return sumTokens(input, ({ advantage, logRatio, ratio, ratioSlope }, t) => {
+        const weight = held[t] ? penalty : 0
+        return [
+          -advantage * ratio + weight * Math.abs(logRatio),
+          -advantage * ratioSlope + weight * Math.sign(logRatio),
+        ]
+      })
+    },
+  }
+}
+
+/** Marks the largest so many of some values with 1, [values]; of equal ones the first. */
+function largest(values: Float64Array, count: number): Float64Array {
+  const least = values.slice().sort().at(-count)!
+  let equal = count - values.filter((value) => value > least).length
+  return values.map((value) => (value > least || (value === least && equal-- > 0) ? 1 : 0))
+}

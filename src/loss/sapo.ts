@@ -1,0 +1,44 @@
+import { number, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { atMoment } from "../options/schedule.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { sumTokens } from "./sum-tokens.ts"
+import type { TokenLoss } from "./token-loss.ts"
+
+export const sapoFields = {
+  temperaturePositive: scheduled(
+    number(1, "How fast the gate closes where the advantage is positive. The default is the paper's.", { above: 0 }),
+  ),
+  temperatureNegative: scheduled(
+    number(1.05, "The same where it is not. The default is the paper's: faster, for such tokens are less stable.", {
+      above: 0,
+    }),
+  ),
+}
+
+export type SapoOptions = OptionsOf<typeof sapoFields>
+
+/**
+ * SAPO (arXiv 2511.20347): a soft gate around ratio 1 in place of a clip, whose slope there is 1 at any temperature τ:
+ *
+ *     -(4 / τ) sigmoid(τ (r - 1)) A;  r = p / p_old
+ *
+ * with one temperature where A > 0 and one elsewhere. The paper means sequences ("sequence-mean-token-mean"). Reports "policy/kl"
+ * and "policy/ratio".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ */
+export function sapo(given: SapoOptions = {}): TokenLoss {
+  const options = readOptions("sapo", given, sapoFields)
+  return {
+    name: "sapo",
+    evaluate(input) {
+      const { temperaturePositive, temperatureNegative } = atMoment(options, input.moment)
+      return sumTokens(input, ({ advantage, ratio, ratioSlope }) => {
+        const temperature = advantage > 0 ? temperaturePositive : temperatureNegative
+        const gate = 1 / (1 + Math.exp(-temperature * (ratio - 1)))
+        return [(-4 / temperature) * gate * advantage, -4 * gate * (1 - gate) * advantage * ratioSlope]
+      })
+    },
+  }
+}

@@ -1,0 +1,27 @@
+import { GigpoError } from "../errors.ts"
+import { without } from "./fixed.ts"
+import { type Complaint, readTable, refusal } from "./read.ts"
+import type { Entry, Fields, OptionsOf, RequiredField } from "./table.ts"
+import { unknownKey } from "./unknown-key.ts"
+
+/**
+ * The same table with other defaults, which the options take that are left out.
+ *
+ * @param values as they would be given; what is undefined stays as it was
+ * @throws BAD_ARGUMENT for what the table would refuse, and for the default of a group, which its own keys have
+ */
+export function withDefaults<F extends Fields>(fields: F, values: OptionsOf<F>): F {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  const known = Object.fromEntries(Object.keys(fields).map((key) => [key, true as const]))
+  const unknown = unknownKey(Object.fromEntries(given), known)
+  if (unknown !== undefined) throw new GigpoError("BAD_ARGUMENT", `A default of no option: ${unknown}.`)
+  return { ...fields, ...Object.fromEntries(given.map(([key, value]) => [key, withDefault(key, fields[key]!, value)])) }
+}
+
+function withDefault(key: string, entry: Entry, fallback: unknown): Entry {
+  if (!("problem" in entry))
+    throw new GigpoError("BAD_ARGUMENT", `${key} is a group of options; give its own keys their defaults.`)
+  const complaints: readonly Complaint[] = readTable({ [key]: fallback }, { [key]: entry }, "code").complaints
+  if (complaints.length > 0) throw refusal("BAD_ARGUMENT", "The defaults", complaints, () => "A default")
+  return { ...without(entry as RequiredField<unknown>, "otherwise", "required"), fallback }
+}

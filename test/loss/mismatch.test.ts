@@ -1,0 +1,72 @@
+import { expect, it } from "vitest"
+import { mismatch } from "../../src/loss/mismatch.ts"
+import { badArgument } from "../kernels/bad-argument.ts"
+
+const sampler = [-1, -2, -0.5, -3, -1.5]
+const trainer = [-1.2, -1.5, -0.5, -3.1, -2]
+const offsets = [0, 2, 5]
+
+const mean = (values: readonly number[]) => values.reduce((a, b) => a + b) / values.length
+
+it("tells what two engines' log-probabilities of the same tokens come to", () => {
+  const l = [-0.2, 0.5, 0, -0.1, -0.5]
+  const training = [2.7 / 2, 5.6 / 3]
+  const rollout = [3 / 2, 5 / 3]
+  const D = [-0.3 / 2, 0.6 / 3]
+  const wanted = {
+    "mismatch/kl": 0.3 / 5,
+    "mismatch/k3": mean(l.map((x) => Math.exp(x) - x - 1)),
+    "mismatch/chi2-token": mean(l.map((x) => Math.exp(2 * x))) - 1,
+    "mismatch/chi2-sequence": mean([Math.exp(0.6), Math.exp(-1.2)]) - 1,
+    "mismatch/training-perplexity": mean(training.map(Math.exp)),
+    "mismatch/training-log-perplexity": mean(training),
+    "mismatch/rollout-perplexity": mean(rollout.map(Math.exp)),
+    "mismatch/rollout-log-perplexity": mean(rollout),
+    "mismatch/perplexity-ratio": mean(D.map(Math.exp)),
+    "mismatch/log-perplexity-difference": mean(D),
+    "mismatch/log-perplexity-absolute-difference": mean(D.map(Math.abs)),
+    "mismatch/log-perplexity-difference-max": 0.2,
+    "mismatch/log-perplexity-difference-min": -0.15,
+  }
+  const found = mismatch(trainer, sampler, offsets)
+  expect(Object.keys(found).sort()).toEqual(Object.keys(wanted).sort())
+  for (const [name, value] of Object.entries(wanted))
+    expect([name, found[name]]).toEqual([name, expect.closeTo(value, 12)])
+})
+
+it("leaves out what the trainer has not computed, and sequences of nothing else", () => {
+  const holes = [...trainer.slice(0, 2), NaN, trainer[2]!, NaN, ...trainer.slice(3)]
+  const others = [...sampler.slice(0, 2), -7, sampler[2]!, -8, ...sampler.slice(3)]
+  expect(mismatch(holes, others, [0, 2, 3, 3, 7])).toEqual(mismatch(trainer, sampler, offsets))
+  expect(mismatch([NaN], [-1], [0, 1])).toEqual({})
+  expect(mismatch([], [], [0])).toEqual({})
+})
+
+it("is 0 where they agree, and finite however far they are apart", () => {
+  const same = mismatch(sampler, sampler, offsets)
+  for (const name of ["kl", "k3", "chi2-token", "chi2-sequence"]) expect(same[`mismatch/${name}`]).toBeCloseTo(0, 15)
+  expect(same["mismatch/perplexity-ratio"]).toBe(1)
+  for (const [ours, theirs] of [
+    [-1e4, 0],
+    [0, -1e4],
+  ] as const)
+    expect(Object.values(mismatch([ours], [theirs], [0, 1])).every(Number.isFinite)).toBe(true)
+})
+
+it("tells how far far is: only the χ² is held", () => {
+  const found = mismatch([-30, -1], [-1, -30], [0, 1, 2])
+  const wanted = {
+    "mismatch/k3": (Math.exp(-29) + 29 + Math.exp(29) - 29) / 2 - 1,
+    "mismatch/training-perplexity": (Math.exp(30) + Math.E) / 2,
+    "mismatch/rollout-perplexity": (Math.E + Math.exp(30)) / 2,
+    "mismatch/perplexity-ratio": (Math.exp(29) + Math.exp(-29)) / 2,
+    "mismatch/chi2-token": (Math.exp(40) + Math.exp(-40)) / 2 - 1,
+    "mismatch/chi2-sequence": (Math.exp(40) + Math.exp(-40)) / 2 - 1,
+  }
+  for (const [name, value] of Object.entries(wanted))
+    expect([name, found[name]! / value]).toEqual([name, expect.closeTo(1, 12)])
+})
+
+it("refuses columns that do not fit", () => {
+  expect(() => mismatch(trainer, sampler, [0, 2])).toThrow(badArgument(/offsets must rise from 0 .* which is 5/))
+})

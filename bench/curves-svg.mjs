@@ -35,6 +35,38 @@ ${text(16, (top + height - bottom) / 2, labels.y, `text-anchor="middle" transfor
 `
 }
 
+/** The same for many results: a panel each, four in a row, with the mean of the first result in grey behind. */
+export function panelsSvg(results) {
+  const [panel, plot, columns] = [{ width: 190, height: 130 }, { left: 30, top: 24, width: 152, height: 90 }, 4]
+  const xs = results[0].runs[0].map(([x]) => x)
+  const [low, high] = range(results.flatMap(({ runs }) => runs.flat().map(([, y]) => y)))
+  const panels = results.map(({ name, runs }, index) => {
+    const [x0, y0] = [
+      (index % columns) * panel.width + plot.left,
+      Math.floor(index / columns) * panel.height + plot.top,
+    ]
+    const px = (x) => x0 + ((x - xs[0]) / (xs.at(-1) - xs[0])) * plot.width
+    const py = (y) => y0 + plot.height - ((y - low) / (high - low)) * plot.height
+    const line = (points, style) =>
+      `<polyline fill="none" ${style} points="${points.map(([x, y]) => `${px(x).toFixed(1)},${py(y).toFixed(1)}`).join(" ")}"/>`
+    const label = (x, y, content, more = "") => `<text x="${x}" y="${y}" ${more}>${content}</text>`
+    return [
+      `<rect x="${x0}" y="${y0}" width="${plot.width}" height="${plot.height}" fill="none" stroke="#ddd"/>`,
+      label(x0, y0 - 6, name, 'font-weight="bold"'),
+      ...[low, high].map((y) => label(x0 - 4, py(y) + 4, Math.round(100 * y), 'text-anchor="end" fill="#666"')),
+      line(mean(results[0].runs), 'stroke="#bbb" stroke-width="2"'),
+      ...runs.map((run) => line(run, `stroke="${colours[0]}" stroke-width="1" stroke-opacity="0.35"`)),
+      line(mean(runs), `stroke="${colours[0]}" stroke-width="2"`),
+    ].join("\n")
+  })
+  const size = [columns * panel.width, Math.ceil(results.length / columns) * panel.height]
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${size[0]}" height="${size[1]}" font-family="sans-serif" font-size="11">
+<rect width="100%" height="100%" fill="white"/>
+${panels.join("\n")}
+</svg>
+`
+}
+
 function mean(runs) {
   return runs[0].map(([x], index) => [x, runs.reduce((sum, run) => sum + run[index][1], 0) / runs.length])
 }

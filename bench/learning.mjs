@@ -4,10 +4,11 @@
 import { readdirSync } from "node:fs"
 import { mkdir, rm, writeFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
-import { clone, evaluate, initialize, NativePolicy, openEnvironment, Tokenizer, train } from "gigpo"
+import { openEnvironment } from "gigpo"
 import { loadConfig } from "../dist/cli/config/resolve.js"
 import { curvesSvg } from "./curves-svg.mjs"
 import { describeMachine, markdownTable, stamp } from "./machine.mjs"
+import { curveOf, learn, warmStart } from "./warm-start.mjs"
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -32,62 +33,21 @@ async function compare(name, config) {
   const results = Object.keys(estimators).map((estimator) => ({ name: estimator, runs: [], minutes: [] }))
   for (const seed of seeds) {
     const warm = `${folder}/${name}-${seed}`
-    await warmStart(warm, environment, config, seed)
+    await warmStart(warm, environment, config, seed, say)
     for (const { name: estimator, runs, minutes } of results) {
       const began = performance.now()
       const training = { ...config.training, estimator: estimators[estimator], seed }
-      runs.push(await learn(warm, environment, training, `${name}, seed ${seed}, ${estimator}`))
+      const title = `${name}, seed ${seed}, ${estimator}`
+      const reports = await learn(warm, environment, training, ({ iteration, evaluation }) => {
+        if (!evaluation) return
+        heldOut = evaluation.episodes
+        say(`${title}, iteration ${iteration}: ${percent(evaluation.success)} %`)
+      })
+      runs.push(curveOf(reports))
       minutes.push((performance.now() - began) / 60_000)
     }
   }
   await writeResults(name, config, results)
-}
-
-/** A new model that has learned a little from the expert: what `gigpo init` and `gigpo clone` make. */
-async function warmStart(directory, environment, config, seed) {
-  const made = `${directory}-new`
-  await initialize({ directory: made, environment, options: { ...config.initialize, seed }, overwrite: true })
-  const { policy, tokenizer, close } = await openModel(made)
-  for await (const { epoch, epochs, loss, rows } of clone({
-    policy,
-    tokenizer,
-    environment,
-    ...config.clone,
-    seed,
-  }))
-    say(`cloning, pass ${epoch} of ${epochs} over ${rows} steps: loss ${loss.toFixed(3)}`)
-  await rm(directory, { recursive: true, force: true })
-  await policy.save(directory, { files: tokenizer.files })
-  await close()
-}
-
-/** Success on held-out tasks before training and after every so many iterations: [iteration, share] pairs. */
-async function learn(directory, environment, options, title) {
-  const { policy, tokenizer, close } = await openModel(directory)
-  const { iterations, rollout, seed } = options
-  const { every, ...evaluation } = options.evaluation
-  const curve = []
-  const measure = async (iteration) => {
-    const { success, episodes } = await evaluate({ policy, tokenizer, environment, rollout, ...evaluation, seed })
-    heldOut = episodes
-    curve.push([iteration, success])
-    say(`${title}, iteration ${iteration}: ${percent(success)} %`)
-  }
-  await measure(0)
-  for await (const { iteration } of train({ policy, tokenizer, environment, ...options, evaluation: {} }))
-    if (iteration % every === 0 || iteration === iterations) await measure(iteration)
-  await close()
-  return curve
-}
-
-async function openModel(directory) {
-  const policy = await NativePolicy.open(directory)
-  const tokenizer = await Tokenizer.open(directory)
-  const close = async () => {
-    await policy.dispose()
-    await tokenizer.dispose()
-  }
-  return { policy, tokenizer, close }
 }
 
 function percent(share) {

@@ -8,8 +8,10 @@ export type GigpoErrorCode =
   | "BAD_DATA" // data of an environment (games, a catalogue, a corpus) is missing or corrupt
   | "ENVIRONMENT_FAILED" // an environment threw
   | "ENVIRONMENT_TIMEOUT" // an environment did not answer in time
+  | "ROLLOUT_TIMEOUT" // a turn, an episode or a group was not over in time
   | "TEMPLATE_TIMEOUT" // a chat template did not finish in time
   | "NON_FINITE" // a number that must be finite is not
+  | "COLLAPSED" // the policy says the same again and again, or nothing that can be learned from
   | "OUT_OF_MEMORY" // the device has too little memory for what was asked
   | "DEVICE_UNAVAILABLE" // the device that was asked for is not there
   | "DEVICE_LOST" // the device failed and cannot be used any more

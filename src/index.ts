@@ -4,14 +4,33 @@
 export { groupByAnchor, groupBySimilarity } from "./credit/anchors.ts"
 export { type Amendment, amendCredit } from "./credit/as-estimator.ts"
 export { type BatchStep, batchOf } from "./credit/batch.ts"
+export { drGrpo } from "./credit/dr-grpo.ts"
 export type { Batch, Credit, Estimator, EstimatorContext, Need, StepCredit, StepRecord } from "./credit/estimator.ts"
+export { type GdpoOptions, gdpo } from "./credit/gdpo.ts"
 export { gigpo, gigpoAdvantages } from "./credit/gigpo.ts"
+export { gpg } from "./credit/gpg.ts"
 export { grpo, grpoAdvantages, rloo } from "./credit/grpo.ts"
+export { klRewards } from "./credit/kl-reward.ts"
 export { type Normalizer, type NormalizerOptions, normalizer } from "./credit/normalizer.ts"
-export { anchorLevels, discountedReturn, type GigpoParts, type StepLevel, similarityLevels } from "./credit/parts.ts"
+export { type OpoOptions, opo } from "./credit/opo.ts"
+export { overlongPenalty } from "./credit/overlong.ts"
+export {
+  acrossTasks,
+  anchorLevels,
+  discountedReturn,
+  type GigpoParts,
+  type StepLevel,
+  similarityLevels,
+} from "./credit/parts.ts"
+export { type PassAtKOptions, passAtK } from "./credit/pass-at-k.ts"
+export { type PpoOptions, ppo } from "./credit/ppo.ts"
 export { presets } from "./credit/presets.ts"
+export { type ReinforcePlusPlusOptions, reinforcePlusPlus } from "./credit/reinforce-plus-plus.ts"
+export { reinforcePlusPlusBaseline } from "./credit/reinforce-plus-plus-baseline.ts"
+export { type RemaxOptions, remax } from "./credit/remax.ts"
 export { discountedReturns } from "./credit/returns.ts"
 export { similarityRatio } from "./credit/similarity.ts"
+export { generalizedAdvantages } from "./credit/traces.ts"
 export type {
   GigpoDiagnostics,
   GigpoOptions,
@@ -24,7 +43,8 @@ export type {
   Normalization,
   SimilarityOptions,
 } from "./credit/types.ts"
-// The three kernels on their own, and the machine.
+export { whiten } from "./credit/whiten.ts"
+// The kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
 export type {
   AdamWStep,
@@ -33,6 +53,7 @@ export type {
   Completion,
   Critic,
   CrossEntropy,
+  KlEstimator,
   LinearLoss,
   LogProbsOptions,
   LossReport,
@@ -46,6 +67,7 @@ export type {
   StepReport,
   Trainable,
   Unit,
+  ValueLoss,
 } from "./engine/engine.ts"
 export { NativePolicy } from "./engine/native/native-policy.ts"
 export { type LoraOptions, type MemoryPlan, memoryPlan, type NativePolicyOptions } from "./engine/native/options.ts"
@@ -108,10 +130,23 @@ export {
 } from "./kernels/clipped-surrogate.ts"
 export { type AnchorBytes, type GroupAnchorsOptions, groupAnchors } from "./kernels/group-anchors.ts"
 export { tokenLogProbs } from "./kernels/token-log-probs.ts"
-// Losses: what is minimised, in TypeScript; those that ship run in the engine's kernel.
+export { type ValueLossInput, type ValueLossOptions, type ValueLossReport, valueLoss } from "./kernels/value-loss.ts"
+// Losses: what is minimised, in TypeScript; the clipped surrogate, GSPO and cloning run in the engine's kernel as well.
+export { type AdaptiveKl, type AdaptiveKlOptions, adaptiveKl } from "./loss/adaptive-kl.ts"
+export { type CispoOptions, cispo as cispoLoss } from "./loss/cispo.ts"
+export { type ClipCovOptions, clipCov as clipCovLoss } from "./loss/clip-cov.ts"
 export { clippedSurrogate as clippedSurrogateLoss } from "./loss/clipped-surrogate.ts"
 export { composeLoss, type LossTerms } from "./loss/compose-loss.ts"
 export { crossEntropy as crossEntropyLoss } from "./loss/cross-entropy.ts"
+export { type DppoOptions, dppoKl as dppoKlLoss, dppoTv as dppoTvLoss } from "./loss/dppo.ts"
+export { type DroOptions, dro as droLoss } from "./loss/dro.ts"
+export { type GmpoOptions, gmpo as gmpoLoss } from "./loss/gmpo.ts"
+export { type GspoOptions, gspo as gspoLoss } from "./loss/gspo.ts"
+export { type ImportanceOptions, importanceWeights } from "./loss/importance-weights.ts"
+export { type KlCovOptions, klCov as klCovLoss } from "./loss/kl-cov.ts"
+export { mismatch } from "./loss/mismatch.ts"
+export { reinforce as reinforceLoss } from "./loss/reinforce.ts"
+export { type SapoOptions, sapo as sapoLoss } from "./loss/sapo.ts"
 export type { LossInput, LossNeed, LossOutput, TokenLoss } from "./loss/token-loss.ts"
 // The policy: a language model that samples and learns.
 export type { ModelConfig } from "./model-files/model-config.ts"
@@ -154,6 +189,8 @@ export { type WriteTokenizerOptions, writeTokenizer } from "./tokenizer/write.ts
 export { type AccumulateOptions, accumulate } from "./training/accumulate.ts"
 export { type CloneReport, type CloneSetup, clone } from "./training/clone.ts"
 export { type EvaluateSetup, evaluate } from "./training/evaluate.ts"
+export { replayFailure } from "./training/guards/failure.ts"
+export type { StepOutcome } from "./training/guards/step.ts"
 export { type InitializeSetup, initialize } from "./training/initialize.ts"
 export type { RunObserver, RunOutcome, RunStart } from "./training/observers.ts"
 export type {

@@ -6,6 +6,7 @@ import { linkAbort, unlessAborted } from "../linked-abort.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import { checkMeasured, checkSampled } from "./check-step.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
+import { Deadline } from "./deadline.ts"
 import type { Episode, EpisodeSetup, EpisodeStep } from "./episode.ts"
 import { RolloutFault } from "./faults.ts"
 import { guardPolicy, notAtOnce } from "./guard-policy.ts"
@@ -50,8 +51,9 @@ export async function runAgent<Task>(
 ): Promise<Episode> {
   const { play, signal, random, tokenizer, temperature, maxReplyTokens, maxPositions } = setup
   const { task, index, member } = setup
+  using deadline = new Deadline(signal)
   const own = new AbortController()
-  const unlink = linkAbort(signal, own)
+  const unlink = linkAbort(deadline.signal, own)
   const log = new StepLog(contract, setup.maxSteps)
   const policy = guardPolicy(setup.policy, own)
   const { vocabularySize } = policy
@@ -64,7 +66,14 @@ export async function runAgent<Task>(
     return error.cause
   }
 
+  /** The number of the next step, whose turn begins. */
+  const reserve = (): number => {
+    deadline.set("turnTimeout", "play: a turn", setup.turnTimeout)
+    return log.reserve()
+  }
+
   const fill = (place: number, recorded: RecordedStep): void => {
+    if (deadline.passed) throw deadline.passed // of an episode that is over already
     checkSampled(contract, recorded, { vocabularySize, maxPositions, temperature })
     const { prompt, reply, ...said } = recorded
     const text = said.text ?? decodeReply(tokenizer, reply)
@@ -93,7 +102,7 @@ export async function runAgent<Task>(
   }
 
   const sample: PlayContext["sample"] = async (messages, options = {}) => {
-    const step = log.reserve() // before anything is waited for
+    const step = reserve() // before anything is waited for
     checkKeys("the options of sample()", options, sampleKeys)
     const { maxTokens = maxReplyTokens, stopTokens = tokenizer.eosTokens, parse, ...said } = options
     checkMessages(contract, messages)
@@ -129,7 +138,7 @@ export async function runAgent<Task>(
       return sampling
     },
     record(step) {
-      const place = log.reserve()
+      const place = reserve()
       checkKeys("a recorded step", step, recordKeys)
       try {
         fill(place, step)
@@ -141,6 +150,8 @@ export async function runAgent<Task>(
     reward: (step, value) => log.reward(step, value),
   }
 
+  deadline.set("episodeTimeout", "play: the episode", setup.episodeTimeout)
+  deadline.set("turnTimeout", "play: a turn", setup.turnTimeout)
   let finish: () => Episode
   try {
     const end = await unlessAborted(own.signal, () => play(context))
@@ -152,8 +163,10 @@ export async function runAgent<Task>(
     }
   }
   log.close()
-  await Promise.all(pending) // what was asked for before the end counts, whenever it comes
+  // What was asked for before the end counts, whenever it comes, unless that is too late.
+  await deadline.unlessPassed(() => Promise.all(pending)).catch(() => {})
   unlink()
+  if (deadline.passed) return episodeOf(log.steps(), { outcome: "failed", metrics: {}, error: deadline.passed })
   signal?.throwIfAborted()
   own.abort() // and what the agent still does
   if (own.signal.reason instanceof RolloutFault) throw own.signal.reason.cause

@@ -45,9 +45,12 @@ export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<
     throw bad("tasks must be a list, or a source of tasks: an object with next()")
 }
 
+/** No limit, in seconds. */
+const none = Number.POSITIVE_INFINITY
+
 /** Checks the setup of a rollout and says how many groups are wanted. */
 export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
-  const { policy, tokenizer, tasks, groups, environmentTimeout, resamples = 0, refills = 0 } = setup
+  const { policy, tokenizer, tasks, groups, resamples = 0, refills = 0, retries = 0 } = setup
   checkMethods("policy", policy, ["sample"])
   checkWhole(policy.vocabularySize, "policy.vocabularySize")
   checkMethods("tokenizer", tokenizer, ["encodeChat", "decode"])
@@ -55,8 +58,10 @@ export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
   for (const name of ["groupSize", "concurrency", "maxSteps", "maxPositions", "maxReplyTokens"] as const)
     checkWhole(setup[name], name)
   checkSamplingTemperature(setup.temperature)
-  if (!(environmentTimeout > 0)) throw bad(`environmentTimeout is ${environmentTimeout}; it must be above 0 seconds`)
-  for (const [name, value] of Object.entries({ resamples, refills }))
+  const { environmentTimeout, turnTimeout = none, episodeTimeout = none, groupTimeout = none } = setup
+  for (const [name, seconds] of Object.entries({ environmentTimeout, turnTimeout, episodeTimeout, groupTimeout }))
+    if (!(seconds > 0)) throw bad(`${name} is ${seconds}; it must be above 0 seconds`)
+  for (const [name, value] of Object.entries({ resamples, refills, retries }))
     if (!(Number.isSafeInteger(value) && value >= 0))
       throw bad(`${name} is ${value}; it must be a whole number of at least 0`)
   checkPlayers(setup)

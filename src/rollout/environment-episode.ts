@@ -2,6 +2,7 @@ import { checkMessages, checkObservation, checkParsed, checkResult, playing } fr
 import type { Environment, EnvironmentEpisode } from "../environment/environment.ts"
 import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
+import { withoutStrays } from "./stray-promises.ts"
 import { withTimeLimit } from "./time-limit.ts"
 import type { GuardedEpisode } from "./turns.ts"
 
@@ -39,7 +40,7 @@ export async function startEpisode<Task>(
       starting = (async () => await environment.start(task, { signal: controller.signal, random }))()
       return starting
     })
-    checkObservation(contract, "start()", episode?.first)
+    checkObservation(contract, "start()", withoutStrays(episode?.first))
   } catch (error) {
     unlink()
     controller.abort()
@@ -49,9 +50,16 @@ export async function startEpisode<Task>(
 
   return {
     first: episode.first,
-    prompt: async (history, now) => checkMessages(contract, environment.prompt(task, history, now)),
-    parse: async (reply, now) => checkParsed(contract, "parse()", environment.parse(reply, now)),
-    step: async (action) => checkResult(contract, await call("step()", async () => await episode.step(action))),
+    async prompt(history, now) {
+      controller.signal.throwIfAborted()
+      return checkMessages(contract, withoutStrays(environment.prompt(task, history, now)))
+    },
+    async parse(reply, now) {
+      controller.signal.throwIfAborted() // the reply comes too late
+      return checkParsed(contract, "parse()", withoutStrays(environment.parse(reply, now)))
+    },
+    step: async (action) =>
+      checkResult(contract, withoutStrays(await call("step()", async () => await episode.step(action)))),
     // What cannot be cleaned up in time, or at all, is the environment's own affair; the episode is over either way.
     async [Symbol.asyncDispose]() {
       unlink()

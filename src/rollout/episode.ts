@@ -6,6 +6,7 @@ import type { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import { firstTake } from "./choosers.ts"
+import { Deadline } from "./deadline.ts"
 import { startEpisode } from "./environment-episode.ts"
 import { orEndRollout, RolloutFault } from "./faults.ts"
 import { checkStart } from "./hook-answers.ts"
@@ -43,7 +44,7 @@ export interface EpisodeStep {
 /**
  * - `terminated`, `truncated`: as the environment said; also `truncated` after `maxSteps`.
  * - `overflow`: the next prompt and reply would not fit the model; the steps before it count.
- * - `failed`: the environment, or the agent, threw, hung or broke its contract; counted, and left out of the loss.
+ * - `failed`: the environment, or the agent, threw, hung, was too late or broke its contract; counted, and left out of the loss.
  * - `dropped`: whoever played it says that it cannot be scored; counted, and left out of the loss.
  */
 export type Outcome = (typeof outcomes)[number]
@@ -61,6 +62,8 @@ export interface Episode {
   readonly last?: Observation
   /** Why it failed. */
   readonly error?: GigpoError
+  /** How many times it was played before and failed, with `rollout.retries`; absent where it is the first attempt. */
+  readonly attempt?: number
 }
 
 export interface EpisodeSetup<Task = unknown> extends HookCaller {
@@ -78,6 +81,10 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
   readonly maxSteps: number
   /** Seconds for one call of the environment. */
   readonly environmentTimeout: number
+  /** Seconds for one turn: prompt, reply and the environment's step. What is late fails with ROLLOUT_TIMEOUT. Default: no limit. */
+  readonly turnTimeout?: number | undefined
+  /** Seconds for the whole episode. Default: no limit. */
+  readonly episodeTimeout?: number | undefined
   /** Where episodes begin, and which replies are acted on. */
   readonly hooks?: Pick<RolloutHooks<Task>, "begin" | "onTurn"> | undefined
   /** Most replies to one prompt that `onTurn` may reject; the one after that is taken as it is. Default 3. */
@@ -85,8 +92,8 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
 }
 
 /**
- * Plays one episode. Rejects only when the signal is aborted, the policy fails, or a hook does; an environment's fault is an outcome.
- * `onStep` is told of every step as it happens.
+ * Plays one episode. Rejects only when the signal is aborted, the policy fails, or a hook does; an environment's fault and a deadline
+ * that passes are outcomes. `onStep` is told of every step as it happens.
  */
 export async function runEpisode<Task>(
   setup: EpisodeSetup<Task>,
@@ -110,16 +117,21 @@ export async function runEpisode<Task>(
 export async function* playEpisode<Task>(
   setup: EpisodeSetup<Task>,
 ): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
-  const { environment, task, random, signal, hooks } = setup
+  const { environment, task, random, hooks } = setup
   let metrics: Readonly<Record<string, number>> = {}
+  using deadline = new Deadline(setup.signal)
+  const within = { ...setup, signal: deadline.signal }
   try {
-    const begun = callHook("hooks.begin", setup, ["begin"], (context) => hooks?.begin?.(task, context), checkStart)
+    deadline.set("episodeTimeout", `${environment.name}: the episode`, setup.episodeTimeout)
+    const begun = callHook("hooks.begin", within, ["begin"], (context) => hooks?.begin?.(task, context), checkStart)
     const { maxSteps = setup.maxSteps, replay = [], hint } = await orEndRollout(begun)
-    await using episode = await startEpisode({ ...setup, random: random.fork("environment") })
-    const choose = firstTake(replay, policyReplies(setup, hint))
+    await using episode = await startEpisode({ ...within, random: random.fork("environment") })
+    const choose = firstTake(replay, policyReplies(within, hint))
     const turns = playTurns(episode, choose, { maxTurns: replay.length + maxSteps })
-    for (;;) {
-      const { done, value } = await turns.next()
+    for (let turn = 0; ; turn++) {
+      deadline.set("turnTimeout", `${environment.name}: turn ${turn}`, setup.turnTimeout)
+      const { done, value } = await deadline.unlessPassed(() => turns.next())
+      deadline.set("turnTimeout", "") // whoever is told of the step has time
       if (done) return { ...value, metrics }
       const { observation, choice, result } = value
       metrics = result.metrics ?? metrics
@@ -140,7 +152,8 @@ export async function* playEpisode<Task>(
       }
     }
   } catch (error) {
-    signal?.throwIfAborted()
+    if (deadline.passed) return { outcome: "failed", metrics, error: deadline.passed }
+    setup.signal?.throwIfAborted()
     if (error instanceof RolloutFault) throw error.cause
     return { outcome: "failed", metrics, error: environmentError(environment.name, error) }
   }

@@ -1,3 +1,4 @@
+import { Deadline } from "./deadline.ts"
 import type { Episode } from "./episode.ts"
 import type { Group } from "./hooks.ts"
 
@@ -12,7 +13,10 @@ export interface GroupsSetup<Task> {
   readonly stop: AbortController
   /** The task of this number; undefined where there are no more. */
   readonly draw: (index: number) => Promise<Task | undefined>
-  readonly play: (task: Task, index: number, member: number) => Promise<Episode>
+  /** The signal is the group's, with its deadline. */
+  readonly play: (task: Task, index: number, member: number, signal: AbortSignal) => Promise<Episode>
+  /** Seconds for a group from its first episode on. Default: no limit. */
+  readonly groupTimeout?: number | undefined
   /** Told whenever an episode ends, with how many groups there are to be as far as is known. */
   readonly onEpisode: (groups: number) => void
 }
@@ -21,6 +25,12 @@ export interface GroupsSetup<Task> {
 export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<Task>[]> {
   const { first, groupSize, concurrency, stop, draw, play, onEpisode } = setup
   const groups: { task: Task; index: number; episodes: Episode[] }[] = []
+  const deadlines: Deadline[] = []
+  const begin = (index: number): Deadline => {
+    const deadline = new Deadline(stop.signal)
+    deadline.set("groupTimeout", `The group of task ${index}`, setup.groupTimeout)
+    return deadline
+  }
   let { count } = setup
   let next = 0
   const runner = async () => {
@@ -34,11 +44,16 @@ export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<
         return
       }
       groups[place] ??= { task, index, episodes: new Array<Episode>(groupSize) }
-      groups[place].episodes[member] = await play(task, index, member)
+      deadlines[place] ??= begin(index)
+      groups[place].episodes[member] = await play(task, index, member, deadlines[place].signal)
       onEpisode(count)
     }
   }
-  await together(Array.from({ length: Math.min(concurrency, count * groupSize) }, runner), stop)
+  try {
+    await together(Array.from({ length: Math.min(concurrency, count * groupSize) }, runner), stop)
+  } finally {
+    for (const deadline of deadlines) deadline?.[Symbol.dispose]()
+  }
   return groups
 }
 

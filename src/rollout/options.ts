@@ -1,5 +1,5 @@
 import { lowestTemperature } from "../engine/check-arguments.ts"
-import { number, scheduled, whole } from "../options/field.ts"
+import { limit, number, scheduled, whole } from "../options/field.ts"
 import { fixed } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
@@ -17,6 +17,25 @@ export const rolloutFields = {
     60,
     "An episode whose environment takes longer than this for one call, in seconds, has failed.",
     { above: 0 },
+  ),
+  turnTimeout: limit(
+    Number.POSITIVE_INFINITY,
+    "An episode in which a turn (prompt, reply and the environment's step) takes longer than this, in seconds, has failed.",
+    { above: 0 },
+  ),
+  episodeTimeout: limit(Number.POSITIVE_INFINITY, "An episode that takes longer than this, in seconds, has failed.", {
+    above: 0,
+  }),
+  groupTimeout: limit(
+    Number.POSITIVE_INFINITY,
+    "Seconds from the beginning of a group's first episode, after which those of its episodes that are not over have failed.",
+    { above: 0 },
+  ),
+  retries: whole(0, "Most times that an episode that failed is played again, on a fresh environment.", { least: 0 }),
+  leastGroupSize: whole(
+    1,
+    "Episodes that a group must have left, without failed and dropped ones, for the group to be learned from.",
+    { least: 1 },
   ),
   resamples: whole(3, "Most times that a turn is sampled again, where `onTurn` asks for it.", { least: 0 }),
   refills: whole(10, "Most rounds in which groups that `keep` dropped are replaced.", { least: 0 }),

@@ -7,8 +7,9 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 
 /**
  * Plays one episode of a task. What the policy says on the way is recorded, by `sample` or by `record`; null says that the episode
- * cannot be scored. A throw costs the episode. Nothing limits an agent's time, and a rollout waits for all of its episodes: heed
- * `signal`, and set limits of your own for tools and other services. Where the recorded steps are to be the same in every run, the
+ * cannot be scored. A throw costs the episode. A rollout waits for all of its episodes, for as long as `rollout.turnTimeout` (from one
+ * step's being asked for or recorded to the next's), `episodeTimeout` and `groupTimeout` let it: heed `signal`, and set limits of
+ * your own for tools and other services. Where the recorded steps are to be the same in every run, the
  * order of the calls must not depend on which of them answers first.
  */
 export type Play<Task = unknown> = (context: PlayContext<Task>) => Promise<EpisodeEnd | null>

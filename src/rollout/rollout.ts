@@ -13,6 +13,7 @@ import type { Group, RolloutHooks, TaskSource } from "./hooks.ts"
 import { rolloutDefaults } from "./options.ts"
 import type { Play } from "./play.ts"
 import { drawInOrder, listedTasks } from "./tasks.ts"
+import { isVaried } from "./varied.ts"
 
 export interface RolloutSetup<Task = unknown>
   extends Omit<EpisodeSetup<Task>, "task" | "random" | "environment" | "hooks"> {
@@ -29,7 +30,16 @@ export interface RolloutSetup<Task = unknown>
   readonly random: Random
   /** Episodes in flight at once. */
   readonly concurrency: number
+  /** Seconds for a group, from its first episode on; those of its episodes that are not over then have failed. Default: no limit. */
+  readonly groupTimeout?: number | undefined
+  /**
+   * Most times that an episode that failed is played again: on a fresh environment, with random numbers of its own, for attempt a
+   * `random.fork(t, m, "attempt", a)`. The last attempt counts. Default 0.
+   */
+  readonly retries?: number | undefined
   readonly hooks?: RolloutHooks<Task> | undefined
+  /** Drop groups whose episodes all have the same return: DAPO's dynamic sampling (arXiv 2503.14476, eq. 11). Default false. */
+  readonly onlyVaried?: boolean | undefined
   /** Most rounds in which groups that were dropped are replaced. Default 10. */
   readonly refills?: number | undefined
   /** Told whenever an episode ends, with how many there are to be as far as is known. */
@@ -38,10 +48,11 @@ export interface RolloutSetup<Task = unknown>
   readonly onStep?: ((step: EpisodeStep, place: StepPlace) => void) | undefined
 }
 
-/** Where a step belongs, each counted from 0. */
+/** Where a step belongs, each counted from 0. Once an attempt has failed nothing is told of it any more. */
 export interface StepPlace {
   readonly task: number
   readonly member: number
+  readonly attempt: number
   readonly step: number
 }
 
@@ -49,7 +60,7 @@ export interface StepPlace {
 export interface Rollout<Task = unknown> {
   /** Fewer than were wanted where there are no more tasks, or no more refills. */
   readonly groups: readonly Group<Task>[]
-  /** What `hooks.keep` dropped. */
+  /** What `hooks.keep` dropped, and with `onlyVaried` those that taught nothing. */
   readonly dropped: readonly Group<Task>[]
 }
 
@@ -70,18 +81,22 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
   const unlink = linkAbort(setup.signal, stop)
   const caller = { moment: setup.moment, random, signal: stop.signal }
   const draw = drawInOrder(isList(setup.tasks) ? listedTasks(setup.tasks) : setup.tasks, caller)
-  const play = (task: Task, index: number, member: number) => playOne(setup, task, index, member, stop.signal)
+  const play = (task: Task, index: number, member: number, signal: AbortSignal) =>
+    playAttempts(setup, task, index, member, signal)
   const [kept, dropped]: [Group<Task>[], Group<Task>[]] = [[], []]
   let done = 0
   try {
     for (let round = 0; round <= refills && kept.length < wanted; round++) {
       const [first, count] = [kept.length + dropped.length, wanted - kept.length]
       const told = (groups: number) => onEpisode?.(++done, (first + groups) * groupSize)
-      const played = await playGroups({ first, count, groupSize, concurrency, stop, draw, play, onEpisode: told })
+      const round = { first, count, groupSize, concurrency, groupTimeout: setup.groupTimeout }
+      const played = await playGroups({ ...round, stop, draw, play, onEpisode: told })
       if (played.length === 0) break
       const scored = played.map((group) => score(hooks, group, caller, limits))
       for (const group of await together(scored, stop))
-        (await keeps(hooks, group, caller)) ? kept.push(group) : dropped.push(group)
+        (!setup.onlyVaried || isVaried(group)) && (await keeps(hooks, group, caller))
+          ? kept.push(group)
+          : dropped.push(group)
     }
     stop.signal.throwIfAborted()
     return { groups: kept, dropped }
@@ -90,15 +105,32 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
   }
 }
 
-async function playOne<Task>(
-  { hooks, environment, play, onStep, ...setup }: RolloutSetup<Task>,
+/** Plays an episode until it does not fail, or may not be tried again. */
+async function playAttempts<Task>(
+  setup: RolloutSetup<Task>,
   task: Task,
   index: number,
   member: number,
   signal: AbortSignal,
 ): Promise<Episode> {
-  const told = onStep && ((step: EpisodeStep, number: number) => onStep(step, { task: index, member, step: number }))
-  const own = { ...setup, task, random: setup.random.fork(index, member), signal }
+  const { retries = rolloutDefaults.retries } = setup
+  for (let attempt = 0; ; attempt++) {
+    const episode = await playOne(setup, task, { task: index, member, attempt }, signal)
+    if (episode.outcome !== "failed" || attempt >= retries || signal.aborted)
+      return attempt > 0 ? { ...episode, attempt } : episode
+  }
+}
+
+async function playOne<Task>(
+  { hooks, environment, play, onStep, ...setup }: RolloutSetup<Task>,
+  task: Task,
+  place: Omit<StepPlace, "step">,
+  signal: AbortSignal,
+): Promise<Episode> {
+  const { task: index, member, attempt } = place
+  const told = onStep && ((step: EpisodeStep, number: number) => onStep(step, { ...place, step: number }))
+  const random = setup.random.fork(index, member, ...(attempt > 0 ? ["attempt", attempt] : []))
+  const own = { ...setup, task, random, signal }
   if (play) return await runAgent({ ...own, play, index, member }, told)
   return await runEpisode({ ...own, environment: environment!, hooks }, told)
 }

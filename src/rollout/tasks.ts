@@ -21,21 +21,30 @@ export function takeTasks<Task>(environment: Environment<Task>, split: Split, ra
 
 /**
  * The tasks of a split in the environment's own order, each drawn when it is asked for. For one iteration: `random` decides which
- * they are. Disposing of it closes the environment's supply.
+ * they are. Disposing of it closes the environment's supply. An environment that fails after its first task has no more, which
+ * `onWarning` (default `process.emitWarning`) is told.
  */
 export function environmentTasks<Task>(
   environment: Environment<Task>,
   split: Split,
   random: Random,
+  onWarning: (message: string) => void = (message) => process.emitWarning(message),
 ): TaskSource<Task> & Disposable {
   const tasks = offered(environment, split, random)
+  let drawn = 0
   return {
     next() {
       try {
         const { done, value } = tasks.next()
-        return done ? undefined : defined(value, environment.name)
-      } catch (error) {
-        throw environmentError(environment.name, error)
+        if (done) return undefined
+        const task = defined(value, environment.name)
+        drawn++
+        return task
+      } catch (cause) {
+        const error = environmentError(environment.name, cause)
+        if (drawn === 0) throw error
+        onWarning(`There are no more than ${drawn} ${split} tasks in this iteration. ${error.message}`)
+        return undefined
       }
     },
     [Symbol.dispose]: () => {

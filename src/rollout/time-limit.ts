@@ -19,6 +19,11 @@ export async function withTimeLimit<T>(
   return await unlessAborted(signal, () => unlessLate(seconds * 1000, tooLate, call))
 }
 
+/** A timer, which may be Infinity. */
+export function after(milliseconds: number, ring: () => void): NodeJS.Timeout {
+  return setTimeout(ring, Math.min(milliseconds, longestMs))
+}
+
 /** What `call` gives, or an error once so many milliseconds are over. */
 export async function unlessLate<T>(
   milliseconds: number,
@@ -27,7 +32,7 @@ export async function unlessLate<T>(
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooLate()), Math.min(milliseconds, longestMs))
+    timer = after(milliseconds, () => reject(tooLate()))
   })
   try {
     return await Promise.race([call(), late])

@@ -42,7 +42,12 @@ export async function accumulate(
     const output = evaluateLoss(loss, input)
     const coefficients = { coefficients: output.gradient, entropyCoefficients: output.entropyGradient }
     const report = await policy.forwardBackward(rows, { kind: "linear", ...coefficients, temperature }, { signal })
-    return { loss: output.loss, tokens: report.tokens, metrics: { ...report.metrics, ...output.metrics } }
+    return {
+      ...report,
+      loss: output.loss,
+      logProbs: Float32Array.from(input.logProbs),
+      metrics: { ...report.metrics, ...output.metrics },
+    }
   } catch (error) {
     await policy.clearGradients().catch(() => {}) // what went wrong first is what to tell
     throw error

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { ModelStore } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
@@ -15,8 +15,9 @@ export interface Checkpoint {
   readonly directory: string
   /** Iterations completed when it was written. */
   readonly iteration: number
-  /** What the engine gave to find its own part again. */
+  /** What the engine gave to find its own part again, and what the critic gave, where there was one. */
   readonly handle: Json
+  readonly critic?: Json | undefined
   /** What estimator, loss, hooks and tasks remembered, by role. */
   readonly memory: Readonly<Record<string, PartMemory>>
 }
@@ -27,6 +28,7 @@ interface Manifest {
   readonly gigpo: string
   readonly iteration: number
   readonly handle: Json
+  readonly critic?: Json | undefined
   readonly memory: Readonly<Record<string, PartMemory>>
   readonly files: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[]
 }
@@ -34,6 +36,8 @@ interface Manifest {
 /** What goes into a checkpoint. */
 export interface Saved {
   readonly store: ModelStore
+  /** Where a critic is trained beside the policy: its store. It begins from the policy's weights when it is first asked for. */
+  readonly critic?: (() => Promise<ModelStore>) | undefined
   /** Copied beside the weights (the tokenizer's). */
   readonly files?: readonly string[]
   /** What may remember something: estimator, loss, hooks, tasks. */
@@ -42,6 +46,7 @@ export interface Saved {
   readonly memory?: Memory
 }
 
+const criticFolder = "critic"
 const stepName = /^step-(\d+)$/
 const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/
 
@@ -54,27 +59,53 @@ const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/
 export async function writeCheckpoint(
   parent: string,
   iteration: number,
-  { store, files = [], parts = {}, memory = remember(parts) }: Saved,
+  { store, critic, files = [], parts = {}, memory = remember(parts) }: Saved,
 ): Promise<Checkpoint> {
   const directory = join(parent, `step-${iteration}`)
   const fill = async (temporary: string): Promise<void> => {
-    const handle = await store.checkpoint(temporary, { files }).catch((error) => {
-      throw GigpoError.is(error) && error.code === "NON_FINITE" ? diverged(error, iteration) : error
-    })
-    const problem = jsonProblem(handle, "it")
-    if (problem)
-      throw new GigpoError(
-        "BAD_ARGUMENT",
-        `The engine's store.checkpoint() must return what JSON can hold, for its restore() to find the state again, but ${problem}.`,
-      )
+    const handle = await checkpointOf(store, temporary, iteration, files)
+    const beside = critic && (await criticOf(await critic(), temporary, iteration))
     const kept = await writeMemory(temporary, memory)
     const described = await describeFiles(temporary)
-    const manifest: Manifest = { version: 2, gigpo: version, iteration, handle, memory: kept, files: described }
+    const manifest: Manifest = {
+      version: 2,
+      gigpo: version,
+      iteration,
+      handle,
+      ...beside,
+      memory: kept,
+      files: described,
+    }
     await writeFile(join(temporary, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
   }
   // One that is there already did not verify, or it would not be written again.
   await writeDirectory(directory, fill, { overwrite: true })
   return await verifyCheckpoint(directory)
+}
+
+async function checkpointOf(
+  store: ModelStore,
+  folder: string,
+  iteration: number,
+  files?: readonly string[],
+): Promise<Json> {
+  const handle = await store.checkpoint(folder, files && { files }).catch((error) => {
+    throw GigpoError.is(error) && error.code === "NON_FINITE" ? diverged(error, iteration) : error
+  })
+  const problem = jsonProblem(handle, "it")
+  if (problem)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `The engine's store.checkpoint() must return what JSON can hold, for its restore() to find the state again, but ${problem}.`,
+    )
+  return handle
+}
+
+/** The critic has a folder of its own in the checkpoint. */
+async function criticOf(store: ModelStore, temporary: string, iteration: number): Promise<{ readonly critic: Json }> {
+  const folder = join(temporary, criticFolder)
+  await io("create", folder, mkdir(folder))
+  return { critic: await checkpointOf(store, folder, iteration) }
 }
 
 /** The newest checkpoint that is whole; `onWarning` is told of newer ones that are not. */
@@ -95,7 +126,7 @@ export async function findCheckpoint(
 
 /** Checks every size and hash of the manifest. Throws `RUN_CORRUPT` at the first that differs, `IO`. */
 export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
-  const { iteration, handle, memory, files } = await readManifest(directory)
+  const { iteration, handle, critic, memory, files } = await readManifest(directory)
   for (const { name, bytes, sha256 } of files) {
     const path = join(directory, name)
     try {
@@ -106,18 +137,28 @@ export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
       throw cause.code === "ENOENT" ? corrupt(directory, `${name} is missing`) : ioError("read", path, cause)
     }
   }
-  return { directory, iteration, handle, memory }
+  return { directory, iteration, handle, ...(critic !== undefined && { critic }), memory }
 }
 
-/** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left. */
-export async function pruneCheckpoints(parent: string, newest: number, keep: number): Promise<void> {
-  const old = (await listCheckpoints(parent)).filter((iteration) => iteration <= newest).slice(Math.max(keep, 1))
+/** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left; never that of `spare`. */
+export async function pruneCheckpoints(parent: string, newest: number, keep: number, spare?: number): Promise<void> {
+  const upTo = (await listCheckpoints(parent)).filter((iteration) => iteration <= newest)
+  const old = upTo.slice(Math.max(keep, 1)).filter((iteration) => iteration !== spare)
   const names = [
     ...old.map((iteration) => `step-${iteration}`),
     ...(await list(parent)).filter((n) => leftover.test(n)),
   ]
   for (const one of names)
     await io("remove", join(parent, one), rm(join(parent, one), { recursive: true, force: true }))
+}
+
+/** Renames the checkpoints after `iteration` to suspect-N: nothing looks for them there, and nothing is lost. */
+export async function setCheckpointsAside(parent: string, iteration: number): Promise<void> {
+  for (const later of (await listCheckpoints(parent)).filter((one) => one > iteration)) {
+    const [from, to] = [join(parent, `step-${later}`), join(parent, `suspect-${later}`)]
+    await io("remove", to, rm(to, { recursive: true, force: true }))
+    await io("rename", from, rename(from, to))
+  }
 }
 
 /** Iterations that have a checkpoint, whole or not, newest first. */
@@ -142,7 +183,7 @@ async function readManifest(directory: string): Promise<Manifest> {
   } catch (cause) {
     throw corrupt(directory, "it has no readable manifest.json", cause)
   }
-  const { version, iteration, optimizerSteps, files, memory = {} } = manifest
+  const { version, iteration, optimizerSteps, critic, files, memory = {} } = manifest
   const {
     handle = version === 1 && Number.isSafeInteger(optimizerSteps) ? { optimizerSteps: optimizerSteps! } : undefined,
   } = manifest
@@ -150,7 +191,7 @@ async function readManifest(directory: string): Promise<Manifest> {
     throw corrupt(directory, "its manifest.json is not of a version that this gigpo reads")
   if (!Array.isArray(files) || !files.every((file) => typeof file?.name === "string"))
     throw corrupt(directory, "its manifest.json names no files")
-  return { version: 2, gigpo: manifest.gigpo ?? "", iteration: iteration!, handle, memory, files }
+  return { version: 2, gigpo: manifest.gigpo ?? "", iteration: iteration!, handle, critic, memory, files }
 }
 
 async function describeFiles(folder: string, prefix = ""): Promise<Manifest["files"]> {
@@ -184,9 +225,14 @@ export function checkParts({ directory, memory }: Checkpoint, parts: Parts): voi
  * Puts weights and optimizer back to what a checkpoint holds, and the parts that are the same as then; of the others it returns
  * a sentence each: they begin anew.
  */
-export async function restoreCheckpoint(checkpoint: Checkpoint, { store, parts = {} }: Saved): Promise<string[]> {
+export async function restoreCheckpoint(
+  checkpoint: Checkpoint,
+  { store, critic, parts = {} }: Saved,
+): Promise<string[]> {
   const { directory, handle, memory } = checkpoint
   await store.restore(handle, directory)
+  const criticStore = await critic?.() // begins from what the policy is now
+  if (checkpoint.critic !== undefined) await criticStore?.restore(checkpoint.critic, join(directory, criticFolder))
   const others = otherParts(parts, memory)
   await restoreMemory(
     directory,

@@ -7,6 +7,7 @@ import type { Play } from "../rollout/play.ts"
 import { rollout } from "../rollout/rollout.ts"
 import { takeTasks } from "../rollout/tasks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { mean } from "./mean.ts"
 import { type EvaluateOptions, type EvaluationReport, evaluateFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 
@@ -46,8 +47,7 @@ export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<Evalua
 
 function summarize(episodes: readonly Episode[]): EvaluationReport {
   const finished = episodes.filter(isScored)
-  const solved = finished.filter((episode) => episode.metrics.success === 1).length
-  // A failed episode is no success: it counts in the share, not in the means.
+  const solved = countSolved(episodes)
   return {
     episodes: episodes.length,
     failed: episodes.length - finished.length,
@@ -55,23 +55,29 @@ function summarize(episodes: readonly Episode[]): EvaluationReport {
     successInterval: wilsonInterval(solved, episodes.length),
     meanReturn: mean(finished.map((episode) => episode.return)),
     meanSteps: mean(finished.map((episode) => episode.steps.length)),
-    metrics: meanMetrics(finished),
+    metrics: meanMetrics(episodes),
   }
 }
 
+/** Episodes whose metric `success` is 1. One that failed or was dropped is lost, whatever it measured. */
+function countSolved(episodes: readonly Episode[]): number {
+  return episodes.filter((episode) => isScored(episode) && episode.metrics.success === 1).length
+}
+
 /**
- * The mean of each metric over the episodes that have it, so that an environment may report some for one kind of task alone.
- * Only `success` is taken to be 0 where it is missing: an episode that was cut off before its first step solved nothing.
+ * The mean of each metric over the scored episodes that have it, so that an environment may report some for one kind of task alone.
+ * Only `success`, where there is one, is the share of all episodes: one that failed, was dropped, or was cut off before its first
+ * step solved nothing.
  */
 export function meanMetrics(episodes: readonly Episode[]): Record<string, number> {
   const totals = new Map<string, { sum: number; count: number }>()
-  for (const [name, value] of episodes.flatMap(({ metrics }) => Object.entries(metrics))) {
+  for (const [name, value] of episodes.filter(isScored).flatMap(({ metrics }) => Object.entries(metrics))) {
     const { sum, count } = totals.get(name) ?? { sum: 0, count: 0 }
     totals.set(name, { sum: sum + value, count: count + 1 })
   }
   const means = Array.from(totals, ([name, { sum, count }]): [string, number] => [
     name,
-    sum / (name === "success" ? episodes.length : count),
+    name === "success" ? countSolved(episodes) / episodes.length : sum / count,
   ])
   return Object.fromEntries(means)
 }
@@ -85,8 +91,4 @@ export function wilsonInterval(successes: number, count: number): [number, numbe
   const half = (z * Math.sqrt((share * (1 - share)) / count + (z * z) / (4 * count * count))) / (1 + (z * z) / count)
   // At 0 and at 1 the share is the bound itself, but for rounding.
   return [Math.max(Math.min(center - half, share), 0), Math.min(Math.max(center + half, share), 1)]
-}
-
-export function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 }

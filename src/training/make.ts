@@ -1,24 +1,35 @@
 import { asEstimator } from "../credit/as-estimator.ts"
 import type { Estimator } from "../credit/estimator.ts"
-import { gigpo } from "../credit/gigpo.ts"
-import { grpo } from "../credit/grpo.ts"
+import { estimators } from "../credit/estimators.ts"
 import { asTokenLoss } from "../loss/as-token-loss.ts"
-import { clippedSurrogate } from "../loss/clipped-surrogate.ts"
 import { composeLoss } from "../loss/compose-loss.ts"
+import { losses } from "../loss/losses.ts"
+import { lossFields } from "../loss/options.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
+import { only } from "../options/fixed.ts"
+import type { Named } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
+import type { Fields } from "../options/table.ts"
+import { type Kl, makeKl } from "./kl.ts"
 import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 
 /** The estimator and the loss of a training, and what they ask to be computed. */
 export interface Credited {
   readonly estimator: Estimator
   readonly loss: TokenLoss
+  readonly kl: Kl
   readonly needs: ReadonlySet<string>
 }
 
-export function makeCredited(options: Pick<ResolvedTrainOptions, "estimator" | "loss">): Credited {
-  const [estimator, loss] = [makeEstimator(options.estimator), makeLoss(options.loss)]
-  return { estimator, loss, needs: new Set([...(estimator.needs ?? []), ...(loss.needs ?? [])]) }
+export function makeCredited(options: Pick<ResolvedTrainOptions, "estimator" | "loss" | "oldLogProbs">): Credited {
+  const estimator = makeEstimator(options.estimator)
+  const kl = makeKl(options.loss)
+  const inReward = kl.place === "reward" && kl.weight !== 0
+  const loss = makeLoss({ ...options.loss, klWeight: inReward ? 0 : kl.weight })
+  const needs = new Set([...(estimator.needs ?? []), ...(loss.needs ?? [])])
+  if (inReward) needs.add("reference")
+  if (options.oldLogProbs === "recomputed") needs.add("old")
+  return { estimator, loss, kl, needs }
 }
 
 /** What a training with these options will ask to be computed: known before a model is opened. */
@@ -29,15 +40,14 @@ export function needsOf(options: TrainOptions): ReadonlySet<string> {
 /** The estimator that resolved options speak of. */
 export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estimator {
   if ("use" in options) return asEstimator(options.use)
-  const { name, ...own } = options
-  return name === "gigpo" ? gigpo(own) : grpo(own)
+  const { fields, make }: Named<Fields, Estimator> = estimators[options.name]
+  return make(only(options, fields) as never)
 }
 
 /** The loss that resolved options speak of, with KL, entropy bonus and aggregation around it. */
 export function makeLoss(options: ResolvedTrainOptions["loss"]): TokenLoss {
-  const { klWeight, klEstimator, entropyWeight, aggregation, ...own } = options
-  const around = { klWeight, klEstimator, entropyWeight, aggregation }
-  if ("use" in own) return composeLoss(asTokenLoss(own.use), around)
-  const { name: _, ...clip } = own
-  return composeLoss(clippedSurrogate(clip), around)
+  const around = only(options, lossFields)
+  if ("use" in options) return composeLoss(asTokenLoss(options.use), around)
+  const { fields, make }: Named<Fields, TokenLoss> = losses[options.name]
+  return composeLoss(make(only(options, fields) as never), around)
 }

@@ -3,25 +3,39 @@ import type { Credit } from "../credit/estimator.ts"
 import type { LossReport, StepReport } from "../engine/engine.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
-import { mean, meanMetrics } from "./evaluate.ts"
-import type { CollectedStep } from "./rows.ts"
+import { type CriticTotals, criticMetrics } from "./critic.ts"
+import { meanMetrics } from "./evaluate.ts"
+import { mean } from "./mean.ts"
+import { type CollectedStep, isTooSmall } from "./rows.ts"
 
 type Metrics = Record<string, number>
 
-/** What the episodes were like and how credit was spread over their steps; `droppedGroups`: those that were not kept. */
-export function rolloutMetrics(groups: readonly Group[], credit: Credit, droppedGroups = 0): Metrics {
+/**
+ * What the episodes were like and how credit was spread over their steps; `droppedGroups`: those that were not kept. The means are
+ * over episodes that can be learned from, the shares over all: so "episode/success", where failed and dropped ones are lost.
+ */
+export function rolloutMetrics(
+  groups: readonly Group[],
+  credit: Credit,
+  droppedGroups = 0,
+  leastGroupSize = 1,
+): Metrics {
   const episodes = groups.flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
   const steps = finished.flatMap((episode) => episode.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
-  const own = Object.entries(meanMetrics(finished)).map(([name, value]) => [`episode/${name}`, value])
+  const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
   const dropped = share("dropped")
+  const tooSmall = groups.filter((group) => isTooSmall(group.episodes, leastGroupSize)).length
+  const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
   return {
     ...Object.fromEntries(own),
     "episode/count": episodes.length,
     "episode/return": mean(finished.map((episode) => episode.return)),
     "episode/steps": mean(finished.map((episode) => episode.steps.length)),
     ...(droppedGroups > 0 && { "group/dropped": droppedGroups }),
+    ...(tooSmall > 0 && { "group/too-small": tooSmall }),
+    ...(retried > 0 && { "episode/retried": retried / episodes.length }),
     "episode/failed": share("failed"),
     ...(dropped > 0 && { "episode/dropped": dropped }),
     "episode/truncated": share("truncated"),
@@ -39,9 +53,12 @@ export interface UpdateTotals {
   readonly losses: LossReport[]
   readonly steps: StepReport[]
   readonly learningRate: number
+  critic?: CriticTotals
+  /** Between sampler and trainer, where the trainer's log-probabilities were at hand before its first step. */
+  mismatch?: Readonly<Record<string, number>>
 }
 
-export function updateMetrics({ losses, steps, learningRate }: UpdateTotals): Metrics {
+export function updateMetrics({ losses, steps, learningRate, critic, mismatch }: UpdateTotals): Metrics {
   const taken = steps.filter((step) => !step.skipped)
   const names = new Set(losses.flatMap(({ metrics }) => Object.keys(metrics)))
   const own = Array.from(names, (name): [string, number] => {
@@ -49,6 +66,8 @@ export function updateMetrics({ losses, steps, learningRate }: UpdateTotals): Me
     return [name, mean(values)]
   })
   return {
+    ...mismatch,
+    ...(critic && criticMetrics(critic)),
     ...Object.fromEntries(own), // what others name comes first, so that it hides none of those below
     "loss/policy": mean(losses.map((report) => report.loss)),
     "optimizer/steps": taken.length,

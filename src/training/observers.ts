@@ -31,7 +31,7 @@ export interface RunObserver {
   start?(run: RunStart): unknown
   /**
    * The episodes of an iteration, and what the estimator said of their steps: in the order of
-   * `collectSteps(groups.map(({ episodes }) => episodes))`, where failed and dropped episodes have none.
+   * `collectSteps(groups.map(({ episodes }) => episodes), leastGroupSize)`, where failed and dropped episodes have none.
    */
   episodes?(iteration: number, groups: readonly Group[], credit: Credit): unknown
   report?(report: IterationReport): unknown

@@ -1,30 +1,21 @@
-import { gigpoFields, grpoFields, ownEstimator } from "../credit/options.ts"
+import { estimators } from "../credit/estimators.ts"
+import { ownEstimator } from "../credit/options.ts"
+import { overlongFields } from "../credit/overlong.ts"
 import { lowestTemperature } from "../engine/check-arguments.ts"
-import { clippedSurrogateFields, lossFields, ownLoss } from "../loss/options.ts"
-import { choice, field, group, limit, number, oneOf, scheduled, whole } from "../options/field.ts"
+import { importanceFields } from "../loss/importance-weights.ts"
+import { losses } from "../loss/losses.ts"
+import { ownLoss } from "../loss/options.ts"
+import { choice, field, flag, group, number, oneOf, optionalGroup, whole } from "../options/field.ts"
+import { fieldsOf } from "../options/named.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { rolloutFields } from "../rollout/options.ts"
+import { batchFields } from "./batching.ts"
+import { criticFields } from "./critic.ts"
+import { guardFields } from "./guards/options.ts"
+import { aroundLoss } from "./kl.ts"
+import { optimizerFields } from "./optimizer.ts"
 
 const seed = whole(0, "The root of every random number.", { least: 0 })
-
-export const optimizerFields = {
-  learningRate: scheduled(
-    number(1e-6, "The default suits a pretrained model; a small one from scratch wants about 3e-4.", { least: 0 }),
-  ),
-  warmup: number(0, "Iterations (in cloning: epochs, also parts of one) over which the learning rate rises from 0.", {
-    least: 0,
-  }),
-  schedule: oneOf(
-    "constant",
-    ["constant", "linear", "cosine"],
-    "After the warm-up: stay, or fall linearly or as a cosine to 0 at the last iteration.",
-  ),
-  weightDecay: scheduled(number(0.01, "Decoupled decay, applied to matrices only.", { least: 0 })),
-  beta1: number(0.9, "Decay of AdamW's mean of gradients.", { least: 0, below: 1 }),
-  beta2: number(0.999, "Decay of AdamW's mean of squared gradients.", { least: 0, below: 1 }),
-  epsilon: number(1e-8, "Added to the root of the mean of squares that AdamW divides by.", { above: 0 }),
-  maxGradientNorm: scheduled(limit(1, "Gradients are scaled down to this norm. Infinity turns it off.", { above: 0 })),
-}
 
 export const evaluationFields = {
   tasks: whole(256, "Held-out tasks, one episode each.", { least: 1 }),
@@ -38,19 +29,13 @@ export const evaluationFields = {
   ),
 }
 
-const estimator = choice(
-  "gigpo",
-  { gigpo: gigpoFields, grpo: grpoFields },
-  "How episodes become advantages. `grpo` has the episode level alone.",
-  { own: ownEstimator },
-)
+const estimator = choice("gigpo", fieldsOf(estimators), "How episodes become advantages.", { own: ownEstimator })
 
 const loss = choice(
   "clipped-surrogate",
-  { "clipped-surrogate": clippedSurrogateFields },
-  "The policy's loss: PPO's clipped surrogate with dual clip. A KL term to the reference policy and an entropy bonus stand " +
-    "around any loss.",
-  { own: ownLoss, common: lossFields },
+  fieldsOf(losses),
+  "The policy's loss. A KL to the reference policy and an entropy bonus stand around any of them.",
+  { own: ownLoss, common: aroundLoss },
 )
 
 export const trainFields = {
@@ -58,17 +43,31 @@ export const trainFields = {
   iterations: whole(150, "Rounds of playing, credit and updates.", { least: 1 }),
   groups: whole(16, "Tasks of one iteration.", { least: 1 }),
   groupSize: whole(8, "Episodes of each task.", { least: 1 }),
-  batchRows: whole(256, "Steps of episodes of one optimizer step.", { least: 1 }),
-  epochs: whole(1, "Passes over an iteration's steps.", { least: 1 }),
-  unit: oneOf(
-    "span",
-    ["span", "row"],
-    "What counts as a sequence, in ratios and in means: the reply of one step, or all replies of a conversation that only grows.",
+  dynamicSampling: flag(
+    false,
+    "Replace groups whose episodes all have the same return by the next tasks, in at most `rollout.refills` rounds (DAPO).",
   ),
+  ...batchFields,
   rollout: group(rolloutFields, "How episodes are sampled."),
   estimator,
   loss,
+  oldLogProbs: oneOf(
+    "sampled",
+    ["sampled", "recomputed"],
+    "Log-probabilities that ratios start from: the sampler's, or the trainer's own before its first update, for one more pass.",
+  ),
+  importance: optionalGroup(
+    importanceFields,
+    "Weights against the mismatch of sampler and trainer; with recomputed log-probabilities.",
+    "no weights",
+  ),
+  overlong: optionalGroup(
+    overlongFields,
+    "Taken off the reward of replies that come near to `rollout.maxReplyTokens` (DAPO).",
+    "replies of any length count the same",
+  ),
   optimizer: group(optimizerFields, "How AdamW takes its steps."),
+  critic: group(criticFields, "What foretells returns, for estimators that need it (ppo)."),
   evaluation: group(
     {
       every: whole(
@@ -82,6 +81,7 @@ export const trainFields = {
   ),
   checkpointEvery: whole(25, "Write a checkpoint after every so many iterations; the last always is.", { least: 1 }),
   keepCheckpoints: whole(2, "Checkpoints to keep.", { least: 1 }),
+  guards: group(guardFields, "How a run is kept from harm."),
 }
 
 /** Of `evaluate`, where the temperature beside the tasks counts, not the rollout's. */
@@ -126,19 +126,21 @@ export const initializeFields = {
 export type TrainOptions = OptionsOf<typeof trainFields>
 export type EstimatorOptions = NonNullable<TrainOptions["estimator"]>
 export type LossOptions = NonNullable<TrainOptions["loss"]>
-export type OptimizerOptions = OptionsOf<typeof optimizerFields>
 export type EvaluationOptions = OptionsOf<typeof evaluationFields>
 export type EvaluateOptions = OptionsOf<typeof evaluateFields>
 export type CloneOptions = OptionsOf<typeof cloneFields>
 export type InitializeOptions = OptionsOf<typeof initializeFields>
 export type ResolvedTrainOptions = Resolved<typeof trainFields>
-export type ResolvedOptimizerOptions = Resolved<typeof optimizerFields>
 export type { RolloutOptions } from "../rollout/options.ts"
+export type { OptimizerOptions } from "./optimizer.ts"
 
 /** What is known of one iteration; one line of metrics.jsonl. Numbers that do not apply are absent. */
 export interface IterationReport {
   readonly iteration: number
-  /** Names with a slash, e.g. "episode/success", "loss/policy", "time/rollout"; units are seconds, tokens, shares. */
+  /**
+   * Names with a slash, e.g. "episode/success", "loss/policy", "time/rollout"; units are seconds, tokens, shares. "episode/success"
+   * is the share of all episodes, as in an evaluation: failed and dropped ones count as lost.
+   */
   readonly metrics: Readonly<Record<string, number>>
   readonly evaluation?: EvaluationReport
 }
@@ -146,7 +148,7 @@ export interface IterationReport {
 export interface EvaluationReport {
   readonly episodes: number
   readonly failed: number
-  /** Share of episodes with metric `success` = 1, and its 95 % interval (Wilson). */
+  /** Share of all episodes with metric `success` = 1, where failed and dropped ones are lost, and its 95 % interval (Wilson). */
   readonly success: number
   readonly successInterval: readonly [number, number]
   readonly meanReturn: number

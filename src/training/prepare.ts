@@ -1,4 +1,4 @@
-import type { Trainable } from "../engine/engine.ts"
+import type { Critic, ModelStore, Trainable } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { readOptions } from "../options/read.ts"
@@ -7,6 +7,7 @@ import { checkPlayers } from "../rollout/check-setup.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
 import type { Play } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { batchProblem } from "./batching.ts"
 import { checkModel, checkObservers } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
 import { type Credited, makeCredited } from "./make.ts"
@@ -14,6 +15,7 @@ import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
 import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
+import { ReturnScale } from "./return-scale.ts"
 import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
 
@@ -50,6 +52,10 @@ export interface Training<Task = unknown>
 /** The part of it that knows nothing of tasks. */
 export interface Learning extends Credited, Pick<TrainSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
   readonly options: ResolvedTrainOptions
+  /** There once the run has begun, where the estimator needs its values. */
+  readonly critic?: Critic | undefined
+  /** The units that it foretells in. */
+  readonly scale?: ReturnScale | undefined
 }
 
 /**
@@ -79,13 +85,17 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   checkPlayers({ environment, play, hooks, tasks })
   if (!environment && options.evaluation.every > 0)
     throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
-  const { estimator, loss, needs } = makeCredited(options)
-  if (needs.has("value")) throw bad(`${estimator.name} needs a critic's values, and this training has no critic.`)
+  checkTogether(options)
+  const { estimator, loss, kl, needs } = makeCredited(options)
+  if (needs.has("value") && !policy.critic)
+    throw bad(
+      `${estimator.name} needs a critic, which this engine cannot train: take an estimator that needs no values.`,
+    )
   if (needs.has("reference") && !policy.reference)
     throw bad(
       estimator.needs?.includes("reference")
         ? `${estimator.name} needs a frozen reference, which this engine cannot keep.`
-        : "The KL term needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.",
+        : "The KL needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.",
     )
   if (run && !policy.store) throw bad("This engine cannot be saved: train without a run.")
 
@@ -99,14 +109,42 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     models: needs.has("reference") ? ["reference"] : [],
     optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
     manySpans: true, // conversations that grow become one row
+    critic: needs.has("value"),
     checkpoints: run !== undefined,
   })
   if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)
-  const parts = { estimator, loss, ...(hooks && { hooks }), ...(tasks && { tasks }) }
+  const scale = needs.has("value") ? new ReturnScale() : undefined
+  const parts = {
+    estimator,
+    loss,
+    ...(kl.controller && {
+      klWeight: { name: "adaptive-kl", state: kl.controller.state, restore: kl.controller.restore },
+    }),
+    ...(scale && { returnScale: scale }),
+    ...(hooks && { hooks }),
+    ...(tasks && { tasks }),
+  }
   remember(parts) // refuses states that cannot be saved
   run?.check({ parts })
-  const saved = policy.store && { store: policy.store, files: tokenizer.files ?? [], parts }
-  return { ...setup, options, estimator, loss, needs, parts, saved }
+  const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
+  const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts }
+  return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
+}
+
+/** Refuses options that are fine one by one. */
+function checkTogether(options: ResolvedTrainOptions): void {
+  const wrong = batchProblem(options)
+  if (wrong !== undefined) throw bad(`train: ${wrong}`)
+  if (options.importance && options.oldLogProbs !== "recomputed")
+    throw bad(
+      "train: importance weights are for recomputed log-probabilities, since ratios that start from the sampler's hold them " +
+        'already: set oldLogProbs to "recomputed", or leave importance out.',
+    )
+}
+
+function storeOf({ store }: Critic): ModelStore {
+  if (store) return store
+  throw bad("This engine's critic cannot be saved: train without a run.")
 }
 
 /** Everything random of one iteration. */

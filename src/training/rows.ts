@@ -10,10 +10,15 @@ export interface CollectedStep extends BatchStep {
   readonly record: EpisodeStep & StepRecord
 }
 
-/** The steps of all episodes but those that failed or were dropped, in the order of tasks, members and time. */
-export function collectSteps(groups: readonly (readonly Episode[])[]): CollectedStep[] {
+/**
+ * The steps of all episodes but those that failed or were dropped, in the order of tasks, members and time.
+ *
+ * @param least scored episodes without which a group is left out (`rollout.leastGroupSize`)
+ */
+export function collectSteps(groups: readonly (readonly Episode[])[], least = 1): CollectedStep[] {
   const collected: CollectedStep[] = []
   for (const [task, group] of groups.entries()) {
+    if (isTooSmall(group, least)) continue
     for (const [member, episode] of group.entries()) {
       if (!isScored(episode)) continue
       const { steps, outcome } = episode
@@ -40,6 +45,10 @@ export function collectSteps(groups: readonly (readonly Episode[])[]): Collected
     }
   }
   return collected
+}
+
+export function isTooSmall(group: readonly Episode[], least: number): boolean {
+  return group.filter(isScored).length < least
 }
 
 /** What each step led to: what the same agent saw next in the same conversation; of the episode's last step, what was seen last. */
@@ -155,12 +164,13 @@ function length({ prompt, reply }: EpisodeStep): number {
  * no span any more; its tokens stay where later steps need them to be read. Rows without a span are left out.
  */
 export function giveCredit(rows: readonly LaidRow[], credit: Credit): LaidRow[] {
-  const { advantages, skip, weights, clipScale } = credit
+  const { advantages, skip, weights, returns, clipScale } = credit
   return rows.filter((row) => {
     if (skip) leaveOut(row, skip)
     for (const span of row.spans) {
       span.advantage = advantages[span.step]!
       if (weights) span.weights = weights[span.step]!
+      if (returns) span.returns = returns[span.step]!
       if (clipScale) span.clipScale = clipScale[span.step]!
     }
     return row.spans.length > 0
@@ -178,17 +188,17 @@ export function toRows(steps: readonly CollectedStep[], credit: Credit | Credit[
   return giveCredit(layRows(steps), "advantages" in credit ? credit : { advantages: credit })
 }
 
-/** Puts what an engine said of laid rows into their spans, under this name. */
-export function addStatistic(
+/** Puts what an engine said of laid rows, [rows][tokens], into their spans, under this name. */
+export function addColumn(
   rows: readonly LaidRow[],
-  name: "oldLogProbs" | "referenceLogProbs",
-  statistics: readonly RowStatistics[],
+  name: "oldLogProbs" | "referenceLogProbs" | "values",
+  found: (row: number) => Float32Array,
 ): void {
   for (const [index, { spans }] of rows.entries()) {
-    const { logProbs } = statistics[index]!
+    const values = found(index)
     let at = 0
     for (const span of spans) {
-      span[name] = logProbs.subarray(at, at + span.length)
+      span[name] = values.subarray(at, at + span.length)
       at += span.length
     }
   }
@@ -213,50 +223,65 @@ export function byStep(
 
 /** Rows that belong together: those of one task, whose steps often share their prompts, which are then computed once. A row without one is alone. */
 export function byTask(rows: readonly Row[]): Row[][] {
-  const tasks = new Map<number, Row[]>()
+  return gather(rows, ({ spans }) => spans[0]!.task)
+}
+
+/** Rows of equal keys together, in the order of the first of each; one without a key is alone. */
+export function gather(rows: readonly Row[], keyOf: (row: Row) => number | string | undefined): Row[][] {
+  const open = new Map<number | string, Row[]>()
   const groups: Row[][] = []
   for (const row of rows) {
-    const { task } = row.spans[0]!
-    const group = task === undefined ? undefined : tasks.get(task)
+    const key = keyOf(row)
+    const group = key === undefined ? undefined : open.get(key)
     if (group) {
       group.push(row)
       continue
     }
     const fresh = [row]
     groups.push(fresh)
-    if (task !== undefined) tasks.set(task, fresh)
+    if (key !== undefined) open.set(key, fresh)
   }
   return groups
 }
 
+/** The rows of each episode, in the order of their first rows. A row that does not say its episode is alone. */
+export function byEpisode(rows: readonly Row[]): Row[][] {
+  return gather(rows, ({ spans }) => spans[0]!.episode)
+}
+
 /**
- * All rows once, with the groups in a random order, in batches of at most about `size` steps and nearly equal number. The rows of a
- * group stand side by side; a long one may be cut between two batches, a row never is.
+ * All items (rows, or the rows of an episode) once, with the groups in a random order, in batches of nearly equal number. The items
+ * of a group stand side by side; a long group may be cut between two batches, an item never is.
  *
- * @param count how many steps a row counts for. Default: its spans.
+ * @param size at most about so much in a batch, or so many batches (fewer where there are fewer items)
+ * @param count what an item counts for. Default: the spans of a row, which are its steps.
  */
-export function batches<R extends { readonly spans: readonly unknown[] }>(
-  groups: readonly (readonly R[])[],
-  size: number,
+export function batches<Item>(
+  groups: readonly (readonly Item[])[],
+  size: number | { readonly parts: number },
   random: Random,
-  count: (row: R) => number = ({ spans }) => spans.length,
-): R[][] {
-  const rows = random.shuffled(groups).flat()
+  count: (item: Item) => number = countSpans as (item: Item) => number,
+): Item[][] {
+  const items = random.shuffled(groups).flat()
   const starts: number[] = []
   let total = 0
-  for (const row of rows) {
+  for (const item of items) {
     starts.push(total)
-    total += count(row)
+    total += count(item)
   }
-  const parts = Math.max(Math.ceil(total / size), 1)
-  const made: R[][] = []
+  const parts = typeof size === "object" ? size.parts : Math.max(Math.ceil(total / size), 1)
+  const made: Item[][] = []
   let from = 0
   for (let part = 1; part <= parts; part++) {
     const end = Math.round((part * total) / parts)
     let to = from
-    while (to < rows.length && starts[to]! < end) to++
-    if (to > from) made.push(rows.slice(from, to))
+    while (to < items.length && starts[to]! < end) to++
+    if (to > from) made.push(items.slice(from, to))
     from = to
   }
   return made
+}
+
+function countSpans({ spans }: { readonly spans: readonly unknown[] }): number {
+  return spans.length
 }

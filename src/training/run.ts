@@ -12,6 +12,7 @@ import {
   pruneCheckpoints,
   restoreCheckpoint,
   type Saved,
+  setCheckpointsAside,
   verifyCheckpoint,
   writeCheckpoint,
 } from "./checkpoint.ts"
@@ -172,13 +173,19 @@ export class Run {
     this.#length += line.length
   }
 
-  /** Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints. */
-  async saveCheckpoint(iteration: number, saved: Saved, keep: number): Promise<Checkpoint> {
+  /** Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints, and `spare`. */
+  async saveCheckpoint(iteration: number, saved: Saved, keep: number, spare?: Checkpoint): Promise<Checkpoint> {
     await this.begin()
     const parent = join(this.directory, files.checkpoints)
     this.#checkpoint = await writeCheckpoint(parent, iteration, saved)
-    await pruneCheckpoints(parent, iteration, keep)
+    await pruneCheckpoints(parent, iteration, keep, spare?.iteration)
     return this.#checkpoint
+  }
+
+  /** Makes an earlier checkpoint, or none, the newest again; those after it stay as checkpoints/suspect-N. */
+  async goBackTo(good: Checkpoint | undefined): Promise<void> {
+    await setCheckpointsAside(join(this.directory, files.checkpoints), good?.iteration ?? 0)
+    this.#checkpoint = good
   }
 
   /** Writes the final model in Hugging Face layout, whole or not at all; returns its folder. */

@@ -1,6 +1,6 @@
 import type { AdamWStep } from "../engine/engine.ts"
 import { at } from "../options/schedule.ts"
-import type { ResolvedOptimizerOptions } from "./options.ts"
+import type { ResolvedOptimizerOptions } from "./optimizer.ts"
 
 /** Which optimizer step it is: `index` (from 0) of `total`, with so many in one iteration (cloning: epoch). */
 export interface StepPlace {

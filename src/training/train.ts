@@ -1,7 +1,12 @@
 import { setImmediate } from "node:timers/promises"
-import type { Moment } from "../options/schedule.ts"
+import type { Row } from "../engine/rows.ts"
+import { at, type Moment } from "../options/schedule.ts"
 import { evaluate } from "./evaluate.ts"
 import { collect } from "./experience.ts"
+import { CollapseDetector, collapsed } from "./guards/collapse.ts"
+import { checkGradient, checkLogProbs, StepGuard, withLastCheckpoint } from "./guards/non-finite.ts"
+import { isNonFinite } from "./guards/step.ts"
+import { adaptKl } from "./kl.ts"
 import { remember } from "./memory.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "./metrics.ts"
 import { Observers } from "./observers.ts"
@@ -24,9 +29,9 @@ export function train<Task>(setup: TrainSetup<Task>): Reports<IterationReport> {
 }
 
 async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationReport, void, undefined> {
-  const training = await prepare(all)
-  const { policy, options, needs, run, saved: toSave } = training
-  const { onWarning = (message) => process.emitWarning(message) } = training
+  const prepared = await prepare(all)
+  const { policy, options, needs, run, saved: toSave } = prepared
+  const { onWarning = (message) => process.emitWarning(message) } = prepared
   const {
     iterations,
     checkpointEvery,
@@ -36,6 +41,8 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   if (needs.has("reference")) await policy.reference!.freeze()
   await run?.begin()
   if (toSave) await run?.restore(toSave)
+  // One that no checkpoint holds begins as the policy that was restored.
+  const training = needs.has("value") ? { ...prepared, critic: await policy.critic!() } : prepared
   if (run && run.iteration > 0 && !policy.deterministic)
     onWarning("This engine does not draw by keys: the run goes on, but not as it would have without the stop.")
 
@@ -44,11 +51,38 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   let saved = run?.saved === false && completed > 0 ? -1 : completed // a fork has its state elsewhere yet
   let whole = true // the weights are those after `completed` iterations, and all of these are logged
   let memory = remember(training.parts) // of the same moment as the weights; parts are ahead of it while they work
+  let due = false // a checkpoint; one that was due while the weights were in doubt is written later
+  let learned: readonly Row[] = [] // by the last iteration
   let failure: unknown
+  const steps = new StepGuard(training, onWarning)
+  const check = async (what: typeof checkLogProbs) =>
+    await what(policy, learned, at(options.rollout.temperature, { iteration: completed, iterations }))
   const save = async () => {
-    if (saved !== completed && toSave) await run?.saveCheckpoint(completed, { ...toSave, memory }, keepCheckpoints)
+    if (saved !== completed && toSave && run) {
+      await check(checkLogProbs)
+      await run.saveCheckpoint(completed, { ...toSave, memory }, keepCheckpoints, steps.good)
+    }
     saved = completed
   }
+  /** Saves the last whole iteration. Where its weights have diverged the run ends with that, if with nothing else. */
+  const finish = async () => {
+    const over = failure === undefined ? completed === iterations : isNonFinite(failure)
+    let diverged: Error | undefined
+    try {
+      if (isNonFinite(failure)) await check(checkLogProbs)
+      if (whole) await save()
+      if (run && over && steps.inDoubt) await check(checkGradient)
+    } catch (error) {
+      if (!isNonFinite(error)) throw error
+      diverged = error
+    }
+    if (diverged && failure !== undefined && !isNonFinite(failure)) onWarning(diverged.message)
+    failure ??= diverged
+    if (!isNonFinite(failure)) return
+    failure = await withLastCheckpoint(failure, run, diverged ? steps.good : run?.checkpoint)
+    throw failure
+  }
+  const collapse = new CollapseDetector(options.guards)
   const place = run && { directory: run.directory, config: run.config }
   observers.tell("start", { iteration: completed, iterations, ...place })
   try {
@@ -63,14 +97,18 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
       const clock = new Stopwatch()
       const moment: Moment = { iteration: completed, iterations }
       const experience = await collect(training, moment, clock)
-      const { groups, dropped, steps, rows, credit } = experience
-      const played = rolloutMetrics(groups, credit, dropped)
-      const totals = await update(training, rows, moment, () => {
+      const { groups, dropped, rows, credit } = experience
+      const played = rolloutMetrics(groups, credit, dropped, options.rollout.leastGroupSize)
+      const totals = await update(training, steps, rows, moment, () => {
         whole = false
       })
       clock.lap("update")
       // What estimators and losses name comes first, so that it hides none of the others.
-      const metrics = { ...credit.metrics, ...updateMetrics(totals), ...played, ...clock.metrics(steps) }
+      const updated = { ...credit.metrics, ...experience.metrics, ...updateMetrics(totals) }
+      const adapted = adaptKl(training.kl, updated, experience.steps.length)
+      const watched = collapse.look(groups, updated)
+      const metrics = { ...updated, ...adapted, ...watched.metrics, ...played, ...clock.metrics(experience.steps) }
+      learned = rows
       memory = remember(training.parts)
       completed++
       const last = completed === iterations
@@ -85,15 +123,22 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
         observers.tell("episodes", completed, groups, credit)
         observers.tell("report", report)
       }
-      if (last || completed % checkpointEvery === 0) await save()
+      due ||= completed % checkpointEvery === 0
+      if (last || (due && !steps.inDoubt)) {
+        await save()
+        due = false
+      }
+      const stops = options.guards.collapse === "stop" && !last && watched.alarms.length > 0
+      if (!stops) for (const alarm of watched.alarms) onWarning(alarm)
       yield report
+      if (stops) throw collapsed(watched.alarms, completed)
     }
   } catch (error) {
     failure = error
     throw error
   } finally {
     try {
-      if (whole) await save()
+      await finish()
     } finally {
       observers.tell("end", { iteration: completed, ...(failure !== undefined && { error: failure }) })
       await observers.settle()

@@ -1,37 +1,43 @@
 import type { Row } from "../engine/rows.ts"
 import { at, type Moment } from "../options/schedule.ts"
-import { accumulate } from "./accumulate.ts"
+import { planUpdates } from "./batching.ts"
+import { updateCritic } from "./critic.ts"
+import type { StepGuard } from "./guards/non-finite.ts"
 import type { UpdateTotals } from "./metrics.ts"
+import { rowMismatch } from "./off-policy.ts"
 import { iterationRandom, type Learning } from "./prepare.ts"
-import { batches, byTask } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
 
 /**
- * Goes through the rows in batches, one optimizer step each. Not to be interrupted: an iteration is whole or not at all.
- * `onChange` is called before the weights change for the first time.
+ * Goes through the rows in batches, one optimizer step each; a critic goes through them first. Not to be interrupted: an iteration
+ * is whole or not at all. `onChange` is called whenever the weights are about to change.
  */
 export async function update(
   training: Learning,
+  guard: StepGuard,
   rows: readonly Row[],
   moment: Moment,
   onChange?: () => void,
 ): Promise<UpdateTotals> {
-  const { policy, onProgress, options, loss } = training
-  const { epochs, batchRows, unit } = options
+  const { critic, onProgress, options } = training
   const random = iterationRandom(training, moment.iteration)
-  const order = random.fork("batches")
-  const count = unit === "row" ? () => 1 : undefined
-  const groups = byTask(rows)
   const place = { index: moment.iteration, total: moment.iterations, perIteration: 1 }
   const step = adamwAt(options.optimizer, place)
   const temperature = at(options.rollout.temperature, moment)
   const totals: UpdateTotals = { losses: [], steps: [], learningRate: step.learningRate }
-  const plan = Array.from({ length: epochs }, (_, epoch) => batches(groups, batchRows, order.fork(epoch), count)).flat()
+  if (critic) {
+    onChange?.()
+    totals.critic = await updateCritic(critic, rows, options.critic, moment, random.fork("critic"))
+    if (moment.iteration < options.critic.headStart) return totals
+  }
+  const plan = planUpdates(rows, options, random.fork("batches"))
   for (const [index, batch] of plan.entries()) {
-    const draws = random.fork("loss", index)
-    totals.losses.push(await accumulate(policy, batch, loss, { moment, random: draws, temperature, unit }))
-    if (index === 0) onChange?.()
-    totals.steps.push(await policy.optimizerStep(step))
+    const how = { moment, random: random.fork("loss", index), temperature, unit: options.unit }
+    const { report, step: taken } = await guard.step(batch, how, step, onChange)
+    // Nothing had changed since the rollout: any difference is between the sampler's numbers and the trainer's.
+    if (index === 0 && report) totals.mismatch = rowMismatch(batch, report.logProbs)
+    if (report) totals.losses.push(report)
+    totals.steps.push(taken)
     onProgress?.({ stage: "update", done: index + 1, total: plan.length })
   }
   return totals

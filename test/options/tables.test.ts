@@ -1,27 +1,46 @@
 import { describe, expect, it } from "vitest"
-import { gigpoFields, grpoFields } from "../../src/credit/options.ts"
+import { gdpoFields } from "../../src/credit/gdpo.ts"
+import { opoFields } from "../../src/credit/opo.ts"
+import { gigpoFields, grpoFields, outcomeFields } from "../../src/credit/options.ts"
+import { overlongFields } from "../../src/credit/overlong.ts"
+import { passAtKFields } from "../../src/credit/pass-at-k.ts"
+import { ppoFields } from "../../src/credit/ppo.ts"
+import { reinforcePlusPlusFields } from "../../src/credit/reinforce-plus-plus.ts"
+import { remaxFields } from "../../src/credit/remax.ts"
 import { loraFields, nativePolicyFields } from "../../src/engine/native/options.ts"
 import { environmentFields } from "../../src/environment/registry.ts"
 import { surrogateFields } from "../../src/kernels/clipped-surrogate.ts"
-import { clippedSurrogateFields, lossFields } from "../../src/loss/options.ts"
+import { adaptiveKlFields, clippedSurrogateFields, gspoFields, lossFields } from "../../src/loss/options.ts"
 import { walk } from "../../src/options/keys.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
 import { rolloutFields } from "../../src/rollout/options.ts"
-import {
-  cloneFields,
-  evaluationFields,
-  initializeFields,
-  optimizerFields,
-  trainFields,
-} from "../../src/training/options.ts"
+import { optimizerFields } from "../../src/training/optimizer.ts"
+import { cloneFields, evaluationFields, initializeFields, trainFields } from "../../src/training/options.ts"
+
+/** What must be given. */
+const needed = new Map<Fields, object>([
+  [loraFields, { rank: 4 }],
+  [adaptiveKlFields, { weight: 1, target: 1 }],
+  [overlongFields, { cache: 8 }],
+])
 
 const tables: Readonly<Record<string, Fields>> = {
   gigpoFields,
   grpoFields,
+  outcomeFields,
+  opoFields,
+  passAtKFields,
+  gdpoFields,
+  remaxFields,
+  reinforcePlusPlusFields,
+  ppoFields,
+  overlongFields,
   loraFields,
   nativePolicyFields,
+  adaptiveKlFields,
   clippedSurrogateFields,
+  gspoFields,
   lossFields,
   surrogateFields,
   rolloutFields,
@@ -50,7 +69,7 @@ describe.each(Object.entries(tables))("the table %s", (_, table) => {
   })
 
   it("comes to the same when what it came to is read again", () => {
-    const given = table === loraFields ? { rank: 4 } : {}
+    const given = needed.get(table) ?? {}
     const { value, complaints } = readTable(given, table, "code")
     expect(complaints).toEqual([])
     expect(readTable(value, table, "code")).toEqual({ value, complaints: [] })
@@ -95,9 +114,16 @@ describe("the options of training", () => {
       "loss.clipDual",
       "loss.klWeight",
       "loss.entropyWeight",
+      "importance.truncate",
+      "importance.dropBelow",
+      "importance.dropAbove",
       "optimizer.learningRate",
       "optimizer.weightDecay",
       "optimizer.maxGradientNorm",
+      "critic.clip",
+      "critic.optimizer.learningRate",
+      "critic.optimizer.weightDecay",
+      "critic.optimizer.maxGradientNorm",
     ])
   })
 })

@@ -2,7 +2,8 @@ import { getEventListeners } from "node:events"
 import { describe, expect, it } from "vitest"
 import type { SampleRequest } from "../../src/engine/engine.ts"
 import type { Environment } from "../../src/environment/environment.ts"
-import { type EvaluateSetup, evaluate, mean, wilsonInterval } from "../../src/training/evaluate.ts"
+import { type EvaluateSetup, evaluate, wilsonInterval } from "../../src/training/evaluate.ts"
+import { mean } from "../../src/training/mean.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel } from "./tiny.ts"
 
@@ -74,7 +75,7 @@ describe("an evaluation", () => {
       successInterval: wilsonInterval(8, 12),
       meanReturn: 2,
       meanSteps: 1,
-      metrics: { success: 1, clicks: 7 },
+      metrics: { success: 8 / 12, clicks: 7 },
     })
   })
 

@@ -50,8 +50,8 @@ describe("the metrics of a rollout", () => {
     expect(metrics).toMatchObject({ "reply/valid": 2 / 3, "reply/tokens": 2, "reply/cut": 1 / 3, "prompt/tokens": 3 })
   })
 
-  it("average the environment's own over the episodes that have them; without success there was none", () => {
-    expect(metrics).toMatchObject({ "episode/success": 1 / 3, "episode/score": 4 })
+  it("average the environment's own over the episodes that have them, but count success over all of them", () => {
+    expect(metrics).toMatchObject({ "episode/success": 1 / 4, "episode/score": 4 })
   })
 
   it("are not hidden by metrics of the environment with their names", () => {

@@ -325,7 +325,8 @@ describe("observers", () => {
   })
 
   it("that throw, hang or lag are one warning and change nothing", async () => {
-    const plain = await train(setup({ iterations: 40 }))
+    const long = setup({ iterations: 40, guards: { collapse: "off" } })
+    const plain = await train(long)
     const warnings: string[] = []
     const throwing: RunObserver = {
       name: "clumsy",
@@ -343,7 +344,7 @@ describe("observers", () => {
       },
     }
     const observed = { observers: [throwing, slow], onWarning: (message: string) => warnings.push(message) }
-    const reports = await train({ ...setup({ iterations: 40 }), ...observed })
+    const reports = await train({ ...long, policy: new TablePolicy(), ...observed })
     expect(reports.map(timeless)).toEqual(plain.map(timeless))
     expect(warnings).toHaveLength(2)
     expect(warnings).toContainEqual("The observer clumsy threw in report(): full. The run goes on.")

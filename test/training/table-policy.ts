@@ -3,6 +3,7 @@ import { join } from "node:path"
 import type {
   AdamWStep,
   Completion,
+  Critic,
   LinearLoss,
   LogProbsOptions,
   LossReport,
@@ -12,6 +13,7 @@ import type {
   SampleRequest,
   StepReport,
   Trainable,
+  ValueLoss,
 } from "../../src/engine/engine.ts"
 import type { Row } from "../../src/engine/rows.ts"
 import { GigpoError } from "../../src/errors.ts"
@@ -107,6 +109,12 @@ export class TablePolicy implements Trainable {
     this.#gradients.clear()
   }
 
+  readonly #critic: TableCritic = new TableCritic()
+
+  async critic(): Promise<TableCritic> {
+    return this.#critic
+  }
+
   get gradients(): readonly number[] {
     return [...this.#gradients.values()].flatMap((row) => [...row]).filter((g) => g !== 0)
   }
@@ -124,16 +132,70 @@ export class TablePolicy implements Trainable {
   }
 
   #distribution(table: Float64Array, before: ArrayLike<number>, temperature: number) {
-    let context = 0
-    for (let i = Math.max(before.length - 3, 0); i < before.length; i++)
-      context = (context * 31 + before[i]!) % contexts
-    const start = context * vocabularySize
+    const start = contextOf(before) * vocabularySize
     const z = table.subarray(start, start + vocabularySize).map((logit) => logit / temperature)
     const top = z.reduce((a, b) => Math.max(a, b))
     const total = z.reduce((sum, x) => sum + Math.exp(x - top), 0)
     const p = z.map((x) => Math.exp(x - top) / total)
     return { p, start, entropy: -p.reduce((sum, x) => sum + x * Math.log(x), 0) }
   }
+}
+
+/** A table of values, one for what the last three tokens come to. */
+export class TableCritic implements Critic {
+  values: Float64Array = new Float64Array(contexts)
+  readonly #gradients: Float64Array = new Float64Array(contexts)
+
+  async predict(rows: readonly Row[]): Promise<Float32Array[]> {
+    return rows.map((row) =>
+      Float32Array.from(sampled(row), (at) => this.values[contextOf(row.tokens.subarray(0, at))]!),
+    )
+  }
+
+  async forwardBackward(rows: readonly Row[], { clip }: ValueLoss): Promise<LossReport> {
+    const places = rows.flatMap((row) => sampled(row).map((at) => contextOf(row.tokens.subarray(0, at))))
+    const column = (name: "values" | "returns") =>
+      rows.flatMap(({ spans }) => spans.flatMap((span) => [...span[name]!]))
+    const [old, returns] = [column("values"), column("returns")]
+    let [loss, clipped] = [0, 0]
+    for (const [i, place] of places.entries()) {
+      const [value, wanted] = [this.values[place]!, returns[i]!]
+      const held = Math.min(Math.max(value, old[i]! - clip), old[i]! + clip)
+      const isClipped = (held - wanted) ** 2 > (value - wanted) ** 2
+      loss += (0.5 * Math.max((held - wanted) ** 2, (value - wanted) ** 2)) / places.length
+      if (isClipped) clipped++
+      else this.#gradients[place]! += (value - wanted) / places.length
+    }
+    return { loss, tokens: places.length, metrics: { "critic/clip-fraction": clipped / places.length } }
+  }
+
+  async optimizerStep({ learningRate }: AdamWStep): Promise<StepReport> {
+    const gradientNorm = Math.hypot(...this.#gradients)
+    for (const [place, gradient] of this.#gradients.entries()) this.values[place]! -= learningRate * gradient
+    this.#gradients.fill(0)
+    return { gradientNorm, skipped: false }
+  }
+
+  async clearGradients(): Promise<void> {
+    this.#gradients.fill(0)
+  }
+
+  readonly store: ModelStore = {
+    save: async (directory) => await writeFile(join(directory, "values.bin"), new Uint8Array(this.values.buffer)),
+    checkpoint: async (directory) => {
+      await this.store.save(directory)
+      return {}
+    },
+    restore: async (_, directory) => {
+      this.values = new Float64Array((await readFile(join(directory, "values.bin"))).slice().buffer)
+    },
+  }
+}
+
+function contextOf(before: ArrayLike<number>): number {
+  let context = 0
+  for (let i = Math.max(before.length - 3, 0); i < before.length; i++) context = (context * 31 + before[i]!) % contexts
+  return context
 }
 
 function sampled({ spans }: Row): number[] {

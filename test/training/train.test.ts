@@ -137,7 +137,7 @@ describe("training", () => {
   })
 
   it("skips steps whose gradient is not finite, and counts them", async () => {
-    const { reports, weights, policy } = await run({ loss: { entropyWeight: 3e38 } })
+    const { reports, weights, policy } = await run({ loss: { entropyWeight: 3e38 }, guards: { nonFinite: 100 } })
     for (const { metrics } of reports) {
       expect(metrics).toMatchObject({ "optimizer/steps": 0, "optimizer/gradient-norm": 0 })
       expect(metrics["optimizer/skipped"]).toBeGreaterThan(0)
@@ -217,6 +217,8 @@ describe("training on Sokoban", () => {
 })
 
 describe("training in an environment that fails", () => {
+  const go: TrainOptions = { guards: { failureShare: 1 } }
+
   /** Fails a share of the episodes, the same ones whenever they run. */
   const failing = (share: number) =>
     openDoors({
@@ -227,7 +229,7 @@ describe("training in an environment that fails", () => {
     })
 
   it("counts failed episodes and leaves them out", async () => {
-    const { reports } = await run({}, failing(0.5))
+    const { reports } = await run(go, failing(0.5))
     for (const { metrics } of reports) {
       expect(metrics["episode/failed"]).toBeGreaterThan(0.1)
       expect(metrics["episode/failed"]).toBeLessThan(0.9)
@@ -237,7 +239,7 @@ describe("training in an environment that fails", () => {
   })
 
   it("learns from what is left, be it one episode of a group", async () => {
-    const { reports } = await run({ groupSize: 2, groups: 8 }, failing(0.5))
+    const { reports } = await run({ groupSize: 2, groups: 8, ...go }, failing(0.5))
     for (const { metrics } of reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
     const alone = await run({ groupSize: 1 })
     expect(metric(alone.reports, "episode/count")).toEqual([4, 4])
@@ -245,7 +247,7 @@ describe("training in an environment that fails", () => {
   })
 
   it("ends with the first error where no episode is left", async () => {
-    await expect(run({}, failing(1))).rejects.toMatchObject({
+    await expect(run(go, failing(1))).rejects.toMatchObject({
       code: "ENVIRONMENT_FAILED",
       message: "No episode of the iteration can be learned from. The first error: doors: no server",
     })
@@ -282,7 +284,7 @@ describe("bad options", () => {
     [{ rollout: { temperature: 0 } }, /rollout.temperature must be at least 0.000001, not 0/],
     [{ estimator: { gamma: 2 } }, /estimator.gamma must be above 0 and at most 1, not 2/],
     [{ estimator: { name: "grpo", normalisation: "std" } as object }, /did you mean estimator.normalization/],
-    [{ estimator: { name: "ppo" as "grpo" } }, /estimator.name must be "gigpo" or "grpo", not "ppo"/],
+    [{ estimator: { name: "rlo" as "grpo" } }, /estimator.name must be "gigpo" or .* not "rlo". Did you mean rloo\?/],
     [{ loss: { clipDual: 0.5 } }, /loss.clipDual must be a number above 1, .* not 0.5/],
     [{ optimizer: { learningRate: -1 } }, /optimizer.learningRate must be at least 0, not -1/],
     [{ optimizer: { warmup: -0.5 } }, /optimizer.warmup must be at least 0, not -0.5/],

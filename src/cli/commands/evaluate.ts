@@ -7,6 +7,7 @@ import { openConfiguredEnvironment, openPlayer } from "../model.ts"
 import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
+import { survivingStrays } from "../terminal/strays.ts"
 
 interface EvaluateArguments extends ConfigArguments {
   readonly model?: string
@@ -34,7 +35,7 @@ async function runEvaluate(file: string, options: EvaluateArguments): Promise<vo
     evaluation: { tasks, temperature },
     rollout,
   } = config.training
-  const report = await interruptible((signal) =>
+  const work = (signal: AbortSignal) =>
     evaluate({
       ...model,
       environment,
@@ -44,7 +45,10 @@ async function runEvaluate(file: string, options: EvaluateArguments): Promise<vo
       seed: config.seed,
       signal,
       onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
-    }),
+    })
+  const report = await survivingStrays(
+    () => interruptible(work),
+    (text) => new Screen(process.stderr, { live: false }).print(text),
   )
   screen.clear()
   if (options.json) {

@@ -12,6 +12,7 @@ import { loadConfig, resolveConfig } from "../config/resolve.ts"
 import { openModel } from "../model.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
+import { survivingStrays } from "../terminal/strays.ts"
 import { TrainingView } from "../terminal/training-view.ts"
 
 interface TrainArguments extends ConfigArguments, RunMode {
@@ -78,7 +79,8 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
   }
   const again = options.fork === undefined ? ["--overwrite"] : ["--overwrite", "--fork", options.fork]
   try {
-    const path = await interruptible(work, () => say("Stopping; the state is being saved. Ctrl-C again stops at once."))
+    const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
+    const path = await survivingStrays(() => interruptible(work, stopping), say)
     screen.keep()
     const saved = relative(process.cwd(), path)
     say(`The trained model is in ${saved}. To evaluate it: ${nextCommand("evaluate", config, "--model", saved)}`)

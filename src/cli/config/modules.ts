@@ -2,11 +2,12 @@ import { ownEstimator } from "../../credit/options.ts"
 import type { Environment } from "../../environment/environment.ts"
 import { openEnvironment, ownEnvironment } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
-import { lossFields, ownLoss } from "../../loss/options.ts"
+import { ownLoss } from "../../loss/options.ts"
 import { only, without } from "../../options/fixed.ts"
 import { loadModule, type Module, makeOwn } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
 import type { Fields, OwnValue } from "../../options/table.ts"
+import { aroundLoss } from "../../training/kl.ts"
 import type { TrainOptions } from "../../training/options.ts"
 import type { Config, Used } from "./config.ts"
 import type { ConfigDocument } from "./document.ts"
@@ -17,7 +18,7 @@ import type { ConfigDocument } from "./document.ts"
 const places = [
   { path: ["environment"], around: {} },
   { path: ["training", "estimator"], around: {} },
-  { path: ["training", "loss"], around: lossFields },
+  { path: ["training", "loss"], around: aroundLoss },
 ] as const satisfies readonly { path: readonly string[]; around: Fields }[]
 
 /** Where a loaded part's `use` is written, for what turns out when its module is put to use. */
@@ -72,7 +73,7 @@ export async function configuredTraining({ seed, training }: Config): Promise<Tr
     ...rest,
     seed,
     estimator: isUsed(estimator) ? await own(estimator, ownEstimator) : estimator,
-    loss: isUsed(loss) ? { use: await own(loss, ownLoss, lossFields), ...only(loss, lossFields) } : loss,
+    loss: isUsed(loss) ? { use: await own(loss, ownLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
   }
 }
 

@@ -30,6 +30,7 @@ const options = {
   rollout: { maxReplyTokens: 4, concurrency: Number(concurrency) },
   optimizer: { learningRate: 1e-3, warmup: 3, schedule: "cosine" },
   checkpointEvery: 5,
+  guards: { collapse: "off" }, // a model of random weights has much to be warned of
 }
 const run = await Run.open(directory, { seed: 4 }, { resume: mode === "resume" })
 let iteration = run.iteration

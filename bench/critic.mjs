@@ -1,0 +1,43 @@
+// What PPO's critic costs: an iteration of examples/sokoban.yaml with it and without, in turns.
+//   npm run bench -- critic
+import { rm } from "node:fs/promises"
+import { openEnvironment } from "gigpo"
+import { loadConfig } from "../dist/cli/config/resolve.js"
+import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { learn, warmStart } from "./warm-start.mjs"
+
+const folder = "runs/bench-critic"
+const config = await loadConfig("examples/sokoban.yaml")
+const { name, ...options } = config.environment
+const environment = await openEnvironment(name, options)
+await warmStart(folder, environment, config, 1, () => {})
+const common = { ...config.training, iterations: 4, evaluation: { every: 0 }, seed: 1 }
+const recipes = {
+  "GRPO, without": { estimator: { name: "grpo" } },
+  "PPO, with a critic": { estimator: { name: "ppo" }, critic: { optimizer: { learningRate: 3e-4 } } },
+}
+const parts = ["rollout", "advantage", "update", "iteration"]
+const times = Object.fromEntries(Object.keys(recipes).map((title) => [title, []]))
+for (let round = 0; round < 3; round++) {
+  for (const [title, recipe] of Object.entries(recipes)) {
+    const reports = await learn(folder, environment, { ...common, ...recipe }, undefined, {
+      critic: "critic" in recipe,
+    })
+    // The first iteration allocates.
+    times[title].push(...reports.slice(1).map(({ metrics }) => metrics))
+  }
+}
+const seconds = (title, part) => median(times[title].map((metrics) => metrics[`time/${part}`]))
+const [without, withCritic] = Object.keys(recipes)
+const ratio = parts.map((part) => (seconds(withCritic, part) / seconds(without, part)).toFixed(2))
+const rows = Object.keys(recipes).map((title) => [title, ...parts.map((part) => seconds(title, part).toFixed(3))])
+await writeResult(
+  "critic",
+  `# The cost of a critic
+
+Seconds of each part of an iteration of examples/sokoban.yaml (medians of nine, in turns); the critic's predictions count to "advantage".
+${describeMachine()}
+
+${markdownTable([["", ...parts], ...rows, ["ratio", ...ratio]])}`,
+)
+await rm(folder, { recursive: true })

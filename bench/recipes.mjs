@@ -1,0 +1,50 @@
+// The baselines that bench/baselines.mjs compares: what each sets beside examples/sokoban.yaml. Losses are compared under GiGPO's
+// credit, estimators under the clipped surrogate; the rest of a recipe is what its paper has.
+const gigpo = { name: "gigpo", normalization: "none", invalidActionPenalty: 0.1 }
+const episodes = { invalidActionPenalty: 0.1 }
+const under = (loss) => ({ estimator: gigpo, loss })
+const by = (name, options = {}, rest = {}) => ({ estimator: { name, ...options }, ...rest })
+/** A small model from scratch learns faster than what PPO's defaults are for. */
+const critic = { batchRows: 64, optimizer: { learningRate: 3e-4 }, headStart: 2 }
+
+export const recipes = {
+  GiGPO: under({}),
+  "GiGPO as verl-agent": by("gigpo-verl-agent", { normalization: "none" }),
+  "GiGPO as ROLL": by("gigpo-roll", episodes),
+  "GiGPO as Trinity-RFT": by("gigpo-trinity", episodes),
+  GRPO: by("grpo", episodes),
+  "Dr. GRPO": by("dr-grpo", episodes, { loss: { aggregation: "sequence-mean-fixed-length", fixedLength: 8 } }),
+  RLOO: by("rloo", episodes),
+  "REINFORCE++": by("reinforce-plus-plus", episodes),
+  "REINFORCE++ baseline": by("reinforce-plus-plus-baseline", episodes),
+  OPO: by("opo", episodes),
+  GPG: by("gpg", episodes, { loss: { name: "reinforce" } }),
+  ReMax: by("remax", episodes),
+  "pass@k": by("pass-at-k", episodes),
+  GDPO: by("gdpo", { ...episodes, channels: ["reward", "success"] }),
+  "PPO, tokens": by("ppo", { ...episodes, level: "token" }, { critic }),
+  "PPO, steps": by("ppo", { ...episodes, level: "step" }, { critic }),
+  DAPO: by("grpo", episodes, {
+    loss: { clipHigh: 0.28 },
+    dynamicSampling: true,
+    rollout: { refills: 3 },
+    overlong: { cache: 2 },
+  }),
+  GSPO: under({ name: "gspo" }),
+  GMPO: under({ name: "gmpo" }),
+  CISPO: under({ name: "cispo" }),
+  SAPO: under({ name: "sapo" }),
+  "clip-cov": under({ name: "clip-cov" }),
+  "kl-cov": under({ name: "kl-cov" }),
+  DRO: under({ name: "dro" }),
+  "DPPO, total variation": under({ name: "dppo-tv" }),
+  "DPPO, KL": under({ name: "dppo-kl" }),
+  REINFORCE: under({ name: "reinforce" }),
+  "k3 KL in the loss": under({ klWeight: 0.01 }),
+  "k1 KL in the reward, adaptive": under({
+    klWeight: 0.01,
+    klIn: "reward",
+    klEstimator: "k1",
+    adaptiveKl: { target: 0.02 },
+  }),
+}

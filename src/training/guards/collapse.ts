@@ -1,0 +1,110 @@
+import { GigpoError } from "../../errors.ts"
+import { isScored } from "../../rollout/episode.ts"
+import type { Group } from "../../rollout/hooks.ts"
+import { isVaried } from "../../rollout/varied.ts"
+import type { GuardOptions } from "./options.ts"
+import { repetition } from "./repetition.ts"
+
+// Collapse: a policy that has found one thing to say, or nothing that can be read, and will not find its way back (RAGEN's "echo
+// trap", arXiv 2504.20073). Seen in four numbers, each with a bound.
+
+type Metrics = Readonly<Record<string, number>>
+
+/** A reply repeats where more than this share of it does. */
+const repeats = 0.5
+
+/**
+ * The numbers of one iteration; what cannot be told is absent.
+ *
+ * - guard/repetition: share of replies of which more than half repeats; see `repetition`.
+ * - guard/entropy: mean entropy of the sampled tokens in nats, as the updates found it.
+ * - guard/valid: share of replies that the environment could read.
+ * - guard/constant: share of groups with two scored episodes or more whose returns are all equal.
+ */
+export function collapseMetrics(groups: readonly Group[], metrics: Metrics): Record<string, number> {
+  const scored = groups.map((group) => group.episodes.filter(isScored))
+  const steps = scored.flat().flatMap((episode) => episode.steps)
+  const several = groups.filter((_, index) => scored[index]!.length >= 2)
+  return {
+    ...share("guard/repetition", steps, ({ reply }) => repetition(reply) > repeats),
+    ...(metrics["policy/entropy"] !== undefined && { "guard/entropy": metrics["policy/entropy"] }),
+    ...share("guard/valid", steps, ({ valid }) => valid),
+    ...share("guard/constant", several, (group) => !isVaried(group)),
+  }
+}
+
+function share<T>(name: string, all: readonly T[], is: (one: T) => boolean): Record<string, number> {
+  return all.length === 0 ? {} : { [name]: all.filter(is).length / all.length }
+}
+
+const bounds = [
+  {
+    metric: "guard/repetition",
+    option: "mostRepetition",
+    what: "The share of replies that repeat themselves",
+    advice:
+      "Lower optimizer.learningRate, hold the policy to its beginning (loss.klWeight), or lower rollout.maxReplyTokens",
+  },
+  {
+    metric: "guard/entropy",
+    option: "leastEntropy",
+    what: "The entropy of the sampled tokens",
+    advice:
+      "Reward entropy (loss.entropyWeight), raise loss.clipHigh or rollout.temperature, or lower optimizer.learningRate",
+  },
+  {
+    metric: "guard/valid",
+    option: "leastValid",
+    what: "The share of replies that the environment can read",
+    advice:
+      "Begin with a model that knows the form (gigpo clone), raise rollout.maxReplyTokens where replies are cut, or penalise invalid replies",
+  },
+  {
+    metric: "guard/constant",
+    option: "mostConstant",
+    what: "The share of groups whose returns are all equal, and so teach nothing,",
+    advice:
+      "Give tasks that are neither too hard nor too easy, raise groupSize or rollout.temperature, or end the run if it has learned its tasks",
+  },
+] as const
+
+/** Counts how long each number has stood beyond its bound. Counts begin anew where a run is resumed. */
+export class CollapseDetector {
+  readonly #options: GuardOptions
+  readonly #beyond: Map<string, number> = new Map()
+
+  constructor(options: GuardOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Looks at one iteration: its numbers, and a sentence for each that has now stood beyond its bound for `patience` iterations, told
+   * once until it recovers. Neither where `guards.collapse` is "off".
+   */
+  look(groups: readonly Group[], metrics: Metrics): { readonly metrics: Metrics; readonly alarms: readonly string[] } {
+    if (this.#options.collapse === "off") return { metrics: {}, alarms: [] }
+    const own = collapseMetrics(groups, metrics)
+    return { metrics: own, alarms: this.#alarms(own) }
+  }
+
+  #alarms(metrics: Metrics): string[] {
+    const { patience } = this.#options
+    return bounds.flatMap(({ metric, option, what, advice }) => {
+      const [value, bound] = [metrics[metric], this.#options[option]]
+      if (value === undefined) return []
+      const most = option.startsWith("most")
+      const count = (most ? value > bound : value < bound) ? (this.#beyond.get(metric) ?? 0) + 1 : 0
+      this.#beyond.set(metric, count)
+      if (count !== patience) return []
+      const place = `${most ? "above" : "below"} its bound of ${bound} (guards.${option})`
+      const long = patience === 1 ? "in this iteration" : `for ${patience} iterations in a row`
+      const how = `${Number(value.toPrecision(3))} (${metric}), ${place} ${long}`
+      return [`${what} is ${how}. ${advice}.`]
+    })
+  }
+}
+
+/** What ends the run where `guards.collapse` is "stop". */
+export function collapsed(sentences: readonly string[], iteration: number): GigpoError {
+  return new GigpoError("COLLAPSED", `The policy has collapsed by iteration ${iteration}. ${sentences.join(" ")}`)
+}

@@ -1,0 +1,140 @@
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { AdamWStep, ModelStore, Trainable } from "../../engine/engine.ts"
+import type { Row } from "../../engine/rows.ts"
+import { GigpoError } from "../../errors.ts"
+import { writeDirectory } from "../../files/atomic-directory.ts"
+import { io } from "../../files/io-error.ts"
+import { asTokenLoss } from "../../loss/as-token-loss.ts"
+import type { TokenLoss } from "../../loss/token-loss.ts"
+import { Random } from "../../random.ts"
+import type { Json } from "../../state.ts"
+import { version } from "../../version.ts"
+import type { AccumulateOptions } from "../accumulate.ts"
+import type { ResolvedTrainOptions } from "../options.ts"
+import { isNonFinite, type StepOutcome, takeStep } from "./step.ts"
+
+// A batch whose loss or gradient was not finite, on disk, with all that it takes to run it again: batch.json, and in weights/ the
+// engine's checkpoint from before the step.
+
+const files = { batch: "batch.json", weights: "weights" } as const
+
+export interface Failure {
+  readonly policy: Trainable
+  readonly loss: TokenLoss
+  readonly options: ResolvedTrainOptions
+  readonly rows: readonly Row[]
+  readonly how: AccumulateOptions
+  readonly adamw: AdamWStep
+  readonly error: Error
+}
+
+/** What batch.json holds. Arrays of numbers are { type, values }, and NaN and the infinities are texts. */
+interface Batch {
+  readonly version: 1
+  readonly gigpo: string
+  readonly error: string
+  readonly loss: { readonly name: string; readonly options: unknown }
+  readonly seed: number
+  readonly how: Omit<AccumulateOptions, "random" | "signal"> & { readonly key: readonly [number, number] }
+  readonly adamw: AdamWStep
+  /** What the engine gave to find its weights again; null where it cannot be saved, or has weights that are not finite. */
+  readonly weights: Json
+  readonly rows: readonly Row[]
+}
+
+/** Writes failure-`iteration` into a run's folder, in place of what an earlier attempt left, and returns its path. */
+export async function writeFailure(run: string, failure: Failure): Promise<string> {
+  const { policy, loss, options, rows, how, adamw, error } = failure
+  const { random, signal: _, ...rest } = how
+  const directory = join(run, `failure-${how.moment.iteration + 1}`)
+  const fill = async (temporary: string): Promise<void> => {
+    const batch: Batch = {
+      version: 1,
+      gigpo: version,
+      error: error.message,
+      loss: { name: loss.name, options: options.loss },
+      seed: options.seed,
+      how: { ...rest, key: random.key },
+      adamw,
+      weights: policy.store ? await keepWeights(policy.store, join(temporary, files.weights)) : null,
+      rows,
+    }
+    await writeFile(join(temporary, files.batch), `${JSON.stringify(batch, written)}\n`)
+  }
+  await writeDirectory(directory, fill, { overwrite: true })
+  return directory
+}
+
+async function keepWeights(store: ModelStore, folder: string): Promise<Json> {
+  await mkdir(folder)
+  try {
+    return await store.checkpoint(folder)
+  } catch (error) {
+    if (!isNonFinite(error)) throw error
+    await rm(folder, { recursive: true })
+    return null
+  }
+}
+
+/**
+ * Runs a batch again whose loss or gradient was not finite, as training did: loss, gradient and optimizer step, from the weights of
+ * before that step, which the policy is set back to, where they were kept.
+ *
+ * @param directory a run's `failure-<iteration>`
+ * @param policy a model of the same shape; its weights and optimizer change
+ * @param loss what was trained with, or what is to be tried in its place
+ * @throws GigpoError `RUN_CORRUPT` where the folder holds no such batch; what else the engine or the loss throws
+ */
+export async function replayFailure(
+  directory: string,
+  policy: Trainable,
+  loss: TokenLoss | TokenLoss["evaluate"],
+): Promise<StepOutcome> {
+  const made = asTokenLoss(loss)
+  const { how, adamw, rows, weights } = await readBatch(directory)
+  if (weights !== null && policy.store) await policy.store.restore(weights, join(directory, files.weights))
+  const { key, ...rest } = how
+  return await takeStep(policy, rows, made, { ...rest, random: new Random(key) }, adamw)
+}
+
+async function readBatch(directory: string): Promise<Batch> {
+  const path = join(directory, files.batch)
+  const text = await io("read", path, readFile(path, "utf8"))
+  let batch: Partial<Batch> | null
+  try {
+    batch = JSON.parse(text, read)
+  } catch (cause) {
+    throw corrupt(path, "it is no JSON", cause)
+  }
+  const { version, how, adamw, rows } = batch ?? {}
+  if (version !== 1) throw corrupt(path, "it is not of a version that this gigpo reads")
+  if (!how || !adamw || !Array.isArray(rows)) throw corrupt(path, "it has no how, adamw and rows")
+  return batch as Batch
+}
+
+const arrays = { Float32Array, Float64Array, Int32Array, Uint8Array }
+type ArrayName = keyof typeof arrays
+const notInJson: ReadonlySet<string> = new Set(["NaN", "Infinity", "-Infinity", "-0"])
+
+function written(_: string, value: unknown): unknown {
+  if (typeof value === "number") return shown(value)
+  const type = (Object.keys(arrays) as ArrayName[]).find((name) => value instanceof arrays[name])
+  return type ? { type, values: Array.from(value as Float32Array, shown) } : value
+}
+
+function shown(value: number): number | string {
+  const text = Object.is(value, -0) ? "-0" : String(value)
+  return notInJson.has(text) ? text : value
+}
+
+function read(_: string, value: unknown): unknown {
+  if (typeof value === "string" && notInJson.has(value)) return Number(value)
+  if (typeof value !== "object" || value === null || !("type" in value && "values" in value)) return value
+  const { type, values } = value as { readonly type: ArrayName; readonly values: readonly number[] }
+  return Object.hasOwn(arrays, type) ? new arrays[type](values) : value
+}
+
+function corrupt(path: string, what: string, cause?: unknown): GigpoError {
+  return new GigpoError("RUN_CORRUPT", `${path} cannot be replayed: ${what}.`, { cause })
+}

@@ -1,0 +1,65 @@
+import type { KlEstimator } from "../engine/engine.ts"
+import { GigpoError } from "../errors.ts"
+import { type AdaptiveKl, adaptiveKl } from "../loss/adaptive-kl.ts"
+import { adaptiveKlFields, lossFields } from "../loss/options.ts"
+import { oneOf, optionalGroup } from "../options/field.ts"
+import { without } from "../options/fixed.ts"
+import type { Scheduled } from "../options/schedule.ts"
+import type { Resolved } from "../options/table.ts"
+
+const adaptiveFields = without(adaptiveKlFields, "weight")
+
+/** Where the KL to the reference stands and what becomes of its weight, beside the options of the KL term itself. */
+export const klFields = {
+  klIn: oneOf(
+    "loss",
+    ["loss", "reward"],
+    "Whether the KL is a term of the loss, or is taken off the reward of each token, as the policy that sampled it had it.",
+  ),
+  adaptiveKl: optionalGroup(
+    adaptiveFields,
+    "Adapt klWeight after every iteration, to lead the KL to a target.",
+    "klWeight stays what it is",
+  ),
+}
+
+/** What stands around any policy loss in training. */
+export const aroundLoss = { ...lossFields, ...klFields }
+
+/** The KL of a training. */
+export interface Kl {
+  readonly place: "loss" | "reward"
+  readonly estimator: KlEstimator
+  readonly weight: Scheduled
+  /** Where the weight adapts. */
+  readonly controller?: AdaptiveKl
+}
+
+interface KlOptions extends Resolved<typeof klFields> {
+  readonly klWeight: Scheduled
+  readonly klEstimator: KlEstimator
+}
+
+/** @throws GigpoError `BAD_ARGUMENT` where a weight that adapts is a schedule, or is 0. */
+export function makeKl({ klWeight, klEstimator, klIn, adaptiveKl: adaptive }: KlOptions): Kl {
+  const kl = { place: klIn, estimator: klEstimator, weight: klWeight }
+  if (!adaptive) return kl
+  if (typeof klWeight !== "number" || klWeight === 0)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "loss.adaptiveKl adapts klWeight, which must be a number above 0 to begin with.",
+    )
+  const controller = adaptiveKl({ weight: klWeight, ...adaptive })
+  return { ...kl, weight: () => controller.weight, controller }
+}
+
+/** Adapts the weight to how far the policy lay from the reference in this iteration. Reports the weight that the next one has. */
+export function adaptKl(
+  { controller, place }: Kl,
+  metrics: Readonly<Record<string, number>>,
+  steps: number,
+): Record<string, number> {
+  if (!controller) return {}
+  controller.update(metrics[place === "loss" ? "loss/kl" : "reward/kl"] ?? 0, steps)
+  return { "loss/kl-weight": controller.weight }
+}

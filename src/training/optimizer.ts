@@ -1,0 +1,25 @@
+import { limit, number, oneOf, scheduled } from "../options/field.ts"
+import type { OptionsOf, Resolved } from "../options/table.ts"
+
+/** How AdamW takes its steps. */
+export const optimizerFields = {
+  learningRate: scheduled(
+    number(1e-6, "The default suits a pretrained model; a small one from scratch wants about 3e-4.", { least: 0 }),
+  ),
+  warmup: number(0, "Iterations (in cloning: epochs, also parts of one) over which the learning rate rises from 0.", {
+    least: 0,
+  }),
+  schedule: oneOf(
+    "constant",
+    ["constant", "linear", "cosine"],
+    "After the warm-up: stay, or fall linearly or as a cosine to 0 at the last iteration.",
+  ),
+  weightDecay: scheduled(number(0.01, "Decoupled decay, applied to matrices only.", { least: 0 })),
+  beta1: number(0.9, "Decay of AdamW's mean of gradients.", { least: 0, below: 1 }),
+  beta2: number(0.999, "Decay of AdamW's mean of squared gradients.", { least: 0, below: 1 }),
+  epsilon: number(1e-8, "Added to the root of the mean of squares that AdamW divides by.", { above: 0 }),
+  maxGradientNorm: scheduled(limit(1, "Gradients are scaled down to this norm. Infinity turns it off.", { above: 0 })),
+}
+
+export type OptimizerOptions = OptionsOf<typeof optimizerFields>
+export type ResolvedOptimizerOptions = Resolved<typeof optimizerFields>

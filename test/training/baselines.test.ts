@@ -1,0 +1,253 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { Batch, Credit } from "../../src/credit/estimator.ts"
+import type { Environment } from "../../src/environment/environment.ts"
+import type { LossInput } from "../../src/loss/token-loss.ts"
+import type { IterationReport } from "../../src/training/options.ts"
+import type { TrainSetup } from "../../src/training/prepare.ts"
+import { Run } from "../../src/training/run.ts"
+import { train } from "../../src/training/train.ts"
+import { doorsEnvironment } from "../rollout/doors.ts"
+import { characters, TablePolicy } from "./table-policy.ts"
+import { openDoors, timeless } from "./tiny.ts"
+
+// What estimators and losses ask of the loop, through an engine in plain TypeScript.
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-baselines-"))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const setup = (changes: Partial<TrainSetup> & { readonly policy?: TablePolicy } = {}) => ({
+  policy: new TablePolicy(),
+  tokenizer: characters,
+  environment: openDoors(),
+  iterations: 3,
+  groups: 3,
+  groupSize: 4,
+  batchRows: 8,
+  optimizer: { learningRate: 5, maxGradientNorm: Number.POSITIVE_INFINITY },
+  ...changes,
+  rollout: { maxReplyTokens: 2, ...changes.rollout },
+})
+
+/** A loss that keeps what it was given, and learns nothing. */
+function watch() {
+  const seen: LossInput[] = []
+  const loss = (input: LossInput) => {
+    seen.push({ ...input, advantages: input.advantages.slice() })
+    return { loss: 0, gradient: new Float32Array(input.tokens) }
+  }
+  return { seen, loss }
+}
+
+describe("a critic", () => {
+  const learning = {
+    iterations: 40,
+    groups: 8,
+    groupSize: 8,
+    batchRows: 64,
+    estimator: { name: "ppo", gamma: 1, lambda: 0.95 },
+    critic: { batchRows: 32, optimizer: { learningRate: 0.3 } },
+    optimizer: { learningRate: 1 },
+    rollout: { maxReplyTokens: 1 },
+  } as const
+
+  it("learns to foretell returns while the policy learns by it", async () => {
+    const reports = await train({ ...setup({ environment: doorsEnvironment() as Environment }), ...learning })
+    const late = (name: string) => reports.slice(-5).reduce((sum, { metrics }) => sum + metrics[name]!, 0) / 5
+    expect(reports[0]!.metrics["critic/explained-variance"]).toBeCloseTo(0, 5)
+    expect(late("critic/explained-variance")).toBeGreaterThan(0.15)
+    expect(late("episode/rooms")).toBeGreaterThan(5 * reports[0]!.metrics["episode/rooms"]!)
+    expect(late("critic/loss")).toBeGreaterThan(0)
+  })
+
+  it("goes on from a checkpoint as if it had not been stopped", async () => {
+    const how = { ...learning, iterations: 4, groups: 2, groupSize: 4 }
+    const whole = { ...setup(), ...how }
+    const reports = await train(whole)
+    const directory = join(folder, "run")
+    for (const part of [1, 2]) {
+      const resumed = { ...setup(), ...how }
+      await using run = await Run.open(directory, {}, { resume: part === 2 })
+      for await (const { iteration } of train({ ...resumed, run })) if (part === 1 && iteration === 2) break
+      if (part === 1) continue
+      expect(resumed.policy.logits).toEqual(whole.policy.logits)
+      expect((await resumed.policy.critic()).values).toEqual((await whole.policy.critic()).values)
+    }
+    const lines = (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n")
+    expect(lines.map((line) => timeless(JSON.parse(line) as IterationReport))).toEqual(reports.map(timeless))
+    expect(await readdir(join(directory, "checkpoints", "step-4", "critic"))).toEqual(["values.bin"])
+  })
+
+  it("may have a head start", async () => {
+    const policy = new TablePolicy()
+    const critic = { headStart: 2, optimizer: { learningRate: 3 } }
+    const reports: number[] = []
+    for await (const { metrics } of train({ ...setup({ policy }), ...learning, iterations: 3, critic })) {
+      reports.push(policy.steps)
+      expect(metrics["critic/gradient-norm"]).toBeGreaterThan(0)
+    }
+    expect(reports.slice(0, 2)).toEqual([0, 0])
+    expect(reports[2]).toBeGreaterThan(0)
+  })
+
+  it("is refused where the engine has none, or the estimator gives no returns", async () => {
+    const policy = Object.assign(new TablePolicy(), { critic: undefined }) as never
+    await expect(train({ ...setup(), ...learning, policy })).rejects.toThrow(/ppo needs a critic/)
+    const estimator = {
+      name: "mine",
+      needs: ["value"],
+      estimate: ({ length }: Batch) => ({ advantages: new Float64Array(length) }),
+    } as const
+    await expect(train({ ...setup(), estimator })).rejects.toThrow(/gives no returns/)
+  })
+})
+
+describe("a greedy baseline", () => {
+  it("is the return of an episode without dice, one a task", async () => {
+    const batches: Batch[] = []
+    const estimator = {
+      name: "mine",
+      needs: ["greedy"],
+      estimate: (batch: Batch): Credit => {
+        batches.push(batch)
+        return { advantages: new Float64Array(batch.length) }
+      },
+    } as const
+    await train({ ...setup({ environment: doorsEnvironment() as Environment }), estimator, iterations: 2 })
+    for (const { baselines, task, length } of batches) {
+      expect(baselines).toHaveLength(length)
+      const byTask = new Map(Array.from(task, (id, step) => [id, baselines![step]]))
+      for (const [step, id] of task.entries()) expect(baselines![step]).toBe(byTask.get(id))
+    }
+  })
+})
+
+describe("old log-probabilities", () => {
+  it("are the trainer's own where they are recomputed, and the mismatch is told either way", async () => {
+    // A sampler that is off by a tenth of a nat.
+    class Off extends TablePolicy {
+      override async sample(request: Parameters<TablePolicy["sample"]>[0]) {
+        const completion = await super.sample(request)
+        return { ...completion, logProbs: completion.logProbs.map((value) => value - 0.1) }
+      }
+    }
+    for (const oldLogProbs of ["sampled", "recomputed"] as const) {
+      const { seen, loss } = watch()
+      const [report] = await train({ ...setup({ policy: new Off() }), iterations: 1, loss, oldLogProbs })
+      const difference = oldLogProbs === "sampled" ? 0.1 : 0
+      for (const { logProbs, oldLogProbs: old } of seen)
+        for (const [t, value] of logProbs.entries()) expect(value - old[t]!).toBeCloseTo(difference, 5)
+      expect(report!.metrics["mismatch/kl"]).toBeCloseTo(-0.1, 5)
+    }
+  })
+
+  it("are what importance weights correct for", async () => {
+    class Off extends TablePolicy {
+      override async sample(request: Parameters<TablePolicy["sample"]>[0]) {
+        const completion = await super.sample(request)
+        return { ...completion, logProbs: completion.logProbs.map((value) => value - 0.1) }
+      }
+    }
+    const { seen, loss } = watch()
+    const importance = { level: "token", truncate: 2 } as const
+    const how = { ...setup({ policy: new Off() }), iterations: 1, loss, importance }
+    await expect(train(how)).rejects.toThrow(/set oldLogProbs to "recomputed"/)
+    await train({ ...how, oldLogProbs: "recomputed" })
+    for (const { weights } of seen) for (const weight of weights!) expect(weight).toBeCloseTo(Math.exp(0.1), 5)
+  })
+})
+
+describe("rewards", () => {
+  it("are less by the KL where it stands in them", async () => {
+    const policy = new TablePolicy()
+    const batches: Batch[] = []
+    const estimator = (batch: Batch) => {
+      batches.push(batch)
+      return { advantages: Float64Array.from(batch.rewards, (_, step) => (step % 3) - 1) }
+    }
+    const how = { ...setup({ policy }), estimator, iterations: 3 }
+    const reports = await train({ ...how, loss: { klWeight: 0.5, klIn: "reward", klEstimator: "k1" } })
+    expect(reports[0]!.metrics["reward/kl"]).toBeCloseTo(0, 6)
+    expect(reports[2]!.metrics["reward/kl"]).not.toBeCloseTo(0, 3)
+    const last = batches.at(-1)!
+    for (const [step, reward] of last.rewards.entries()) {
+      const tokens = last.tokenRewards![step]!
+      expect(tokens).toHaveLength(last.lengths[step]!)
+      expect([...tokens].reduce((sum, value) => sum + value, 0)).toBeCloseTo(reward, 5)
+    }
+    // Only the last token has a reward of its own: the others are the penalty alone.
+    expect(last.tokenRewards!.some((tokens) => tokens.length > 1 && tokens[0] !== 0)).toBe(true)
+  })
+
+  it("are less for replies that come near to the limit", async () => {
+    const rewards = async (overlong: object | undefined) => {
+      const batches: Batch[] = []
+      const estimator = (batch: Batch) => {
+        batches.push(batch)
+        return { advantages: new Float64Array(batch.length) }
+      }
+      await train({
+        ...setup({ rollout: { maxReplyTokens: 4 } }),
+        estimator,
+        iterations: 1,
+        overlong: overlong as never,
+      })
+      return batches[0]!
+    }
+    const [plain, shaped] = [await rewards(undefined), await rewards({ cache: 2, weight: 3 })]
+    for (const [step, length] of shaped.lengths.entries())
+      expect(plain.rewards[step]! - shaped.rewards[step]!).toBeCloseTo(length <= 2 ? 0 : (3 * (length - 2)) / 2, 6)
+    expect(shaped.lengths.some((length) => length === 4)).toBe(true)
+  })
+})
+
+describe("the KL's weight", () => {
+  it("adapts to a target, from iteration to iteration and over a resumed run", async () => {
+    const loss = { klWeight: 0.2, adaptiveKl: { target: 1e-6, horizon: 100 } }
+    const whole = setup()
+    const reports = await train({ ...whole, loss })
+    const weights = reports.map(({ metrics }) => metrics["loss/kl-weight"]!)
+    expect(weights[2]).toBeGreaterThan(weights[1]!)
+    const directory = join(folder, "run")
+    for (const part of [1, 2]) {
+      await using run = await Run.open(directory, {}, { resume: part === 2 })
+      for await (const { iteration } of train({ ...setup(), run, loss })) if (part === 1 && iteration === 2) break
+    }
+    const lines = (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n")
+    expect(lines.map((line) => JSON.parse(line).metrics["loss/kl-weight"])).toEqual(weights)
+  })
+
+  it("must be a number to begin with", async () => {
+    await expect(train({ ...setup(), loss: { adaptiveKl: { target: 1 } } })).rejects.toThrow(
+      /klWeight, which must be a number/,
+    )
+    const ramp = { klWeight: { from: 0.1, to: 0.2 }, adaptiveKl: { target: 1 } }
+    await expect(train({ ...setup(), loss: ramp })).rejects.toThrow(/klWeight, which must be a number/)
+  })
+})
+
+describe("dynamic sampling", () => {
+  it("replaces groups that teach nothing, within a bound, and goes on where there are none others", async () => {
+    const environment = doorsEnvironment() as Environment
+    const [report] = await train({ ...setup({ environment }), dynamicSampling: true, iterations: 1, groups: 4 })
+    expect(report!.metrics["group/dropped"]).toBeGreaterThan(0)
+    const equal = {
+      score: (group: { readonly episodes: readonly { readonly steps: readonly object[] }[] }) =>
+        group.episodes.map((episode) => ({
+          ...episode,
+          steps: episode.steps.map((step) => ({ ...step, reward: 0 })),
+        })) as never,
+    }
+    const reports = await train({
+      ...setup({ hooks: equal }),
+      dynamicSampling: true,
+      rollout: { maxReplyTokens: 2, refills: 2 },
+    })
+    for (const { metrics } of reports) expect(metrics["episode/count"]).toBe(12)
+  })
+})

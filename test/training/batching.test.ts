@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest"
+import type { Row } from "../../src/engine/rows.ts"
+import { readOptions } from "../../src/options/read.ts"
+import { Random } from "../../src/random.ts"
+import { batchFields, batchProblem, planUpdates } from "../../src/training/batching.ts"
+
+const options = (given: object) => readOptions("batches", given, batchFields)
+
+/** `episodes[e]` rows of episode e, of which each three are of one task. */
+function rows(episodes: readonly number[]): Row[] {
+  return episodes.flatMap((count, episode) =>
+    Array.from({ length: count }, () => ({
+      tokens: Int32Array.of(1, 2),
+      spans: [{ start: 1, length: 1, episode, task: Math.floor(episode / 3) }],
+    })),
+  )
+}
+
+const episodesOf = (batch: readonly Row[]) => [...new Set(batch.map(({ spans }) => spans[0]!.episode!))]
+
+describe("the batches of an iteration", () => {
+  const played = rows([4, 1, 7, 2, 2, 5, 3, 9, 1])
+
+  it.each([{ batchRows: 5 }, { batchEpisodes: 2 }, { updates: 4 }])("hold every row once a pass: %j", (how) => {
+    const plan = planUpdates(played, options({ ...how, epochs: 2 }), new Random(1))
+    const all = plan.flat()
+    expect(all).toHaveLength(2 * played.length)
+    for (const row of played) expect(all.filter((one) => one === row)).toHaveLength(2)
+  })
+
+  it("keep the steps of an episode together where they count episodes", () => {
+    const plan = planUpdates(played, options({ batchEpisodes: 2 }), new Random(2))
+    expect(plan.map((batch) => episodesOf(batch).length)).toEqual([2, 2, 1, 2, 2])
+    expect(plan.flatMap(episodesOf).toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
+  })
+
+  it("are as many as are asked for, however much was played", () => {
+    for (const count of [8, 40]) {
+      const plan = planUpdates(rows(Array(9).fill(count)), options({ updates: 6, epochs: 3 }), new Random(3))
+      expect(plan).toHaveLength(18)
+      expect(plan.every((batch) => Math.abs(batch.length - (9 * count) / 6) <= 1)).toBe(true)
+    }
+    expect(planUpdates(rows([1, 1]), options({ updates: 6 }), new Random(3))).toHaveLength(2)
+  })
+
+  it("have one size, not two", () => {
+    expect(batchProblem(options({ updates: 2, batchEpisodes: 3 }))).toMatch(/give one of them/)
+    expect(batchProblem(options({ updates: 2 }))).toBeUndefined()
+  })
+})

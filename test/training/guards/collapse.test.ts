@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest"
+import { readOptions } from "../../../src/options/read.ts"
+import { Random } from "../../../src/random.ts"
+import type { Episode } from "../../../src/rollout/episode.ts"
+import { CollapseDetector, collapseMetrics } from "../../../src/training/guards/collapse.ts"
+import { guardFields } from "../../../src/training/guards/options.ts"
+import { repetition } from "../../../src/training/guards/repetition.ts"
+import { train } from "../../../src/training/train.ts"
+import { episode, step } from "../episodes.ts"
+import { characters, TablePolicy } from "../table-policy.ts"
+import { openDoors } from "../tiny.ts"
+
+describe("repetition", () => {
+  /** The definition, word for word. */
+  const defined = (tokens: Int32Array) => {
+    const runs = Array.from({ length: Math.max(tokens.length - 3, 0) }, (_, at) => tokens.slice(at, at + 4).join())
+    return runs.length === 0 ? 0 : 1 - new Set(runs).size / runs.length
+  }
+
+  it("is the share of runs of four tokens that stood there before", () => {
+    expect(repetition(new Int32Array(100).fill(33))).toBe(96 / 97)
+    expect(repetition(Int32Array.from({ length: 100 }, (_, i) => i))).toBe(0)
+    expect(repetition(Int32Array.from({ length: 103 }, (_, i) => i % 10))).toBe(0.9)
+    expect([0, 3, 4].map((length) => repetition(new Int32Array(length)))).toEqual([0, 0, 0])
+  })
+
+  it("is exact, whatever the tokens", () => {
+    const random = new Random(5)
+    for (let length = 0; length < 300; length += 7) {
+      for (const vocabulary of [2, 5, 2 ** 31]) {
+        const tokens = Int32Array.from({ length }, () => random.below(vocabulary))
+        expect(repetition(tokens)).toBeCloseTo(defined(tokens), 12)
+      }
+    }
+  })
+})
+
+const group = (episodes: readonly Episode[]) => ({ task: 0, index: 0, episodes })
+const stuck = step("a", 1, 1, { reply: new Int32Array(20).fill(7), valid: false })
+
+describe("the numbers of collapse", () => {
+  it("are of replies, entropy and returns", () => {
+    const groups = [
+      group([episode([stuck, step("b", 0)]), episode([step("a", 1)])]),
+      group([episode([step("a", 1)]), episode([step("a", 2)])]),
+      group([episode([step("a", 1)])]),
+    ]
+    expect(collapseMetrics(groups, { "policy/entropy": 0.5 })).toEqual({
+      "guard/repetition": 1 / 6,
+      "guard/entropy": 0.5,
+      "guard/valid": 5 / 6,
+      "guard/constant": 1 / 2,
+    })
+  })
+
+  it("leave failed and dropped episodes out, and are absent where nothing is left", () => {
+    const lost = [episode([stuck], { outcome: "failed" }), episode([stuck], { outcome: "dropped" })]
+    expect(collapseMetrics([group(lost)], {})).toEqual({})
+    expect(collapseMetrics([group([...lost, episode([step("a", 1)])])], {})).toEqual({
+      "guard/repetition": 0,
+      "guard/valid": 1,
+    })
+  })
+})
+
+describe("the detector", () => {
+  const options = (changes: object = {}) => readOptions("guards", { patience: 3, ...changes }, guardFields)
+  const sound = [group([episode([step("a", 1)]), episode([step("a", 2)])])]
+  const sick = [group([episode([stuck]), episode([stuck])])]
+
+  it("waits for its patience, tells each number once, and again after it has recovered", () => {
+    const detector = new CollapseDetector(options())
+    const told = [sick, sick, sick, sick, sound, sick, sick, sick].map(
+      (groups) => detector.look(groups, { "policy/entropy": 1 }).alarms.length,
+    )
+    expect(told).toEqual([0, 0, 3, 0, 0, 0, 0, 3])
+  })
+
+  it("names the number, its bound and what to try", () => {
+    const detector = new CollapseDetector(options({ patience: 1, leastEntropy: 0.25 }))
+    const { alarms } = detector.look(sick, { "policy/entropy": 0.123456 })
+    expect(alarms).toHaveLength(4)
+    expect(alarms[0]).toMatch(
+      /repeat themselves is 1 \(guard\/repetition\), above its bound of 0\.5 \(guards\.mostRep.* Lower/,
+    )
+    expect(alarms[1]).toMatch(
+      /entropy .* is 0\.123 .*, below its bound of 0\.25 \(guards\.leastEntropy\) .*loss\.entropyWeight/,
+    )
+    expect(alarms[2]).toMatch(
+      /can read is 0 \(guard\/valid\), below its bound of 0\.1 \(guards\.leastValid\).*gigpo clone/,
+    )
+    expect(alarms[3]).toMatch(/returns are all equal.* is 1 \(guard\/constant\), above .* \(guards\.mostConstant\)/)
+  })
+
+  it("says nothing at a bound, nor where it is off", () => {
+    const edge = options({ patience: 1, mostRepetition: 1, leastValid: 0, mostConstant: 1, leastEntropy: 1 })
+    expect(new CollapseDetector(edge).look(sick, { "policy/entropy": 1 }).alarms).toEqual([])
+    expect(new CollapseDetector(options({ collapse: "off" })).look(sick, {})).toEqual({ metrics: {}, alarms: [] })
+  })
+})
+
+describe("a training that collapses", () => {
+  /** Says the same letter, in replies that end nowhere. */
+  const setup = (guards: object) => ({
+    policy: Object.assign(new TablePolicy(), {
+      sample: async () => ({
+        tokens: new Int32Array(8).fill(97),
+        logProbs: new Float32Array(8).fill(-1),
+        finishReason: "length" as const,
+      }),
+    }),
+    tokenizer: characters,
+    environment: openDoors(),
+    ...{ iterations: 6, groups: 2, groupSize: 2, rollout: { maxReplyTokens: 8 } },
+    guards: { patience: 3, leastValid: 0, mostConstant: 1, ...guards },
+  })
+
+  it("is told of it, once, and reports the numbers of every iteration", async () => {
+    const warnings: string[] = []
+    const reports = await train({ ...setup({}), onWarning: (message) => warnings.push(message) })
+    expect(reports).toHaveLength(6)
+    for (const { metrics } of reports)
+      expect(metrics).toMatchObject({ "guard/repetition": 1, "guard/constant": 1, "guard/entropy": expect.any(Number) })
+    expect(warnings).toEqual([expect.stringContaining("guard/repetition")])
+  })
+
+  it("ends where it is to stop, after the report of the iteration", async () => {
+    const seen: number[] = []
+    const training = async () => {
+      for await (const { iteration } of train(setup({ collapse: "stop" }))) seen.push(iteration)
+    }
+    await expect(training()).rejects.toMatchObject({
+      code: "COLLAPSED",
+      message: expect.stringMatching(/^The policy has collapsed by iteration 3\. The share of replies that repeat/),
+    })
+    expect(seen).toEqual([1, 2, 3])
+  })
+
+  it("has none of the numbers where it is off", async () => {
+    const reports = await train(setup({ collapse: "off" }))
+    for (const { metrics } of reports)
+      expect(Object.keys(metrics).filter((name) => name.startsWith("guard/"))).toEqual([])
+  })
+})

@@ -1,0 +1,356 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { Row } from "../../../src/engine/rows.ts"
+import { clippedSurrogate } from "../../../src/loss/clipped-surrogate.ts"
+import { composeLoss } from "../../../src/loss/compose-loss.ts"
+import type { LossInput, LossOutput } from "../../../src/loss/token-loss.ts"
+import { readOptions } from "../../../src/options/read.ts"
+import { Random } from "../../../src/random.ts"
+import { replayFailure, writeFailure } from "../../../src/training/guards/failure.ts"
+import type { IterationReport } from "../../../src/training/options.ts"
+import { trainFields } from "../../../src/training/options.ts"
+import type { TrainSetup } from "../../../src/training/prepare.ts"
+import { Run } from "../../../src/training/run.ts"
+import { train } from "../../../src/training/train.ts"
+import { characters, TablePolicy } from "../table-policy.ts"
+import { openDoors, timeless } from "../tiny.ts"
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-non-finite-"))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const sound = composeLoss(clippedSurrogate({}), {})
+
+/** The clipped surrogate, but NaN where `at` says so of the calls, counted from 0. */
+function faulty(at: (call: number) => boolean) {
+  let calls = 0
+  return (input: LossInput): LossOutput => {
+    const output = sound.evaluate(input)
+    if (!at(calls++)) return output
+    const gradient = output.gradient.slice()
+    gradient[1] = Number.NaN
+    return { ...output, gradient }
+  }
+}
+
+/** Two optimizer steps an iteration. */
+const options = {
+  ...{ iterations: 4, groups: 2, groupSize: 2, epochs: 2, batchRows: 1000 },
+  rollout: { maxReplyTokens: 2 },
+  optimizer: { learningRate: 1 },
+  guards: { collapse: "off" },
+} satisfies Partial<TrainSetup>
+
+async function trainFaulty(at: (call: number) => boolean, changes: Partial<TrainSetup> = {}) {
+  const [warnings, reports]: [string[], IterationReport[]] = [[], []]
+  const policy = new TablePolicy()
+  const setup = { policy, tokenizer: characters, environment: openDoors(), ...options, loss: faulty(at), ...changes }
+  let error: Error | undefined
+  try {
+    for await (const report of train({ ...setup, onWarning: (message) => warnings.push(message) })) reports.push(report)
+  } catch (thrown) {
+    error = thrown as Error
+  }
+  return { warnings, reports, error, policy }
+}
+
+describe("a loss that is not finite", () => {
+  it("once is a step that is skipped, counted and told; the others are as they would have been", async () => {
+    const { warnings, reports, error, policy } = await trainFaulty((call) => call === 7)
+    expect(error).toBeUndefined()
+    expect(reports.map(({ metrics }) => metrics["optimizer/skipped"])).toEqual([0, 0, 0, 1])
+    expect(reports.map(({ metrics }) => metrics["optimizer/steps"])).toEqual([2, 2, 2, 1])
+    for (const { metrics } of reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^An optimizer step of iteration 4 was skipped\. The loss .* a gradient of NaN for token 1 of span 0; .* It is 1 in a row; the run stops at 3 \(guards\.nonFinite\)\.$/,
+      ),
+    ])
+    expect([policy.steps, policy.gradients]).toEqual([7, []])
+    const before = await trainFaulty(() => false)
+    expect(reports.slice(0, 3).map(timeless)).toEqual(before.reports.slice(0, 3).map(timeless))
+  })
+
+  it("again and again, but never so often in a row, does not end the run", async () => {
+    const { error, reports } = await trainFaulty((call) => call % 3 !== 0)
+    expect(error).toBeUndefined()
+    expect(reports).toHaveLength(4)
+  })
+
+  it("so often in a row ends it, from whichever iteration they are", async () => {
+    const { error, reports, policy } = await trainFaulty((call) => call >= 3)
+    expect(error).toMatchObject({
+      code: "NON_FINITE",
+      message: expect.stringMatching(
+        /^3 optimizer steps in a row .* the last one of iteration 3 \(guards\.nonFinite\)\. The loss/,
+      ),
+    })
+    expect([reports.length, policy.steps]).toEqual([2, 3])
+    expect((await trainFaulty((call) => call >= 3, { guards: { nonFinite: 1 } })).reports).toHaveLength(1)
+  })
+
+  it("of the engine's own kernel is skipped as well", async () => {
+    const policy = Object.assign(new TablePolicy(), {
+      losses: ["clipped-surrogate"],
+      forwardBackward: async () => ({ loss: Number.NaN, tokens: 1, metrics: { "policy/entropy": Number.NaN } }),
+    })
+    const { error, reports } = await trainFaulty(() => false, { policy, loss: {}, guards: { nonFinite: 4 } } as object)
+    expect(error).toMatchObject({ code: "NON_FINITE", message: expect.stringContaining("is NaN") })
+    for (const { metrics } of reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
+  })
+
+  it("is not mistaken for other faults of a loss, which end the run at once", async () => {
+    const { error } = await trainFaulty(() => {
+      throw new Error("of its own")
+    })
+    expect(error).toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringContaining("of its own") })
+  })
+})
+
+describe("a run that ends so", () => {
+  const runTo = async (name: string, at: (call: number) => boolean, changes: Partial<TrainSetup> = {}) => {
+    const directory = join(folder, name)
+    await using run = await Run.open(directory, {})
+    const result = await trainFaulty(at, { run, checkpointEvery: 1, ...changes })
+    return { ...result, directory, checkpoint: run.checkpoint, saved: run.saved }
+  }
+  const checkpoints = async (directory: string) => (await readdir(join(directory, "checkpoints"))).sort()
+
+  it("because of its loss saves the last whole iteration, names it, and can go on", async () => {
+    const { error, directory, checkpoint } = await runTo("run", (call) => call >= 5, { checkpointEvery: 100 })
+    const last = join(directory, "checkpoints", "step-3")
+    expect(error!.message).toContain(`The last good checkpoint is ${last}, after iteration 3.`)
+    expect(await checkpoints(directory)).toEqual(["step-3"])
+    expect(checkpoint).toMatchObject({ iteration: 3, directory: last })
+    await using again = await Run.open(directory, {}, { resume: true })
+    const resumed = await trainFaulty(() => false, { run: again })
+    expect(resumed.reports.map(({ iteration }) => iteration)).toEqual([4])
+  })
+
+  /** Weights that have diverged: from this optimizer step on there is no finite gradient. */
+  const diverging = (at: number) => {
+    class Diverging extends TablePolicy {
+      override async optimizerStep(step: Parameters<TablePolicy["optimizerStep"]>[0]) {
+        if (this.steps < at) return await super.optimizerStep(step)
+        await this.clearGradients()
+        return { gradientNorm: Number.NaN, skipped: true }
+      }
+    }
+    return new Diverging()
+  }
+
+  it.each([1, 2])(
+    "because of its weights goes back to a checkpoint from which a step was finite, of %d kept",
+    async (keep) => {
+      const changes = { keepCheckpoints: keep, iterations: 9, policy: diverging(6) }
+      const { error, directory, checkpoint } = await runTo("run", () => false, changes)
+      expect(error!.message).toMatch(/step-2, after iteration 2\. What was saved after iteration 3 is now suspect-3\.$/)
+      expect(await checkpoints(directory)).toEqual(["step-2", "suspect-3"])
+      expect(checkpoint).toMatchObject({ iteration: 2 })
+      await using again = await Run.open(directory, {}, { resume: true })
+      expect(again.iteration).toBe(2)
+    },
+  )
+
+  it("because of its weights, which never were good, has no checkpoint", async () => {
+    const { error, directory, checkpoint } = await runTo("run", () => false, { policy: diverging(2), iterations: 9 })
+    expect(error!.message).toMatch(/There is no checkpoint to go back to: begin again .* suspect-1\.$/)
+    expect(checkpoint).toBeUndefined()
+    expect((await checkpoints(directory)).filter((name) => name.startsWith("step"))).toEqual([])
+  })
+
+  it("at its end, where too few steps were left to stop it before", async () => {
+    const diverged = await runTo("diverged", () => false, { policy: diverging(6), guards: { nonFinite: 100 } })
+    expect(diverged.reports).toHaveLength(4)
+    expect(diverged.error).toMatchObject({
+      code: "NON_FINITE",
+      message: expect.stringMatching(/^The gradient of the policy's .*step-2, after iteration 2\. .* suspect-4\.$/),
+    })
+    const sound = await runTo("sound", (call) => call === 7)
+    expect([sound.error, sound.checkpoint!.iteration]).toEqual([undefined, 4])
+  })
+
+  it("without a checkpoint says so", async () => {
+    const { error, directory } = await runTo("run", () => true, { guards: { nonFinite: 1 } })
+    expect(error!.message).toMatch(/There is no checkpoint to go back to: begin again from the model\.$/)
+    expect(await checkpoints(directory)).toEqual([])
+  })
+
+  it("does not write a checkpoint while it is in doubt, but as soon as it is not", async () => {
+    const saved: number[] = []
+    await using run = await Run.open(join(folder, "run"), {})
+    const policy = new TablePolicy()
+    const loss = faulty((call) => call === 3)
+    const setup = { policy, tokenizer: characters, environment: openDoors(), ...options, loss, run, checkpointEvery: 2 }
+    for await (const _ of train({ ...setup, onWarning: () => {} })) saved.push(run.iteration)
+    expect(saved).toEqual([0, 0, 3, 4])
+  })
+
+  it("does not save weights that are finite and give nothing finite", async () => {
+    class Broken extends TablePolicy {
+      override async optimizerStep(step: Parameters<TablePolicy["optimizerStep"]>[0]) {
+        const report = await super.optimizerStep(step)
+        // Every token but one then has a probability of 0.
+        if (this.steps === 4)
+          this.logits = this.logits.map((_, index) => (index % this.vocabularySize === 0 ? 1e308 : -1e308))
+        return report
+      }
+    }
+    const { error, directory } = await runTo("run", () => false, { policy: new Broken() })
+    expect(error).toMatchObject({
+      code: "NON_FINITE",
+      message: expect.stringMatching(/^The policy's log-probabilities are not finite.*step-1, after iteration 1\.$/),
+    })
+    expect(await checkpoints(directory)).toEqual(["step-1"])
+  })
+
+  it("because the sampler's numbers are not finite names the checkpoint, too, and keeps sound weights", async () => {
+    const estimator = (
+      batch: { readonly length: number },
+      { moment }: { readonly moment: { readonly iteration: number } },
+    ) => ({
+      advantages: new Float64Array(batch.length).fill(moment.iteration === 2 ? Number.NaN : 0),
+    })
+    const { error, directory } = await runTo("run", () => false, { estimator, checkpointEvery: 100 })
+    expect(error).toMatchObject({ code: "NON_FINITE", message: expect.stringMatching(/step-2, after iteration 2\.$/) })
+    expect(await checkpoints(directory)).toEqual(["step-2"])
+  })
+
+  it("tells its observers the same", async () => {
+    const ends: unknown[] = []
+    const { error } = await runTo("run", () => true, { observers: [{ end: (outcome) => ends.push(outcome) }] })
+    expect(ends).toEqual([{ iteration: 1, error }])
+  })
+})
+
+describe("the batch that failed", () => {
+  const failing = async () => {
+    const directory = join(folder, "run")
+    await using run = await Run.open(directory, {})
+    return { ...(await trainFaulty((call) => call >= 3, { run, seed: 7 })), directory: join(directory, "failure-3") }
+  }
+
+  it("is written with all that it was learned with, and named", async () => {
+    const { error, directory } = await failing()
+    expect(error!.message).toContain(`The batch is in ${directory}, where replayFailure() finds it.`)
+    const batch = JSON.parse(await readFile(join(directory, "batch.json"), "utf8"))
+    expect(batch).toMatchObject({
+      version: 1,
+      error: expect.stringContaining("NaN"),
+      loss: { name: expect.any(String), options: { klWeight: 0 } },
+      seed: 7,
+      how: {
+        moment: { iteration: 2, iterations: 4 },
+        temperature: 1,
+        unit: "span",
+        key: [expect.any(Number), expect.any(Number)],
+      },
+      adamw: { learningRate: 1 },
+      weights: { steps: 3 },
+    })
+    for (const { tokens, spans } of batch.rows) {
+      expect(tokens).toMatchObject({ type: "Int32Array", values: expect.any(Array) })
+      for (const span of spans)
+        expect(span).toMatchObject({
+          ...{ start: expect.any(Number), length: expect.any(Number), advantage: expect.any(Number) },
+          ...{ logProbs: { type: "Float32Array" }, task: expect.any(Number), step: expect.any(Number) },
+        })
+    }
+  })
+
+  it("runs again as it was: the same fault, from the same weights", async () => {
+    const { policy, directory } = await failing()
+    const other = new TablePolicy()
+    const again = await replayFailure(
+      directory,
+      other,
+      faulty(() => true),
+    )
+    expect(again).toMatchObject({ step: { skipped: true }, error: { code: "NON_FINITE" } })
+    expect(other.logits).toEqual(policy.logits)
+    const mended = await replayFailure(directory, other, sound)
+    expect(mended).toMatchObject({ report: { loss: expect.any(Number) }, step: { skipped: false } })
+    expect(mended.error).toBeUndefined()
+    expect(other.steps).toBe(4)
+  })
+
+  it("keeps every bit, and numbers that JSON has not", async () => {
+    const policy = new TablePolicy()
+    const odd = Float32Array.of(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 0.1, 1e-45)
+    const tokens = Int32Array.of(1, 2, 3, 4, 5, 6, 7)
+    const span = { start: 1, length: 6, logProbs: odd, weights: odd, advantage: Number.NaN, referenceLogProbs: odd }
+    const seen: (readonly Row[])[] = []
+    const resolved = readOptions("train", { loss: { clipDual: Number.POSITIVE_INFINITY } }, trainFields)
+    const how = { moment: { iteration: 4, iterations: 9 }, random: new Random(3).fork("loss", 2), temperature: 0.5 }
+    const adamw = { learningRate: 1, maxGradientNorm: Number.POSITIVE_INFINITY }
+    const failure = { policy, loss: sound, options: resolved, rows: [{ tokens, spans: [span] }], how, adamw }
+    const path = await writeFailure(folder, { ...failure, error: new Error("x") })
+    expect(path).toBe(join(folder, "failure-5"))
+    const spy = Object.assign(new TablePolicy(), {
+      logProbs: async (rows: readonly Row[]) => {
+        seen.push(rows)
+        return rows.map(() => ({ logProbs: new Float32Array(6).fill(-1) }))
+      },
+    })
+    await replayFailure(path, spy, sound)
+    expect(seen).toEqual([[{ tokens, spans: [span] }]])
+    expect(Object.is(seen[0]![0]!.spans[0]!.logProbs![3], -0)).toBe(true)
+    const batch = await readFile(join(path, "batch.json"), "utf8")
+    expect(JSON.parse(batch)).toMatchObject({ how: { key: how.random.key }, adamw: { maxGradientNorm: "Infinity" } })
+  })
+
+  it("is written without weights that are not finite, and for engines that cannot be saved", async () => {
+    const { directory } = await failing()
+    const resolved = readOptions("train", {}, trainFields)
+    const base = {
+      loss: sound,
+      options: resolved,
+      rows: [],
+      how: { moment: { iteration: 0, iterations: 1 }, random: new Random(1) },
+    }
+    const { GigpoError } = await import("../../../src/errors.ts")
+    const diverged = Object.assign(new TablePolicy(), {
+      store: { checkpoint: () => Promise.reject(new GigpoError("NON_FINITE", "w")) },
+    })
+    const unsaved = Object.assign(new TablePolicy(), { store: undefined })
+    for (const policy of [diverged, unsaved]) {
+      const path = await writeFailure(folder, {
+        ...base,
+        policy: policy as never,
+        adamw: { learningRate: 1 },
+        error: new Error(),
+      })
+      expect(await readdir(path)).toEqual(["batch.json"])
+      await replayFailure(path, new TablePolicy(), sound)
+    }
+    expect(await readdir(directory)).toEqual(["batch.json", "weights"])
+  })
+
+  it.each([
+    ["no JSON", "{", /it is no JSON/],
+    ["another version", '{"version": 2}', /not of a version/],
+    ["nothing", "null", /not of a version/],
+    ["no rows", '{"version": 1, "how": {}, "adamw": {}}', /no how, adamw and rows/],
+  ])("that is %s is refused", async (_, text, message) => {
+    await writeFile(join(folder, "batch.json"), text)
+    await expect(replayFailure(folder, new TablePolicy(), sound)).rejects.toMatchObject({
+      code: "RUN_CORRUPT",
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it("that cannot be written is a warning, and the run ends with what it would have ended with", async () => {
+    const directory = join(folder, "run")
+    await using run = await Run.open(directory, {})
+    const policy = new TablePolicy()
+    Object.assign(policy.store, { checkpoint: () => Promise.reject(new Error("the disk is full")) })
+    const { error, warnings } = await trainFaulty(() => true, { run, policy, guards: { nonFinite: 1 } })
+    expect(error).toMatchObject({ code: "NON_FINITE" })
+    expect(warnings.at(-1)).toBe("The batch that failed could not be written: the disk is full")
+    expect((await readdir(directory)).filter((name) => name.startsWith("failure"))).toEqual([])
+  })
+})

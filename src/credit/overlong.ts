@@ -1,5 +1,5 @@
 import { GigpoError } from "../errors.ts"
-import { number, required, whole } from "../options/field.ts"
+import { number, required, scheduled, whole } from "../options/field.ts"
 
 /** Options of the penalty of long replies. */
 export const overlongFields = {
@@ -8,7 +8,7 @@ export const overlongFields = {
       least: 1,
     }),
   ),
-  weight: number(1, "The whole penalty, at least 0, in units of reward.", { least: 0 }),
+  weight: scheduled(number(1, "The whole penalty, at least 0, in units of reward.", { least: 0 })),
 }
 
 /**

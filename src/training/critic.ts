@@ -78,7 +78,7 @@ function byPrompt(rows: readonly Row[]): Row[][] {
 export function criticMetrics({ losses, steps }: CriticTotals): Record<string, number> {
   const taken = steps.filter((step) => !step.skipped)
   return {
-    "critic/loss": mean(losses.map(({ loss }) => loss)),
+    "critic/loss": mean(losses.map(({ loss }) => loss).filter(Number.isFinite)),
     "critic/clip-fraction": mean(losses.map(({ metrics }) => metrics["critic/clip-fraction"] ?? 0)),
     "critic/gradient-norm": mean(taken.map((step) => step.gradientNorm)),
     "critic/skipped": steps.length - taken.length,

@@ -1,6 +1,5 @@
 import type { BatchStep } from "../credit/batch.ts"
 import type { Credit, StepRecord } from "../credit/estimator.ts"
-import type { RowStatistics } from "../engine/engine.ts"
 import type { Row, Span } from "../engine/rows.ts"
 import type { Random } from "../random.ts"
 import { type Episode, type EpisodeStep, isScored } from "../rollout/episode.ts"

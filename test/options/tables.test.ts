@@ -117,6 +117,7 @@ describe("the options of training", () => {
       "importance.truncate",
       "importance.dropBelow",
       "importance.dropAbove",
+      "overlong.weight",
       "optimizer.learningRate",
       "optimizer.weightDecay",
       "optimizer.maxGradientNorm",

@@ -18,6 +18,16 @@ describe.skipIf(notBuilt)(`training whose process is killed${notBuilt}`, () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
+  it("with a critic ends as if it had not been", async () => {
+    const whole = await runProgram("train-killed", [model, join(folder, "whole-ppo"), "8", "new", "0", "ppo"])
+    expect(whole).toMatchObject({ code: 0, stderr: "" })
+    const directory = join(folder, "with-critic")
+    const killed = await runProgram("train-killed", [model, directory, "8", "new", "12", "ppo"])
+    expect(killed).toMatchObject({ signal: "SIGKILL", stdout: "", stderr: "" })
+    expect(await runProgram("train-killed", [model, directory, "8", "resume", "0", "ppo"])).toEqual(whole)
+    expect(JSON.parse(whole.stdout).values[0].some((value: number) => value !== 0)).toBe(true)
+  })
+
   it("in its twelfth iteration ends as if it had not been, with 1, 4 and 32 episodes in flight", async () => {
     const whole = await runProgram("train-killed", [model, join(folder, "whole"), "8", "new", "0"])
     expect(whole).toMatchObject({ code: 0, stderr: "" })

@@ -22,7 +22,8 @@ describe.skipIf(notBuilt !== "")(`a checkpoint whose writing is killed${notBuilt
     policy.weights = Float32Array.of(1, 1)
     estimator.count = 1
     estimator.arrays = { means: Float64Array.of(1, 1) }
-    await writeCheckpoint(before, 1, { store: policy.store, parts: { estimator } })
+    const { store } = policy
+    await writeCheckpoint(before, 1, { store, critic: async () => store, parts: { estimator } })
   })
   afterAll(() => rm(folder, { recursive: true }))
 
@@ -41,16 +42,21 @@ describe.skipIf(notBuilt !== "")(`a checkpoint whose writing is killed${notBuilt
     const found = await findCheckpoint(parent, (message) => warnings.push(message))
     expect(found, `after a kill at write ${write}`).toBeDefined()
     const [iteration, estimator] = [found!.iteration, new Memory("mine")]
-    const weights = join(found!.directory, "weights.bin")
-    expect(new Float32Array((await readFile(weights)).slice().buffer)).toEqual(Float32Array.of(iteration, iteration))
-    const store = { ...new FakePolicy().store, restore: async () => {} }
-    await restoreCheckpoint(found!, { store, parts: { estimator } })
+    const restored: string[] = []
+    const restore = async (_: unknown, directory: string) => {
+      restored.push(directory)
+      const weights = await readFile(join(directory, "weights.bin"))
+      expect(new Float32Array(weights.slice().buffer)).toEqual(Float32Array.of(iteration, iteration))
+    }
+    const store = { ...new FakePolicy().store, restore }
+    await restoreCheckpoint(found!, { store, critic: async () => store, parts: { estimator } })
+    expect(restored).toEqual([found!.directory, join(found!.directory, "critic")])
     expect(estimator).toMatchObject({ count: iteration, arrays: { means: Float64Array.of(iteration, iteration) } })
     expect(warnings).toEqual([])
     return { iteration, stdout, left: await readdir(parent) }
   }
 
-  it("at every write leaves one that is whole, with the memory of the estimator in it", async () => {
+  it("at every write leaves one that is whole, with the critic and the memory of the estimator in it", async () => {
     const whole = await kill(Number.MAX_SAFE_INTEGER)
     expect(whole).toMatchObject({ iteration: 2, left: ["step-2"] })
     const writes = Number(whole.stdout)

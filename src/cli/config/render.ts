@@ -70,10 +70,20 @@ function renderChoice(page: Page, path: readonly string[], choice: Choice, given
   if (sha256 !== undefined) line("sha256", sha256)
   const module = page.modules.get(path.join("."))
   renderFields(page, path, { ...(use === undefined ? {} : module), ...fieldsOf(choice, given) }, given, prefix)
-  if (name !== undefined || use !== undefined) return
-  for (const [variant, fields] of Object.entries(choice.variants)) {
-    page.lines.push("", `${below}# Options of ${variant}`)
-    renderFields(page, path, fields, undefined, "# ")
+  if (given === undefined) renderOthers(page, path, choice, below)
+}
+
+/** The options of what is not chosen: each is explained where it first occurs, or has another default than there. */
+function renderOthers(page: Page, path: readonly string[], { variants, fallback }: Choice, below: string): void {
+  const explained = new Set<Entry>(fallback === undefined ? [] : Object.values(variants[fallback]!))
+  for (const [variant, fields] of Object.entries(variants)) {
+    if (variant === fallback) continue
+    const names = Object.keys(fields)
+    page.lines.push("")
+    comment(page, below, `Options of ${variant}: ${names.length === 0 ? "none" : names.join(", ")}.`)
+    const fresh = Object.entries(fields).filter(([, entry]) => !explained.has(entry))
+    renderFields(page, path, Object.fromEntries(fresh), undefined, "# ")
+    for (const [, entry] of fresh) explained.add(entry)
   }
 }
 

@@ -35,6 +35,6 @@ const estimator = {
   state: () => ({ json: { count: 2 }, arrays: { means: Float64Array.of(2, 2) } }),
   restore: () => {},
 }
-await writeCheckpoint(parent, 2, { store, parts: { estimator } })
+await writeCheckpoint(parent, 2, { store, critic: async () => store, parts: { estimator } })
 await pruneCheckpoints(parent, 2, 1)
 process.stdout.write(`${writes}\n`)

@@ -9,7 +9,7 @@ import { klEstimators } from "../loss/kl-estimators.ts"
 import { at, atMoment, type Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import { isScored } from "../rollout/episode.ts"
-import type { Group } from "../rollout/hooks.ts"
+import type { Group, RolloutHooks } from "../rollout/hooks.ts"
 import { type RolloutSetup, rollout } from "../rollout/rollout.ts"
 import { environmentTasks } from "../rollout/tasks.ts"
 import { valueMetrics } from "./critic.ts"
@@ -56,7 +56,9 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
     leastGroupSize,
   )
   if (collected.length === 0) throw nothingToLearnFrom(groups, dropped.length, leastGroupSize)
-  const baselines = needs.has("greedy") ? await playGreedily(setup, groups, random.fork("greedy")) : undefined
+  const baselines = needs.has("greedy")
+    ? await playGreedily(setup, groups, training.hooks, random.fork("greedy"))
+    : undefined
   clock.lap("rollout")
 
   const steps = shapeRewards(collected, options, moment, baselines)
@@ -109,10 +111,17 @@ function orLastRound<Played extends { readonly groups: readonly unknown[]; reado
 async function playGreedily<Task>(
   setup: Omit<RolloutSetup<Task>, "tasks" | "groupSize">,
   groups: readonly Group<Task>[],
+  hooks: RolloutHooks<Task> | undefined,
   random: Random,
 ): Promise<number[]> {
   const tasks = groups.map(({ task }) => task)
-  const { groups: greedy } = await rollout({ ...setup, tasks, groupSize: 1, random, temperature: 0 })
+  // Played and judged as the others were, but none is left out.
+  const same = hooks && {
+    ...(hooks.begin && { begin: hooks.begin.bind(hooks) }),
+    ...(hooks.onTurn && { onTurn: hooks.onTurn.bind(hooks) }),
+    ...(hooks.score && { score: hooks.score.bind(hooks) }),
+  }
+  const { groups: greedy } = await rollout({ ...setup, tasks, groupSize: 1, random, hooks: same, temperature: 0 })
   return greedy.map(({ episodes: [episode] }) => (isScored(episode!) ? episode!.return : Number.NaN))
 }
 

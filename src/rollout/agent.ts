@@ -68,8 +68,9 @@ export async function runAgent<Task>(
 
   /** The number of the next step, whose turn begins. */
   const reserve = (): number => {
+    const place = log.reserve() // throws once the episode is over, when nothing must be timed any more
     deadline.set("turnTimeout", "play: a turn", setup.turnTimeout)
-    return log.reserve()
+    return place
   }
 
   const fill = (place: number, recorded: RecordedStep): void => {

@@ -1,12 +1,14 @@
 import { groupStatistics } from "../credit/statistics.ts"
 import type { Critic, LossReport, StepReport } from "../engine/engine.ts"
-import type { Column, Row } from "../engine/rows.ts"
+import type { Row } from "../engine/rows.ts"
 import { group, limit, number, scheduled, whole } from "../options/field.ts"
 import { at, type Moment } from "../options/schedule.ts"
 import type { Resolved } from "../options/table.ts"
 import type { Random } from "../random.ts"
+import { nonFinite } from "./guards/step.ts"
 import { mean } from "./mean.ts"
 import { optimizerFields } from "./optimizer.ts"
+import type { ReturnScale } from "./return-scale.ts"
 import { batches, gather } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
 
@@ -44,6 +46,17 @@ export interface CriticTotals {
 }
 
 /**
+ * What it foretells, in its own units, [rows][tokens].
+ *
+ * @throws GigpoError `NON_FINITE` where its weights have diverged.
+ */
+export async function foretell(critic: Critic, rows: readonly Row[], signal?: AbortSignal): Promise<Float32Array[]> {
+  const values = await critic.predict(rows, { signal })
+  if (values.every((tokens) => tokens.every(Number.isFinite))) return values
+  throw nonFinite("The critic's values are not finite: its weights have diverged. Lower critic.optimizer.learningRate.")
+}
+
+/**
  * The critic's passes over an iteration's rows, towards the returns in them. Its batches are of rows from all tasks: the steps of one
  * task have much the same returns, and a critic that meets them task by task learns the task at hand over and over, and to tell no
  * states apart. Rows of one prompt stay together, since the engine computes it once.
@@ -58,7 +71,8 @@ export async function updateCritic(
   const totals: CriticTotals = { losses: [], steps: [] }
   const loss = { kind: "clipped-value", clip: at(clip, moment) } as const
   const adamw = adamwAt(optimizer, { index: moment.iteration, total: moment.iterations, perIteration: 1 })
-  const prompts = byPrompt(rows)
+  // Those of other iterations were foretold by another critic.
+  const prompts = byPrompt(rows.filter(({ spans }) => spans.every((span) => span.returns && span.values)))
   for (let epoch = 0; epoch < epochs; epoch++) {
     for (const batch of batches(prompts, batchRows, random.fork(epoch))) {
       totals.losses.push(await critic.forwardBackward(batch, loss))
@@ -86,24 +100,41 @@ export function criticMetrics({ losses, steps }: CriticTotals): Record<string, n
 }
 
 /**
+ * Refuses to go on where a critic's last steps all had to be skipped, as `guards.nonFinite` has it for the policy's.
+ *
+ * @param most in a row, or as many as there were
+ * @throws GigpoError `NON_FINITE`
+ */
+export function checkCriticSteps(
+  { steps }: CriticTotals,
+  most: number,
+  iteration: number,
+  onWarning: (message: string) => void,
+): void {
+  const skipped = steps.filter((step) => step.skipped).length
+  if (skipped === 0) return
+  const inRow = steps.length - 1 - steps.findLastIndex((step) => !step.skipped)
+  const what = `${skipped} of ${steps.length} optimizer steps of the critic in iteration ${iteration} were skipped, their gradients not being finite.`
+  if (inRow >= Math.min(most, steps.length))
+    throw nonFinite(
+      `${what} ${inRow} were in a row (guards.nonFinite). Lower critic.optimizer.learningRate, or look at the rewards.`,
+    )
+  onWarning(what)
+}
+
+/**
  * How well the values foretold the returns before anything was learned from them: explained variance is
  * 1 - Var(return - value) / Var(return) over tokens, 0 where the returns are all equal.
- *
- * @param returns in units of reward, [steps][tokens], as are the values
  */
-export function valueMetrics(returns: readonly Float32Array[], values: readonly Column[]): Record<string, number> {
-  const [all, misses]: [number[], number[]] = [[], []]
-  for (const [step, tokens] of returns.entries()) {
-    for (const [token, value] of tokens.entries()) {
-      all.push(value)
-      misses.push(value - values[step]![token]!)
-    }
-  }
+export function valueMetrics(rows: readonly Row[], scale: ReturnScale): Record<string, number> {
+  const spans = rows.flatMap((row) => row.spans)
+  const column = (name: "returns" | "values") => spans.flatMap((span) => Array.from(scale.toRewards(span[name]!)))
+  const [returns, values] = [column("returns"), column("values")]
   const spread = (numbers: readonly number[]) => {
     const { mean, std } = groupStatistics(Float64Array.from(numbers), new Int32Array(numbers.length))
     return { mean: mean[0] ?? 0, std: std[0] ?? 0 }
   }
-  const [wanted, missed] = [spread(all), spread(misses)]
+  const [wanted, missed] = [spread(returns), spread(returns.map((value, token) => value - values[token]!))]
   return {
     "critic/explained-variance": wanted.std === 0 ? 0 : 1 - (missed.std / wanted.std) ** 2,
     "critic/return": wanted.mean,

@@ -10,21 +10,23 @@ import { at, atMoment, type Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import { isScored } from "../rollout/episode.ts"
 import type { Group, RolloutHooks } from "../rollout/hooks.ts"
-import { type RolloutSetup, rollout } from "../rollout/rollout.ts"
+import { type Rollout, type RolloutSetup, rollout } from "../rollout/rollout.ts"
 import { environmentTasks } from "../rollout/tasks.ts"
-import { valueMetrics } from "./critic.ts"
+import { isVaried } from "../rollout/varied.ts"
+import { foretell, valueMetrics } from "./critic.ts"
 import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { recomputedMismatch, weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Learning, type Training } from "./prepare.ts"
+import type { ReturnScale } from "./return-scale.ts"
 import { addColumn, byStep, type CollectedStep, collectSteps, giveCredit, type LaidRow, layRows } from "./rows.ts"
 import { shapeRewards } from "./shaping.ts"
 
 /** What one rollout gave to learn from. */
 export interface Experience {
   readonly groups: readonly Group[]
-  /** Groups that were dropped. */
-  readonly dropped: number
+  /** Groups that were played and dropped. */
+  readonly dropped: readonly Group[]
   readonly steps: readonly CollectedStep[]
   /** With their credit. */
   readonly rows: readonly Row[]
@@ -49,7 +51,7 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   })
   const name = training.play ? "play" : environment!.name
   checkFailures([...played.groups, ...played.dropped], name, options.guards.failureShare, moment.iteration + 1)
-  const { groups, dropped } = options.dynamicSampling ? orLastRound(played, options.groups) : played
+  const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
   const { leastGroupSize } = options.rollout
   const collected = collectSteps(
     groups.map(({ episodes }) => episodes),
@@ -66,20 +68,37 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   const [statistics, metrics] = await compute(training, rows, steps, moment)
   const [batch, withheld] = withKl(training, batchOf(steps, statistics), moment)
   const credit = await estimate(estimator, batch, { moment, random: random.fork("credit"), signal })
-  if (scale && !credit.returns)
+  const credited = giveCredit(rows, scale ? inUnits(credit, scale, estimator.name) : credit)
+  if (options.importance) weighByImportance(credited, atMoment(options.importance, moment), options.unit)
+  const extra = foreignRows(credit.extraRows ?? [], needs, estimator.name)
+  clock.lap("advantage")
+  const critic = scale ? valueMetrics(credited, scale) : {}
+  const found = { ...metrics, ...withheld, ...critic }
+  return { groups, dropped, steps, rows: [...credited, ...extra], credit, metrics: found }
+}
+
+/** The same credit with returns as the critic has them. What a skipped step holds is not looked at. */
+function inUnits(credit: Credit, scale: ReturnScale, name: string): Credit {
+  const { returns, skip } = credit
+  if (!returns)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `The estimator ${estimator.name} needs values, but gives no returns: a critic could not learn.`,
+      `The estimator ${name} needs values, but gives no returns: a critic could not learn.`,
     )
-  const credited = giveCredit(
-    rows,
-    scale ? { ...credit, returns: credit.returns!.map((tokens) => scale.toCritic(tokens)) } : credit,
-  )
-  if (options.importance) weighByImportance(credited, atMoment(options.importance, moment), options.unit)
-  const all = [...credited, ...(credit.extraRows ?? [])]
-  clock.lap("advantage")
-  const critic = scale ? valueMetrics(credit.returns!, batch.statistics!.value!) : {}
-  return { groups, dropped: dropped.length, steps, rows: all, credit, metrics: { ...metrics, ...withheld, ...critic } }
+  return { ...credit, returns: returns.map((tokens, step) => (skip?.[step] === 1 ? tokens : scale.toCritic(tokens))) }
+}
+
+/** Rows of other iterations, or of others, which know nothing of this one's tasks and episodes, nor its critic of theirs. */
+function foreignRows(rows: readonly Row[], needs: ReadonlySet<string>, name: string): Row[] {
+  return rows.map((row, index) => {
+    if (needs.has("reference") && row.spans.some((span) => !span.referenceLogProbs))
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `The estimator ${name} gave extraRows[${index}] without referenceLogProbs, which the KL needs; give them, or set loss.klWeight to 0.`,
+      )
+    const spans = row.spans.map(({ task: _, episode: __, values: ___, returns: ____, ...span }) => span)
+    return { ...row, spans }
+  })
 }
 
 function rolloutSetup<Task>(training: Training<Task>, moment: Moment, random: Random) {
@@ -98,13 +117,14 @@ function rolloutSetup<Task>(training: Training<Task>, moment: Moment, random: Ra
   }
 }
 
-/** Where every group of a round was dropped, the last round's are learned from all the same: a run must not end of success. */
-function orLastRound<Played extends { readonly groups: readonly unknown[]; readonly dropped: readonly unknown[] }>(
-  played: Played,
-  wanted: number,
-): Pick<Played, "groups" | "dropped"> {
-  const { groups, dropped } = played
-  return groups.length > 0 ? played : { groups: dropped.slice(-wanted), dropped: dropped.slice(0, -wanted) }
+/**
+ * Where no group was kept, those that only taught nothing are learned from all the same: a run must not end of success. What somebody's
+ * hook refused stays refused.
+ */
+function orConstant<Task>({ groups, dropped }: Rollout<Task>, wanted: number): Rollout<Task> {
+  if (groups.length > 0) return { groups, dropped }
+  const constant = dropped.filter((group) => !isVaried(group) && group.episodes.some(isScored)).slice(-wanted)
+  return { groups: constant, dropped: dropped.filter((group) => !constant.includes(group)) }
 }
 
 /** Returns of one episode of each group's task in which the most likely token is taken always, [groups]; NaN where it failed. */
@@ -156,7 +176,7 @@ async function compute(
   }
   if (critic && scale) {
     scale.fit(steps)
-    const values = await critic.predict(rows, { signal })
+    const values = await foretell(critic, rows, signal)
     addColumn(rows, "values", (row) => values[row]!)
     const inRewards = values.map((tokens) => scale.toRewards(tokens))
     statistics.value = byStep(rows, steps.length, (row) => inRewards[row])

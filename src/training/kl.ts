@@ -31,8 +31,9 @@ export interface Kl {
   readonly place: "loss" | "reward"
   readonly estimator: KlEstimator
   readonly weight: Scheduled
-  /** Where the weight adapts. */
+  /** Where the weight adapts, and over how many steps. */
   readonly controller?: AdaptiveKl
+  readonly horizon: number
 }
 
 interface KlOptions extends Resolved<typeof klFields> {
@@ -42,7 +43,8 @@ interface KlOptions extends Resolved<typeof klFields> {
 
 /** @throws GigpoError `BAD_ARGUMENT` where a weight that adapts is a schedule, or is 0. */
 export function makeKl({ klWeight, klEstimator, klIn, adaptiveKl: adaptive }: KlOptions): Kl {
-  const kl = { place: klIn, estimator: klEstimator, weight: klWeight }
+  const { horizon = 0 } = adaptive ?? {}
+  const kl = { place: klIn, estimator: klEstimator, weight: klWeight, horizon }
   if (!adaptive) return kl
   if (typeof klWeight !== "number" || klWeight === 0)
     throw new GigpoError(
@@ -55,11 +57,13 @@ export function makeKl({ klWeight, klEstimator, klIn, adaptiveKl: adaptive }: Kl
 
 /** Adapts the weight to how far the policy lay from the reference in this iteration. Reports the weight that the next one has. */
 export function adaptKl(
-  { controller, place }: Kl,
+  { controller, horizon, place }: Kl,
   metrics: Readonly<Record<string, number>>,
   steps: number,
 ): Record<string, number> {
   if (!controller) return {}
-  controller.update(metrics[place === "loss" ? "loss/kl" : "reward/kl"] ?? 0, steps)
-  return { "loss/kl-weight": controller.weight }
+  const kl = metrics[place === "loss" ? "loss/kl" : "reward/kl"]
+  // Where no step was taken nothing was measured. More steps than the horizon say no more than the horizon does.
+  if (kl !== undefined) controller.update(kl, Math.min(steps, horizon))
+  return { [`${place}/kl-weight`]: controller.weight }
 }

@@ -10,6 +10,7 @@ import { only } from "../options/fixed.ts"
 import type { Named } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
 import type { Fields } from "../options/table.ts"
+import { checkTogether } from "./check-options.ts"
 import { type Kl, makeKl } from "./kl.ts"
 import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 
@@ -34,7 +35,9 @@ export function makeCredited(options: Pick<ResolvedTrainOptions, "estimator" | "
 
 /** What a training with these options will ask to be computed: known before a model is opened. */
 export function needsOf(options: TrainOptions): ReadonlySet<string> {
-  return makeCredited(readOptions("train", options, trainFields)).needs
+  const resolved = readOptions("train", options, trainFields)
+  checkTogether(resolved)
+  return makeCredited(resolved).needs
 }
 
 /** The estimator that resolved options speak of. */

@@ -11,21 +11,23 @@ import { type CollectedStep, isTooSmall } from "./rows.ts"
 type Metrics = Record<string, number>
 
 /**
- * What the episodes were like and how credit was spread over their steps; `droppedGroups`: those that were not kept. The means are
- * over episodes that can be learned from, the shares over all: so "episode/success", where failed and dropped ones are lost.
+ * What the episodes were like that were played, and how credit was spread over their steps. The means are over episodes that can be
+ * learned from, the shares over all: so "episode/success", where failed and dropped ones are lost.
+ *
+ * @param dropped groups that were played and not kept; a policy is not worse for being asked only what it cannot do yet
  */
 export function rolloutMetrics(
   groups: readonly Group[],
   credit: Credit,
-  droppedGroups = 0,
+  dropped: readonly Group[] = [],
   leastGroupSize = 1,
 ): Metrics {
-  const episodes = groups.flatMap((group) => group.episodes)
+  const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
   const steps = finished.flatMap((episode) => episode.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
   const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
-  const dropped = share("dropped")
+  const unscored = share("dropped")
   const tooSmall = groups.filter((group) => isTooSmall(group.episodes, leastGroupSize)).length
   const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
   return {
@@ -33,11 +35,11 @@ export function rolloutMetrics(
     "episode/count": episodes.length,
     "episode/return": mean(finished.map((episode) => episode.return)),
     "episode/steps": mean(finished.map((episode) => episode.steps.length)),
-    ...(droppedGroups > 0 && { "group/dropped": droppedGroups }),
+    ...(dropped.length > 0 && { "group/dropped": dropped.length }),
     ...(tooSmall > 0 && { "group/too-small": tooSmall }),
     ...(retried > 0 && { "episode/retried": retried / episodes.length }),
     "episode/failed": share("failed"),
-    ...(dropped > 0 && { "episode/dropped": dropped }),
+    ...(unscored > 0 && { "episode/dropped": unscored }),
     "episode/truncated": share("truncated"),
     "episode/overflow": share("overflow"),
     "reply/valid": mean(steps.map((step) => Number(step.valid))),
@@ -60,19 +62,21 @@ export interface UpdateTotals {
 
 export function updateMetrics({ losses, steps, learningRate, critic, mismatch }: UpdateTotals): Metrics {
   const taken = steps.filter((step) => !step.skipped)
-  const names = new Set(losses.flatMap(({ metrics }) => Object.keys(metrics)))
+  // Where every advantage was 0 nothing was computed, and there is nothing to report.
+  const computed = losses.filter(({ tokens }) => tokens > 0)
+  const names = new Set(computed.flatMap(({ metrics }) => Object.keys(metrics)))
   const own = Array.from(names, (name): [string, number] => {
-    const values = losses.map(({ metrics }) => metrics[name]).filter((value) => value !== undefined)
+    const values = computed.map(({ metrics }) => metrics[name]).filter((value) => value !== undefined)
     return [name, mean(values)]
   })
   return {
+    ...Object.fromEntries(own), // what others name comes first, so that it hides none of those below
     ...mismatch,
     ...(critic && criticMetrics(critic)),
-    ...Object.fromEntries(own), // what others name comes first, so that it hides none of those below
-    "loss/policy": mean(losses.map((report) => report.loss)),
+    ...(losses.length > 0 && { "loss/policy": mean(losses.map((report) => report.loss)) }),
     "optimizer/steps": taken.length,
     "optimizer/skipped": steps.length - taken.length,
-    "optimizer/gradient-norm": mean(taken.map((step) => step.gradientNorm)),
+    ...(taken.length > 0 && { "optimizer/gradient-norm": mean(taken.map((step) => step.gradientNorm)) }),
     "optimizer/learning-rate": learningRate,
   }
 }

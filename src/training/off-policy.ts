@@ -15,7 +15,8 @@ import type { LaidRow } from "./rows.ts"
 export function rowMismatch(rows: readonly Row[], trainer: Float32Array | undefined): Record<string, number> {
   const spans = rows.flatMap((row) => row.spans)
   if (!trainer || !spans.every((span) => span.logProbs)) return {}
-  return mismatch(trainer, joined(spans, "logProbs"), offsetsOf(spans.map((span) => span.length)))
+  const computed = trainer.map((value) => (Number.isFinite(value) ? value : Number.NaN)) // the others are left out
+  return mismatch(computed, joined(spans, "logProbs"), offsetsOf(spans.map((span) => span.length)))
 }
 
 /** The same of rows that hold both. */

@@ -7,7 +7,7 @@ import { checkPlayers } from "../rollout/check-setup.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
 import type { Play } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
-import { batchProblem } from "./batching.ts"
+import { checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
 import { type Credited, makeCredited } from "./make.ts"
@@ -101,7 +101,8 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
 
   const start = { iteration: 0, iterations: options.iterations }
   const native = loss.native?.(start)
-  const known = native && policy.losses.includes(native.kind)
+  // Weights of tokens are beyond the built-in losses' kernels.
+  const known = native && policy.losses.includes(native.kind) && !options.importance
   const refusals = await policy.check({
     loss: known ? native : "linear",
     entropyCoefficients: !known && needs.has("entropy"),
@@ -120,7 +121,7 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     ...(kl.controller && {
       klWeight: { name: "adaptive-kl", state: kl.controller.state, restore: kl.controller.restore },
     }),
-    ...(scale && { returnScale: scale }),
+    ...(scale && { "critic-units": scale }),
     ...(hooks && { hooks }),
     ...(tasks && { tasks }),
   }
@@ -129,17 +130,6 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
   const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts }
   return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
-}
-
-/** Refuses options that are fine one by one. */
-function checkTogether(options: ResolvedTrainOptions): void {
-  const wrong = batchProblem(options)
-  if (wrong !== undefined) throw bad(`train: ${wrong}`)
-  if (options.importance && options.oldLogProbs !== "recomputed")
-    throw bad(
-      "train: importance weights are for recomputed log-probabilities, since ratios that start from the sampler's hold them " +
-        'already: set oldLogProbs to "recomputed", or leave importance out.',
-    )
 }
 
 function storeOf({ store }: Critic): ModelStore {

@@ -7,13 +7,14 @@ import { version } from "../version.ts"
 /** A run's config.json: what was asked for, and the version that was asked, which also marks the file as ours. */
 export type RunConfig = Readonly<Record<string, unknown>> & { readonly gigpo: string }
 
-/** Keys that change how long a run goes on, what is kept of it how fast it is and what it puts up with, but not what it computes where all is well. */
+/** Keys that change how long a run goes on, what is kept of it, how fast it is and what it puts up with, but not what it computes where all is well. */
 export const changeableKeys: readonly string[] = [
   "iterations",
   "checkpointEvery",
   "keepCheckpoints",
   "evaluation.every",
   "rollout.concurrency",
+  "rollout.environmentTimeout",
   "rollout.turnTimeout",
   "rollout.episodeTimeout",
   "rollout.groupTimeout",

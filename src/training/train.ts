@@ -1,10 +1,11 @@
 import { setImmediate } from "node:timers/promises"
 import type { Row } from "../engine/rows.ts"
 import { at, type Moment } from "../options/schedule.ts"
+import { checkCriticSteps } from "./critic.ts"
 import { evaluate } from "./evaluate.ts"
 import { collect } from "./experience.ts"
 import { CollapseDetector, collapsed } from "./guards/collapse.ts"
-import { checkGradient, checkLogProbs, StepGuard, withLastCheckpoint } from "./guards/non-finite.ts"
+import { checkGradient, checkLogProbs, checkValues, StepGuard, withLastCheckpoint } from "./guards/non-finite.ts"
 import { isNonFinite } from "./guards/step.ts"
 import { adaptKl } from "./kl.ts"
 import { remember } from "./memory.ts"
@@ -42,7 +43,9 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   await run?.begin()
   if (toSave) await run?.restore(toSave)
   // One that no checkpoint holds begins as the policy that was restored.
-  const training = needs.has("value") ? { ...prepared, critic: await policy.critic!() } : prepared
+  const critic = needs.has("value") ? await policy.critic!() : undefined
+  const training = { ...prepared, critic }
+  if (run) await toSave?.critic?.() // refuses one that cannot be saved
   if (run && run.iteration > 0 && !policy.deterministic)
     onWarning("This engine does not draw by keys: the run goes on, but not as it would have without the stop.")
 
@@ -60,6 +63,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   const save = async () => {
     if (saved !== completed && toSave && run) {
       await check(checkLogProbs)
+      if (critic) await checkValues(critic, learned)
       await run.saveCheckpoint(completed, { ...toSave, memory }, keepCheckpoints, steps.good)
     }
     saved = completed
@@ -102,11 +106,12 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
       const totals = await update(training, steps, rows, moment, () => {
         whole = false
       })
+      if (totals.critic) checkCriticSteps(totals.critic, options.guards.nonFinite, completed + 1, onWarning)
       clock.lap("update")
       // What estimators and losses name comes first, so that it hides none of the others.
       const updated = { ...credit.metrics, ...experience.metrics, ...updateMetrics(totals) }
       const adapted = adaptKl(training.kl, updated, experience.steps.length)
-      const watched = collapse.look(groups, updated)
+      const watched = collapse.look([...groups, ...dropped], updated)
       const metrics = { ...updated, ...adapted, ...watched.metrics, ...played, ...clock.metrics(experience.steps) }
       learned = rows
       memory = remember(training.parts)

@@ -19,7 +19,7 @@ export async function update(
   moment: Moment,
   onChange?: () => void,
 ): Promise<UpdateTotals> {
-  const { critic, onProgress, options } = training
+  const { critic, needs, onProgress, options } = training
   const random = iterationRandom(training, moment.iteration)
   const place = { index: moment.iteration, total: moment.iterations, perIteration: 1 }
   const step = adamwAt(options.optimizer, place)
@@ -34,8 +34,9 @@ export async function update(
   for (const [index, batch] of plan.entries()) {
     const how = { moment, random: random.fork("loss", index), temperature, unit: options.unit }
     const { report, step: taken } = await guard.step(batch, how, step, onChange)
-    // Nothing had changed since the rollout: any difference is between the sampler's numbers and the trainer's.
-    if (index === 0 && report) totals.mismatch = rowMismatch(batch, report.logProbs)
+    // Nothing had changed since the rollout: any difference is between the sampler's numbers and the trainer's. Where these were
+    // recomputed it was told of all rows.
+    if (index === 0 && report && !needs.has("old")) totals.mismatch = rowMismatch(batch, report.logProbs)
     if (report) totals.losses.push(report)
     totals.steps.push(taken)
     onProgress?.({ stage: "update", done: index + 1, total: plan.length })

@@ -31,9 +31,9 @@ const work: Workload = {
   replyTokens: 10,
   concurrency: 3,
   epochs: 2,
-  batchRows: 8,
+  updates: 3,
+  recomputed: false,
   reference: false,
-  critic: false,
 }
 const how: Machinery = { bytesPerNumber: 2, recompute: "none", momentBytes: 4, loraRank: 0 }
 
@@ -77,10 +77,13 @@ describe("the work of an iteration", () => {
     const mlp = 2 * 20 * (3 * forward + 3 * 2 * 2 * 200 * 40)
     expect(part("training", { recompute: "mlp" })?.operations).toBe(mlp)
     expect(part("critic")).toBeUndefined()
-    // Forward once, and both ways in each of two epochs, without a head to speak of.
+    // Forward once, and both ways in each of its epochs, without a head to speak of.
     const trunk = 40 * (5040 + 1920)
-    expect(part("critic", { critic: true })).toMatchObject({ tokens: 3 * 800, operations: 20 * (1 + 2 * 3) * trunk })
-    expect(part("optimizer", { critic: true })?.bytes).toBe(2 * (part("optimizer")?.bytes ?? 0))
+    const critic = { epochs: 2, updates: 3 }
+    expect(part("critic", { critic })).toMatchObject({ tokens: 3 * 800, operations: 20 * (1 + 2 * 3) * trunk })
+    expect(part("optimizer", { critic })?.bytes).toBe(2 * (part("optimizer")?.bytes ?? 0))
+    expect(part("recomputed")).toBeUndefined()
+    expect(part("recomputed", { recomputed: true })).toMatchObject({ tokens: 800, operations: 20 * forward })
     expect(part("reference")).toBeUndefined()
     expect(part("reference", { reference: true })).toMatchObject({ tokens: 800, operations: 20 * forward })
   })
@@ -89,7 +92,7 @@ describe("the work of an iteration", () => {
     const forward = 40 * (2 * (2520 + 924) + 1920) + 2 * 1000 * 10
     const frozen = 2 * (2520 * 40 + 1000 * 10)
     expect(part("training", { loraRank: 2 })?.operations).toBe(2 * 20 * (3 * forward - frozen))
-    // 34 bytes of each of 924 weights, in 2 × ⌈20 / 8⌉ steps.
+    // 34 bytes of each of 924 weights, in 2 × 3 steps.
     expect(part("optimizer", { loraRank: 2 })?.bytes).toBe(6 * 924 * 34)
   })
 

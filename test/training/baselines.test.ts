@@ -95,6 +95,26 @@ describe("a critic", () => {
     expect(reports[2]).toBeGreaterThan(0)
   })
 
+  it("that has diverged ends the run, and is not saved", async () => {
+    for (const fault of ["gradient", "values"]) {
+      const policy = new TablePolicy()
+      const critic = await policy.critic()
+      const { optimizerStep } = critic
+      if (fault === "gradient")
+        critic.optimizerStep = async () => ({ gradientNorm: Number.POSITIVE_INFINITY, skipped: true })
+      else
+        critic.optimizerStep = async (step) => {
+          critic.values.fill(Number.NaN)
+          return await optimizerStep.call(critic, step)
+        }
+      const directory = join(folder, fault)
+      await using run = await Run.open(directory, {})
+      const ended = train({ ...setup({ policy }), ...learning, iterations: 3, run })
+      await expect(ended).rejects.toMatchObject({ code: "NON_FINITE", message: expect.stringMatching(/critic|value/) })
+      expect(await readdir(join(directory, "checkpoints")).catch(() => []), fault).toEqual([])
+    }
+  })
+
   it("is refused where the engine has none, or the estimator gives no returns", async () => {
     const policy = Object.assign(new TablePolicy(), { critic: undefined }) as never
     await expect(train({ ...setup(), ...learning, policy })).rejects.toThrow(/ppo needs a critic/)
@@ -248,6 +268,71 @@ describe("dynamic sampling", () => {
       dynamicSampling: true,
       rollout: { maxReplyTokens: 2, refills: 2 },
     })
-    for (const { metrics } of reports) expect(metrics["episode/count"]).toBe(12)
+    // Three rounds are played; of what all were the same in, as much is learned from as was wanted.
+    for (const { metrics } of reports) expect(metrics).toMatchObject({ "episode/count": 36, "group/dropped": 6 })
+  })
+
+  it("never learns from what a hook refused", async () => {
+    const learned: Batch[] = []
+    const estimator = (batch: Batch) => {
+      learned.push(batch)
+      return { advantages: new Float64Array(batch.length) }
+    }
+    const environment = doorsEnvironment() as Environment
+    const hooks = { keep: () => false }
+    await train({ ...setup({ environment, hooks }), estimator, dynamicSampling: true, groups: 12, iterations: 10 })
+    for (const { rewards, task, episode } of learned) {
+      const returns = new Map<number, number>()
+      for (const [step, id] of episode.entries()) returns.set(id, (returns.get(id) ?? 0) + rewards[step]!)
+      const byTask = new Map<number, Set<number>>()
+      for (const [step, id] of task.entries())
+        byTask.set(id, (byTask.get(id) ?? new Set()).add(returns.get(episode[step]!)!))
+      for (const values of byTask.values()) expect(values.size).toBe(1)
+    }
+    expect(learned).toHaveLength(10)
+  })
+})
+
+describe("options that do not go together", () => {
+  it.each<[object, RegExp]>([
+    [{ updates: 2, batchEpisodes: 3 }, /updates and batchEpisodes/],
+    [{ overlong: { cache: 3 } }, /overlong.cache is 3, but replies have at most 2 tokens/],
+    [{ dynamicSampling: true, groupSize: 1 }, /dynamicSampling compares/],
+    [
+      { oldLogProbs: "recomputed", importance: { dropBelow: 2, dropAbove: 1 } },
+      /dropBelow is 2 and dropAbove 1, which drops everything/,
+    ],
+  ])("%j are refused before anything is touched", async (options, message) => {
+    const directory = join(folder, "run")
+    await using run = await Run.open(directory, {})
+    const refused = expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
+    await expect(train({ ...setup(), run, ...options })).rejects.toEqual(refused)
+    expect(await readdir(folder)).toEqual([])
+  })
+})
+
+describe("rows of others", () => {
+  it("are learned from beside a critic, which leaves them out", async () => {
+    const extra = {
+      tokens: Int32Array.of(1, 2, 3),
+      spans: [{ start: 1, length: 2, logProbs: new Float32Array(2).fill(-4), advantage: 1, task: 0, episode: 0 }],
+    }
+    const estimator = {
+      name: "mine",
+      needs: ["value"],
+      estimate: ({ length, lengths }: Batch): Credit => ({
+        advantages: new Float64Array(length),
+        returns: Array.from(lengths, (tokens) => new Float32Array(tokens)),
+        extraRows: [extra],
+        skip: Uint8Array.from({ length }, (_, step) => (step === 0 ? 1 : 0)),
+      }),
+    } as const
+    const { seen, loss } = watch()
+    const [report] = await train({ ...setup(), estimator, loss, iterations: 1, batchRows: 1000 })
+    expect(seen[0]!.episodes.filter((id) => id === -1)).toHaveLength(1)
+    expect(report!.metrics["critic/loss"]).toBeGreaterThanOrEqual(0)
+    await expect(train({ ...setup(), estimator, loss: { klWeight: 1 } })).rejects.toThrow(
+      /extraRows\[0\] without reference/,
+    )
   })
 })

@@ -65,7 +65,8 @@ export function estimateCommand(): Command {
 
 async function runEstimate(file: string, options: EstimateArguments): Promise<void> {
   const config = await loadConfig(file, options.set)
-  const training = trainingOptions(config, needsOf(await configuredTraining(config)))
+  const needs = needsOf(await configuredTraining(config))
+  const training = trainingOptions(config, needs)
   const device = options.device ?? (options.card ? "cuda" : chooseDevice(training))
   const policy = { ...training, device }
   const model = await readPolicyConfig(config.model)
@@ -74,16 +75,19 @@ async function runEstimate(file: string, options: EstimateArguments): Promise<vo
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
 
   const lengths = await findLengths(config, options)
-  const { groups, groupSize, batchRows, epochs, rollout } = config.training
+  const { groups, groupSize, batchRows, batchEpisodes, updates, epochs, rollout, critic } = config.training
+  const episodes = groups * groupSize
+  const updatesOf = (size: number) => Math.ceil((episodes * lengths.steps) / size)
   const { precision, moments, loraRank } = resolvePolicyOptions(policy)
   const work = {
     ...lengths,
-    episodes: groups * groupSize,
+    episodes,
     concurrency: rollout.concurrency,
     epochs,
-    batchRows,
+    updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchRows) : Math.ceil(episodes / batchEpisodes)),
+    recomputed: needs.has("old"),
     reference: policy.reference ?? false,
-    critic: policy.critic ?? false,
+    critic: policy.critic ? { epochs: critic.epochs, updates: updatesOf(critic.batchRows) } : undefined,
   }
   const bytesPerNumber = precision === "bfloat16" ? 2 : 4
   const how = {

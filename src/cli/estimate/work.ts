@@ -12,13 +12,14 @@ export interface Workload {
   readonly replyTokens: number
   /** Episodes that are sampled from at once. */
   readonly concurrency: number
-  /** Passes over the rows, and rows of one optimizer step. */
+  /** Passes over the rows, and optimizer steps of each. */
   readonly epochs: number
-  readonly batchRows: number
-  /** Whether the loss asks for a frozen reference's log-probabilities. */
+  readonly updates: number
+  /** Whether the policy's own log-probabilities are recomputed, and a frozen reference's asked for. */
+  readonly recomputed: boolean
   readonly reference: boolean
-  /** Whether a critic is trained beside the policy. */
-  readonly critic: boolean
+  /** The critic's passes over the rows, and optimizer steps of each, where one is trained beside the policy. */
+  readonly critic?: { readonly epochs: number; readonly updates: number } | undefined
 }
 
 /** What it is computed with. */
@@ -32,7 +33,7 @@ export interface Machinery {
 }
 
 export interface Part {
-  readonly name: "prefill" | "decode" | "reference" | "training" | "critic" | "optimizer"
+  readonly name: "prefill" | "decode" | "recomputed" | "reference" | "training" | "critic" | "optimizer"
   readonly tokens: number
   readonly operations: number
   /** That must pass between memory and processor; 0 where operations decide. */
@@ -100,28 +101,29 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
       bytes: decodeSteps * (body + sizes.head) * how.bytesPerNumber + rows * reply * context * cacheBytes,
     },
   ]
-  if (work.reference)
-    parts.push({ name: "reference", tokens: rows * length, operations: rows * sequencePass, bytes: 0 })
+  for (const name of ["recomputed", "reference"] as const)
+    if (work[name]) parts.push({ name, tokens: rows * length, operations: rows * sequencePass, bytes: 0 })
   parts.push({
     name: "training",
     tokens: work.epochs * rows * length,
     operations: work.epochs * rows * trainingOperations(config, sizes, length, reply, how, sequencePass),
     bytes: 0,
   })
-  // It foretells every row once, then learns from it as often as the policy does. Its own head is next to nothing.
+  // It foretells every row once, then learns from them. Its own head is next to nothing.
   const valueSizes = { ...sizes, head: 0 }
-  if (work.critic)
+  const { critic } = work
+  if (critic)
     parts.push({
       name: "critic",
-      tokens: (1 + work.epochs) * rows * length,
+      tokens: (1 + critic.epochs) * rows * length,
       operations:
-        rows * (trunkPass + work.epochs * trainingOperations(config, valueSizes, length, reply, how, trunkPass)),
+        rows * (trunkPass + critic.epochs * trainingOperations(config, valueSizes, length, reply, how, trunkPass)),
       bytes: 0,
     })
-  const trained = (work.critic ? 2 : 1) * (how.loraRank > 0 ? sizes.adapter : sizes.parameters)
+  const trained = how.loraRank > 0 ? sizes.adapter : sizes.parameters
   // The weight and both moments are read and written, the gradient is read and cleared.
   const bytesOfStep = 8 + 4 * how.momentBytes + 8 + (how.bytesPerNumber === 2 ? 2 : 0)
-  const steps = work.epochs * Math.ceil(rows / work.batchRows)
+  const steps = work.epochs * work.updates + (critic ? critic.epochs * critic.updates : 0)
   parts.push({ name: "optimizer", tokens: 0, operations: 0, bytes: steps * trained * bytesOfStep })
   return parts
 }

@@ -19,7 +19,9 @@ export function checkFailures(groups: readonly Group[], name: string, most: numb
   const failed = episodes.filter(({ outcome }) => outcome === "failed").length
   if (failed <= most * episodes.length) return
   // Judges (hooks.score) may fail an episode without an error.
-  const first = groups.find((group) => group.episodes.some(({ error }) => error)) ?? groups[0]!
+  const first =
+    groups.find((group) => group.episodes.some(({ error }) => error)) ??
+    groups.find((group) => group.episodes.some(({ outcome }) => outcome === "failed"))!
   const error = first.episodes.find((episode) => episode.error)?.error
   throw new GigpoError(
     error?.code ?? "ENVIRONMENT_FAILED",

@@ -1,7 +1,8 @@
-import type { AdamWStep, Trainable } from "../../engine/engine.ts"
+import type { AdamWStep, Critic, Trainable } from "../../engine/engine.ts"
 import { type Row, sampledTokens } from "../../engine/rows.ts"
 import type { AccumulateOptions } from "../accumulate.ts"
 import type { Checkpoint } from "../checkpoint.ts"
+import { foretell } from "../critic.ts"
 import type { Training } from "../prepare.ts"
 import type { Run } from "../run.ts"
 import { writeFailure } from "./failure.ts"
@@ -97,6 +98,11 @@ export async function checkLogProbs(policy: Trainable, rows: readonly Row[], tem
   const found = await policy.logProbs(shortest(rows), { temperature })
   if (found.every(({ logProbs }) => logProbs.every(Number.isFinite))) return
   throw nonFinite("The policy's log-probabilities are not finite: its weights have diverged.")
+}
+
+/** The same of a critic's values. */
+export async function checkValues(critic: Critic, rows: readonly Row[]): Promise<void> {
+  if (rows.length > 0) await foretell(critic, shortest(rows))
 }
 
 /**

@@ -130,9 +130,14 @@ describe("groups that are too small", () => {
   })
 
   it("end the run where there is no other, and say what to change", async () => {
-    await expect(train(setup(some, { guards, rollout: { leastGroupSize: 5 } }))).rejects.toMatchObject({
+    const every = { guards, rollout: { leastGroupSize: 4 } }
+    await expect(train(setup((start) => start % 4 === 0, every))).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
-      message: expect.stringMatching(/^No group has 5 episodes left .* rollout\.leastGroupSize/),
+      message: expect.stringMatching(/^No group has 4 episodes left .* rollout\.leastGroupSize/),
+    })
+    await expect(train(setup(some, { guards, rollout: { leastGroupSize: 5 } }))).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: expect.stringMatching(/leastGroupSize is 5, but a group has 4 episodes/),
     })
   })
 })

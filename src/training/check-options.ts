@@ -1,0 +1,34 @@
+import { GigpoError } from "../errors.ts"
+import { batchProblem } from "./batching.ts"
+import type { ResolvedTrainOptions } from "./options.ts"
+
+/**
+ * Refuses options that are fine one by one and not together.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` with the first that is found.
+ */
+export function checkTogether(options: ResolvedTrainOptions): void {
+  const wrong = batchProblem(options) ?? problemOf(options)
+  if (wrong !== undefined) throw new GigpoError("BAD_ARGUMENT", `train: ${wrong}`)
+}
+
+function problemOf(options: ResolvedTrainOptions): string | undefined {
+  const { importance, oldLogProbs, overlong, rollout, groupSize, dynamicSampling } = options
+  if (importance && oldLogProbs !== "recomputed")
+    return (
+      "importance weights are for recomputed log-probabilities, since ratios that start from the sampler's hold them already: set " +
+      'oldLogProbs to "recomputed", or leave importance out.'
+    )
+  if (importance && typeof importance.dropBelow === "number" && typeof importance.dropAbove === "number") {
+    const { dropBelow, dropAbove } = importance
+    if (dropBelow > dropAbove)
+      return `importance.dropBelow is ${dropBelow} and dropAbove ${dropAbove}, which drops everything.`
+  }
+  if (overlong && overlong.cache > rollout.maxReplyTokens)
+    return `overlong.cache is ${overlong.cache}, but replies have at most ${rollout.maxReplyTokens} tokens (rollout.maxReplyTokens); give fewer.`
+  if (rollout.leastGroupSize > groupSize)
+    return `rollout.leastGroupSize is ${rollout.leastGroupSize}, but a group has ${groupSize} episodes (groupSize).`
+  if (dynamicSampling && groupSize < 2)
+    return "dynamicSampling compares the episodes of a group: set groupSize to 2 or more."
+  return undefined
+}

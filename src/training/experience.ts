@@ -1,11 +1,8 @@
 import { estimate } from "../credit/as-estimator.ts"
 import { batchOf } from "../credit/batch.ts"
-import type { Batch, Credit } from "../credit/estimator.ts"
-import { klRewards } from "../credit/kl-reward.ts"
-import type { RowStatistics } from "../engine/engine.ts"
+import type { Credit } from "../credit/estimator.ts"
 import type { Row } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
-import { klEstimators } from "../loss/kl-estimators.ts"
 import { at, atMoment, type Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import { isScored } from "../rollout/episode.ts"
@@ -13,14 +10,14 @@ import type { Group, RolloutHooks } from "../rollout/hooks.ts"
 import { type Rollout, type RolloutSetup, rollout } from "../rollout/rollout.ts"
 import { environmentTasks } from "../rollout/tasks.ts"
 import { isVaried } from "../rollout/varied.ts"
-import { foretell, valueMetrics } from "./critic.ts"
+import { valueMetrics } from "./critic.ts"
 import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
-import { recomputedMismatch, weighByImportance } from "./off-policy.ts"
-import { iterationRandom, type Learning, type Training } from "./prepare.ts"
-import type { ReturnScale } from "./return-scale.ts"
-import { addColumn, byStep, type CollectedStep, collectSteps, giveCredit, type LaidRow, layRows } from "./rows.ts"
+import { weighByImportance } from "./off-policy.ts"
+import { iterationRandom, type Training } from "./prepare.ts"
+import { type CollectedStep, collectSteps, giveCredit, layRows } from "./rows.ts"
 import { shapeRewards } from "./shaping.ts"
+import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
 
 /** What one rollout gave to learn from. */
 export interface Experience {
@@ -77,30 +74,6 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   return { groups, dropped, steps, rows: [...credited, ...extra], credit, metrics: found }
 }
 
-/** The same credit with returns as the critic has them. What a skipped step holds is not looked at. */
-function inUnits(credit: Credit, scale: ReturnScale, name: string): Credit {
-  const { returns, skip } = credit
-  if (!returns)
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      `The estimator ${name} needs values, but gives no returns: a critic could not learn.`,
-    )
-  return { ...credit, returns: returns.map((tokens, step) => (skip?.[step] === 1 ? tokens : scale.toCritic(tokens))) }
-}
-
-/** Rows of other iterations, or of others, which know nothing of this one's tasks and episodes, nor its critic of theirs. */
-function foreignRows(rows: readonly Row[], needs: ReadonlySet<string>, name: string): Row[] {
-  return rows.map((row, index) => {
-    if (needs.has("reference") && row.spans.some((span) => !span.referenceLogProbs))
-      throw new GigpoError(
-        "BAD_ARGUMENT",
-        `The estimator ${name} gave extraRows[${index}] without referenceLogProbs, which the KL needs; give them, or set loss.klWeight to 0.`,
-      )
-    const spans = row.spans.map(({ task: _, episode: __, values: ___, returns: ____, ...span }) => span)
-    return { ...row, spans }
-  })
-}
-
 function rolloutSetup<Task>(training: Training<Task>, moment: Moment, random: Random) {
   const { policy, tokenizer, environment, play, signal, options } = training
   return {
@@ -143,60 +116,6 @@ async function playGreedily<Task>(
   }
   const { groups: greedy } = await rollout({ ...setup, tasks, groupSize: 1, random, hooks: same, temperature: 0 })
   return greedy.map(({ episodes: [episode] }) => (isScored(episode!) ? episode!.return : Number.NaN))
-}
-
-/** What the estimator, and of the loss what does not change in the update, asked for; the loss finds it in the rows. */
-async function compute(
-  { policy, critic, scale, signal, options, estimator, kl, needs }: Learning,
-  rows: readonly LaidRow[],
-  steps: readonly CollectedStep[],
-  moment: Moment,
-): Promise<[Batch["statistics"], Record<string, number>]> {
-  const temperature = at(options.rollout.temperature, moment)
-  const statistics: { -readonly [name in keyof NonNullable<Batch["statistics"]>]: readonly Float32Array[] } = {}
-  const spread = (found: readonly RowStatistics[], name: keyof RowStatistics) =>
-    byStep(rows, steps.length, (row) => found[row]![name])
-  let metrics: Record<string, number> = {}
-  const entropy = estimator.needs?.includes("entropy") // the loss's is of the weights at its own batch
-  if (needs.has("old") || entropy) {
-    const current = await policy.logProbs(rows, { needs: entropy ? ["entropy"] : [], temperature, signal })
-    if (needs.has("old")) {
-      addColumn(rows, "oldLogProbs", (row) => current[row]!.logProbs)
-      statistics.old = spread(current, "logProbs")
-      metrics = recomputedMismatch(rows)
-    }
-    if (entropy) statistics.entropy = spread(current, "entropies")
-  }
-  // Where the trainer's are not asked for, the sampler's are as good for a KL in the reward.
-  if (kl.place === "reward") statistics.old ??= steps.map(({ record }) => record.logProbs)
-  if (needs.has("reference")) {
-    const reference = await policy.logProbs(rows, { of: "reference", temperature, signal })
-    addColumn(rows, "referenceLogProbs", (row) => reference[row]!.logProbs)
-    statistics.reference = spread(reference, "logProbs")
-  }
-  if (critic && scale) {
-    scale.fit(steps)
-    const values = await foretell(critic, rows, signal)
-    addColumn(rows, "values", (row) => values[row]!)
-    const inRewards = values.map((tokens) => scale.toRewards(tokens))
-    statistics.value = byStep(rows, steps.length, (row) => inRewards[row])
-  }
-  return [statistics, metrics]
-}
-
-/** Where the KL stands in the reward: the batch with what it takes off, and how far the policy is, in nats a token. */
-function withKl({ kl }: Learning, batch: Batch, moment: Moment): [Batch, Record<string, number>] {
-  const weight = kl.place === "loss" ? 0 : at(kl.weight, moment)
-  if (weight === 0) return [batch, {}]
-  const found = klRewards(batch, weight, klEstimators[kl.estimator].value)
-  const taken = sum(batch.rewards) - sum(found.rewards)
-  return [found, { "reward/kl": taken / weight / sum(batch.lengths) }]
-}
-
-function sum(values: Float64Array | Int32Array): number {
-  let total = 0
-  for (const value of values) total += value
-  return total
 }
 
 function nothingToLearnFrom(groups: readonly Group[], dropped: number, leastGroupSize: number): GigpoError {

@@ -6,6 +6,7 @@ const all = [
   "anchors",
   "advantages",
   "bookkeeping",
+  "critic",
   "alfworld",
   "webshop",
   "retrieval",
@@ -15,7 +16,7 @@ const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))
 if (unknown) {
   console.error(
-    `There is no benchmark "${unknown}"; there are: ${all.join(", ")}. bench:learning is a program of its own.`,
+    `There is no benchmark "${unknown}"; there are: ${all.join(", ")}. bench:learning and bench:baselines are programs of their own.`,
   )
   process.exit(2)
 }

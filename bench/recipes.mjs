@@ -1,11 +1,15 @@
 // The baselines that bench/baselines.mjs compares: what each sets beside examples/sokoban.yaml. Losses are compared under GiGPO's
-// credit, estimators under the clipped surrogate; the rest of a recipe is what its paper has.
+// credit, estimators under the clipped surrogate; the rest of a recipe is what its paper has, or what it needs to stay stable with a model this small.
 const gigpo = { name: "gigpo", normalization: "none", invalidActionPenalty: 0.1 }
 const episodes = { invalidActionPenalty: 0.1 }
-const under = (loss) => ({ estimator: gigpo, loss })
+const under = (loss, rest = {}) => ({ estimator: gigpo, loss, ...rest })
 const by = (name, options = {}, rest = {}) => ({ estimator: { name, ...options }, ...rest })
 /** A small model from scratch learns faster than what PPO's defaults are for. */
 const critic = { batchRows: 64, optimizer: { learningRate: 3e-4 }, headStart: 2 }
+
+/** What no clip holds is taken more slowly, and without any ratio in one update of all that was sampled. */
+const slower = { optimizer: { learningRate: 5e-5, warmup: 5 } }
+const onPolicy = { ...slower, updates: 1 }
 
 export const recipes = {
   GiGPO: under({}),
@@ -18,7 +22,7 @@ export const recipes = {
   "REINFORCE++": by("reinforce-plus-plus", episodes),
   "REINFORCE++ baseline": by("reinforce-plus-plus-baseline", episodes),
   OPO: by("opo", episodes),
-  GPG: by("gpg", episodes, { loss: { name: "reinforce" } }),
+  GPG: by("gpg", episodes, { loss: { name: "reinforce" }, ...onPolicy }),
   ReMax: by("remax", episodes),
   "pass@k": by("pass-at-k", episodes),
   GDPO: by("gdpo", { ...episodes, channels: ["reward", "success"] }),
@@ -32,14 +36,14 @@ export const recipes = {
   }),
   GSPO: under({ name: "gspo" }),
   GMPO: under({ name: "gmpo" }),
-  CISPO: under({ name: "cispo" }),
-  SAPO: under({ name: "sapo" }),
-  "clip-cov": under({ name: "clip-cov" }),
-  "kl-cov": under({ name: "kl-cov" }),
-  DRO: under({ name: "dro" }),
+  CISPO: under({ name: "cispo" }, slower),
+  SAPO: under({ name: "sapo" }, slower),
+  "clip-cov": under({ name: "clip-cov" }, slower),
+  "kl-cov": under({ name: "kl-cov" }, slower),
+  DRO: under({ name: "dro" }, slower),
   "DPPO, total variation": under({ name: "dppo-tv" }),
   "DPPO, KL": under({ name: "dppo-kl" }),
-  REINFORCE: under({ name: "reinforce" }),
+  REINFORCE: under({ name: "reinforce" }, onPolicy),
   "k3 KL in the loss": under({ klWeight: 0.01 }),
   "k1 KL in the reward, adaptive": under({
     klWeight: 0.01,

@@ -7,9 +7,8 @@ const by = (name, options = {}, rest = {}) => ({ estimator: { name, ...options }
 /** A small model from scratch learns faster than what PPO's defaults are for. */
 const critic = { batchRows: 64, optimizer: { learningRate: 3e-4 }, headStart: 2 }
 
-/** What no clip holds is taken more slowly, and without any ratio in one update of all that was sampled. */
-const slower = { optimizer: { learningRate: 5e-5, warmup: 5 } }
-const onPolicy = { ...slower, updates: 1 }
+/** What nothing holds near the policy that sampled takes one update an iteration, and a smaller one. */
+const onPolicy = { updates: 1, optimizer: { learningRate: 5e-5, warmup: 5 } }
 
 export const recipes = {
   GiGPO: under({}),
@@ -36,11 +35,11 @@ export const recipes = {
   }),
   GSPO: under({ name: "gspo" }),
   GMPO: under({ name: "gmpo" }),
-  CISPO: under({ name: "cispo" }, slower),
-  SAPO: under({ name: "sapo" }, slower),
-  "clip-cov": under({ name: "clip-cov" }, slower),
-  "kl-cov": under({ name: "kl-cov" }, slower),
-  DRO: under({ name: "dro" }, slower),
+  CISPO: under({ name: "cispo" }),
+  SAPO: under({ name: "sapo" }),
+  "clip-cov": under({ name: "clip-cov" }),
+  "kl-cov": under({ name: "kl-cov" }),
+  DRO: { estimator: { ...gigpo, normalization: "std" }, loss: { name: "dro", beta: 1 }, ...onPolicy },
   "DPPO, total variation": under({ name: "dppo-tv" }),
   "DPPO, KL": under({ name: "dppo-kl" }),
   REINFORCE: under({ name: "reinforce" }, onPolicy),

@@ -111,8 +111,8 @@ async function writeResults(results, seeds) {
     `# Every baseline on Sokoban (6 × 6, one box): bench/recipes.mjs
 
 Success on ${evaluation.tasks} held-out levels after ${iterations} iterations, in percent, from the same warm start a seed (${percent(first)} % in the
-mean), with the same tasks and number of episodes. The learning rate and the like were chosen for GiGPO and are the same for all, so
-this shows that each learns and none diverges, not which is best. Entropy (nats a token) and the explained variance of PPO's critic are
+mean), with the same tasks and number of episodes. The learning rate and the like were chosen for GiGPO and are the same for all
+but where bench/recipes.mjs says otherwise, so this shows that each learns and none diverges, not which is best. Entropy (nats a token) and the explained variance of PPO's critic are
 means over the last ten iterations. The curves are in percent over iterations, GiGPO's grey behind each.
 ${about}
 

@@ -13,7 +13,8 @@ const environment = await openEnvironment(name, options)
 await warmStart(folder, environment, config, 1, () => {})
 const common = { ...config.training, iterations: 4, evaluation: { every: 0 }, seed: 1 }
 const recipes = {
-  "GRPO, without": { estimator: { name: "grpo" } },
+  "GRPO, which skips steps of no advantage": { estimator: { name: "grpo" } },
+  "REINFORCE++, which learns from every step": { estimator: { name: "reinforce-plus-plus" } },
   "PPO, with a critic": { estimator: { name: "ppo" }, critic: { optimizer: { learningRate: 3e-4 } } },
 }
 const parts = ["rollout", "advantage", "update", "iteration"]
@@ -28,9 +29,13 @@ for (let round = 0; round < 3; round++) {
   }
 }
 const seconds = (title, part) => median(times[title].map((metrics) => metrics[`time/${part}`]))
-const [without, withCritic] = Object.keys(recipes)
-const ratio = parts.map((part) => (seconds(withCritic, part) / seconds(without, part)).toFixed(2))
-const rows = Object.keys(recipes).map((title) => [title, ...parts.map((part) => seconds(title, part).toFixed(3))])
+const titles = Object.keys(recipes)
+const [withCritic] = titles.slice(-1)
+const ratios = titles.slice(0, -1).map((without) => {
+  const shares = parts.map((part) => (seconds(withCritic, part) / seconds(without, part)).toFixed(2))
+  return [`PPO over ${without.split(",")[0]}`, ...shares]
+})
+const rows = titles.map((title) => [title, ...parts.map((part) => seconds(title, part).toFixed(3))])
 await writeResult(
   "critic",
   `# The cost of a critic
@@ -38,6 +43,6 @@ await writeResult(
 Seconds of each part of an iteration of examples/sokoban.yaml (medians of nine, in turns); the critic's predictions count to "advantage".
 ${describeMachine()}
 
-${markdownTable([["", ...parts], ...rows, ["ratio", ...ratio]])}`,
+${markdownTable([["", ...parts], ...rows, ...ratios])}`,
 )
 await rm(folder, { recursive: true })

@@ -3,10 +3,15 @@ import { countGroups, groupStatistics } from "./statistics.ts"
 import { joined } from "./tokens.ts"
 import type { GigpoDiagnostics, GrpoDiagnostics } from "./types.ts"
 
-/** Mean and sample standard deviation over all rows; 0 and 0 for none. */
+/** Mean and sample standard deviation of all; 0 and 0 for none. */
+export function spreadOf(values: Float64Array): { readonly mean: number; readonly std: number } {
+  const { mean, std } = groupStatistics(values, new Int32Array(values.length))
+  return { mean: mean[0] ?? 0, std: std[0] ?? 0 }
+}
+
 export function summarizeAdvantages(advantages: Float64Array): Pick<GrpoDiagnostics, "advantageMean" | "advantageStd"> {
-  const { mean, std } = groupStatistics(advantages, new Int32Array(advantages.length))
-  return { advantageMean: mean[0] ?? 0, advantageStd: std[0] ?? 0 }
+  const { mean, std } = spreadOf(advantages)
+  return { advantageMean: mean, advantageStd: std }
 }
 
 /**

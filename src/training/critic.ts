@@ -1,4 +1,5 @@
-import { groupStatistics } from "../credit/statistics.ts"
+import { spreadOf } from "../credit/diagnostics.ts"
+import { joined } from "../credit/tokens.ts"
 import type { Critic, LossReport, StepReport } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
 import { group, limit, number, scheduled, whole } from "../options/field.ts"
@@ -128,13 +129,9 @@ export function checkCriticSteps(
  */
 export function valueMetrics(rows: readonly Row[], scale: ReturnScale): Record<string, number> {
   const spans = rows.flatMap((row) => row.spans)
-  const column = (name: "returns" | "values") => spans.flatMap((span) => Array.from(scale.toRewards(span[name]!)))
+  const column = (name: "returns" | "values") => joined(spans.map((span) => scale.toRewards(span[name]!)))
   const [returns, values] = [column("returns"), column("values")]
-  const spread = (numbers: readonly number[]) => {
-    const { mean, std } = groupStatistics(Float64Array.from(numbers), new Int32Array(numbers.length))
-    return { mean: mean[0] ?? 0, std: std[0] ?? 0 }
-  }
-  const [wanted, missed] = [spread(returns), spread(returns.map((value, token) => value - values[token]!))]
+  const [wanted, missed] = [spreadOf(returns), spreadOf(returns.map((value, token) => value - values[token]!))]
   return {
     "critic/explained-variance": wanted.std === 0 ? 0 : 1 - (missed.std / wanted.std) ** 2,
     "critic/return": wanted.mean,

@@ -1,53 +1,93 @@
 import { randomBytes } from "node:crypto"
-import { lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises"
-import { dirname, join, resolve } from "node:path"
+import { lstat, mkdir, readdir, realpath, rename, rm, stat } from "node:fs/promises"
+import { basename, dirname, join, resolve } from "node:path"
 import { GigpoError } from "../errors.ts"
-import { io, ioError, isSystemError } from "./io-error.ts"
+import { flush, flushTree } from "./flush.ts"
+import { io, ioError, isMissing, isSystemError, isThere } from "./io-error.ts"
+import { folderManifest, writeManifest } from "./manifest.ts"
+import { refuseForeign } from "./own-files.ts"
+import { replaceFiles, settleFolder } from "./replace-files.ts"
+
+export interface DirectoryOptions {
+  /** Replace what this package wrote there. Default false, which accepts an empty folder only. */
+  readonly overwrite?: boolean | undefined
+  /** The file that tells what was written into the folder; "none" is for folders that are never replaced. Default gigpo.json. */
+  readonly manifest?: string
+}
+
+/** Writes files into an empty folder. An object that it returns stands in the manifest beside their names. */
+export type Fill = (temporary: string) => Promise<unknown>
 
 /**
- * Makes the folder `target` whole or not at all. `fill` writes into a temporary folder beside it
- * (`<target>.tmp-<random>`), which is flushed to the disk and then renamed. When anything fails (a full disk, `fill`
- * throwing) the temporary folder is removed and what was at `target` stays as it was.
+ * Makes the folder `target` whole or not at all. `fill` writes into a temporary folder (`<target>.tmp-<random>`), which gets a
+ * manifest, is flushed to the disk and then renamed. When anything fails (a full disk, `fill` throwing) the temporary folder is
+ * removed and what was at `target` stays as it was.
  *
- * With `overwrite`, the old folder steps aside as `<target>.old-<random>` and is removed once the new one is in place.
- * A process killed between these two renames leaves it under that name; one killed earlier leaves the temporary folder.
- * Should the very last steps fail (flushing the parent, removing the old folder), `target` already is the new one.
+ * With `overwrite` the files that a manifest names are replaced, all at once, and all others stay. One that is in the way of a new
+ * file, or that was changed since it was written, is refused. Should the very last steps fail, `target` already is the new one,
+ * or becomes it when it is used next.
  *
- * @param options.overwrite - replace what is there; default false, which accepts an empty folder only.
- * @throws GigpoError `IO` when the system cannot write or the target is there already; what `fill` throws, with system
- * errors turned into `IO`.
+ * @throws GigpoError `IO` when the system cannot write or something is in the way; what `fill` throws, with system errors
+ * turned into `IO`.
  */
-export async function writeDirectory(
-  target: string,
-  fill: (temporary: string) => Promise<void>,
-  options: { readonly overwrite?: boolean } = {},
-): Promise<void> {
-  const path = resolve(target)
-  const parent = dirname(path)
-  const { overwrite = false } = options
-  // Only to fail early; the rename decides.
-  if (!overwrite && (await isTaken(path))) throw alreadyThere(path)
+export async function writeDirectory(target: string, fill: Fill, options: DirectoryOptions = {}): Promise<void> {
+  const { overwrite = false, manifest = folderManifest } = options
+  const path = await checkTarget(target, { overwrite })
+  const complete = async (temporary: string): Promise<void> => {
+    const about = await fill(temporary)
+    if (manifest !== "none") await writeManifest(temporary, manifest, Object(about))
+  }
+  if (await isTaken(path)) await translated(path, replaceFiles(path, complete))
+  else await makeDirectory(path, complete)
+}
 
+/**
+ * Refuses a target that `writeDirectory` would refuse, before anything is computed for it, and finishes what a crash left undone
+ * there. Returns its path, where a link leads.
+ *
+ * @param options.names - files that will be written.
+ */
+export async function checkTarget(
+  target: string,
+  { overwrite = false, names = [] }: { readonly overwrite?: boolean | undefined; readonly names?: readonly string[] },
+): Promise<string> {
+  const path = await resolveFolder(target)
+  await translated(path, settleFolder(path))
+  if (!(await isTaken(path))) return path
+  if (!overwrite || !(await stat(path)).isDirectory()) throw alreadyThere(path, overwrite)
+  await translated(path, refuseForeign(path, names))
+  return path
+}
+
+/** The absolute path of a folder that need not be there, where a link leads. */
+export async function resolveFolder(target: string): Promise<string> {
+  const path = resolve(target)
+  try {
+    return await realpath(path)
+  } catch (cause) {
+    if (!isMissing(cause)) throw ioError("look at", path, cause)
+    if (await isThere(path))
+      throw new GigpoError("IO", `${path} is a link that leads nowhere. Make its folder, or remove it.`)
+    const parent = dirname(path)
+    return parent === path ? path : join(await resolveFolder(parent), basename(path))
+  }
+}
+
+/** The way of a folder that is not there, or empty. */
+async function makeDirectory(path: string, fill: (temporary: string) => Promise<void>): Promise<void> {
+  const parent = dirname(path)
   const firstMade = await io("create", parent, mkdir(parent, { recursive: true }))
-  const suffix = randomBytes(6).toString("hex")
-  const temporary = `${path}.tmp-${suffix}`
+  const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`
   await io("create", temporary, mkdir(temporary))
-  let replaced: string | undefined
   try {
     await fill(temporary)
     await flushTree(temporary)
-    if (overwrite && (await isTaken(path))) {
-      await rename(path, `${path}.old-${suffix}`)
-      replaced = `${path}.old-${suffix}`
-    }
     await rename(temporary, path)
   } catch (cause) {
-    // What went wrong first is what the caller must hear of, unless the old folder cannot be put back.
+    // What went wrong first is what the caller must hear of.
     await rm(temporary, { recursive: true, force: true }).catch(() => {})
-    if (replaced) await io(`rename ${replaced} back to`, path, rename(replaced, path))
-    if (isSystemError(cause) && (cause.code === "ENOTEMPTY" || cause.code === "EEXIST") && cause.syscall === "rename") {
-      throw alreadyThere(path, cause)
-    }
+    if (isSystemError(cause) && (cause.code === "ENOTEMPTY" || cause.code === "EEXIST") && cause.syscall === "rename")
+      throw alreadyThere(path, false, cause)
     throw isSystemError(cause) ? ioError("write", path, cause) : cause
   }
   // A rename, and a folder made on the way, last only when the folder that holds the name is on the disk.
@@ -56,7 +96,14 @@ export async function writeDirectory(
     await io("flush", folder, flush(folder))
     if (folder === top) break
   }
-  if (replaced) await io("remove the old", replaced, rm(replaced, { recursive: true, force: true }))
+}
+
+async function translated<T>(path: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw isSystemError(cause) ? ioError("write", path, cause) : cause
+  }
 }
 
 /** Whether something is there that a rename must not or cannot replace. An empty folder is not. */
@@ -64,33 +111,14 @@ async function isTaken(path: string): Promise<boolean> {
   try {
     return !(await lstat(path)).isDirectory() || (await readdir(path)).length > 0
   } catch (cause) {
-    if (isSystemError(cause) && cause.code === "ENOENT") return false
+    if (isMissing(cause)) return false
     throw ioError("look at", path, cause)
   }
 }
 
-function alreadyThere(path: string, cause?: unknown): GigpoError {
-  const message = `${path} is already there. Choose another name, remove it, or allow it to be overwritten.`
-  return new GigpoError("IO", message, { cause })
-}
-
-/** Flushes files before the folders that hold them. */
-async function flushTree(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) await flushTree(path)
-    else if (entry.isFile()) await flush(path)
-  }
-  await flush(folder)
-}
-
-async function flush(path: string): Promise<void> {
-  // Windows can neither open a folder nor flush a file that is open for reading only.
-  if (process.platform === "win32") return
-  const handle = await open(path, "r")
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+function alreadyThere(path: string, overwrite: boolean, cause?: unknown): GigpoError {
+  const way = overwrite
+    ? "It is no folder: choose another name."
+    : "Choose another name, remove it, or allow it to be overwritten."
+  return new GigpoError("IO", `${path} is already there. ${way}`, { cause })
 }

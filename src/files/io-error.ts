@@ -1,3 +1,4 @@
+import { lstat } from "node:fs/promises"
 import { GigpoError } from "../errors.ts"
 
 const reasons = new Map([
@@ -18,6 +19,22 @@ const reasons = new Map([
 /** An error of the operating system, as Node throws it. */
 export function isSystemError(value: unknown): value is NodeJS.ErrnoException & { code: string } {
   return value instanceof Error && "syscall" in value && "code" in value && typeof value.code === "string"
+}
+
+/** Whether something is not there. */
+export function isMissing(value: unknown): boolean {
+  return isSystemError(value) && (value.code === "ENOENT" || value.code === "ENOTDIR")
+}
+
+/** Whether there is a file, a folder or a link. */
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (cause) {
+    if (isMissing(cause)) return false
+    throw ioError("look at", path, cause)
+  }
 }
 
 /** `IO`, with the system's reason in words: `Could not write /models/x: the disk is full; …`. */

@@ -5,7 +5,7 @@ import { hostname } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
 import { GigpoError } from "../errors.ts"
 import { replaceFile } from "./atomic-file.ts"
-import { ioError, isSystemError } from "./io-error.ts"
+import { io, ioError, isSystemError } from "./io-error.ts"
 
 /** The right to write in a folder, held by one process at a time. */
 export interface Lock {
@@ -62,7 +62,7 @@ export function newLock(path: string): Lock {
 /** Gives the lock back; one that was taken over meanwhile stays with its new holder. */
 export async function releaseLock(lock: Lock): Promise<void> {
   const found = await readFile(lock.path, "utf8").catch(() => undefined)
-  if (found === lock.text) await rm(lock.path, { force: true })
+  if (found === lock.text) await io("remove", lock.path, rm(lock.path, { force: true }))
 }
 
 /** The lock's text, or undefined where it has just gone. One that is still being written is waited for. */

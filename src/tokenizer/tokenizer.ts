@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { GigpoError } from "../errors.ts"
+import { settleFolder } from "../files/replace-files.ts"
 import type { ChatCodec, Prompt } from "./chat-codec.ts"
 import { ChatTemplate, type ChatTemplateLimits } from "./chat-template.ts"
 import { createEncoder } from "./encoder.ts"
@@ -62,6 +63,7 @@ export class Tokenizer implements ChatCodec {
    * tokenizers of models that you trust.
    */
   static async open(directory: string, limits: ChatTemplateLimits = {}): Promise<Tokenizer> {
+    await settleFolder(directory) // what a crash left undone in it
     const path = (name: string) => join(directory, name)
     const json = await readJson(path("tokenizer.json"), sizeLimits.tokenizer)
     checkTokenizerJson(json, path("tokenizer.json"))

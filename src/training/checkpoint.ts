@@ -1,13 +1,13 @@
-import { createHash } from "node:crypto"
-import { createReadStream } from "node:fs"
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
+import { mkdir, readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { ModelStore } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import { io, ioError, isSystemError } from "../files/io-error.ts"
+import { checkpointManifest, compareFile, type WrittenFile } from "../files/manifest.ts"
+import { moveOwn, removeOwn } from "../files/own-files.ts"
+import { settleFolder } from "../files/replace-files.ts"
 import { type Json, jsonProblem } from "../state.ts"
-import { version } from "../version.ts"
 import { type Memory, otherParts, type PartMemory, type Parts, remember, restoreMemory, writeMemory } from "./memory.ts"
 
 /** A checkpoint whose files are whole. */
@@ -30,7 +30,7 @@ interface Manifest {
   readonly handle: Json
   readonly critic?: Json | undefined
   readonly memory: Readonly<Record<string, PartMemory>>
-  readonly files: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[]
+  readonly files: readonly WrittenFile[]
 }
 
 /** What goes into a checkpoint. */
@@ -48,7 +48,7 @@ export interface Saved {
 
 const criticFolder = "critic"
 const stepName = /^step-(\d+)$/
-const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/
+const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/ // of writes that were killed
 
 /**
  * Writes `parent`/step-`iteration`, whole or not at all, and reads it back.
@@ -62,24 +62,14 @@ export async function writeCheckpoint(
   { store, critic, files = [], parts = {}, memory = remember(parts) }: Saved,
 ): Promise<Checkpoint> {
   const directory = join(parent, `step-${iteration}`)
-  const fill = async (temporary: string): Promise<void> => {
+  const fill = async (temporary: string): Promise<Omit<Manifest, "gigpo" | "files">> => {
     const handle = await checkpointOf(store, temporary, iteration, files)
     const beside = critic && (await criticOf(await critic(), temporary, iteration))
-    const kept = await writeMemory(temporary, memory)
-    const described = await describeFiles(temporary)
-    const manifest: Manifest = {
-      version: 2,
-      gigpo: version,
-      iteration,
-      handle,
-      ...beside,
-      memory: kept,
-      files: described,
-    }
-    await writeFile(join(temporary, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
+    return { version: 2, iteration, handle, ...beside, memory: await writeMemory(temporary, memory) }
   }
   // One that is there already did not verify, or it would not be written again.
-  await writeDirectory(directory, fill, { overwrite: true })
+  await setAside(parent, iteration)
+  await writeDirectory(directory, fill, { overwrite: true, manifest: checkpointManifest })
   return await verifyCheckpoint(directory)
 }
 
@@ -126,16 +116,12 @@ export async function findCheckpoint(
 
 /** Checks every size and hash of the manifest. Throws `RUN_CORRUPT` at the first that differs, `IO`. */
 export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
+  await settleFolder(directory)
   const { iteration, handle, critic, memory, files } = await readManifest(directory)
-  for (const { name, bytes, sha256 } of files) {
-    const path = join(directory, name)
-    try {
-      if ((await stat(path)).size !== bytes) throw corrupt(directory, `${name} does not have its ${bytes} bytes`)
-      if ((await hashFile(path)) !== sha256) throw corrupt(directory, `${name} is not what was written`)
-    } catch (cause) {
-      if (!isSystemError(cause)) throw cause
-      throw cause.code === "ENOENT" ? corrupt(directory, `${name} is missing`) : ioError("read", path, cause)
-    }
+  for (const file of files) {
+    const found = await io("read", join(directory, file.name), compareFile(directory, file))
+    if (found === "missing") throw corrupt(directory, `${file.name} is missing`)
+    if (found === "other") throw corrupt(directory, `${file.name} is not what was written`)
   }
   return { directory, iteration, handle, ...(critic !== undefined && { critic }), memory }
 }
@@ -144,21 +130,27 @@ export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
 export async function pruneCheckpoints(parent: string, newest: number, keep: number, spare?: number): Promise<void> {
   const upTo = (await listCheckpoints(parent)).filter((iteration) => iteration <= newest)
   const old = upTo.slice(Math.max(keep, 1)).filter((iteration) => iteration !== spare)
-  const names = [
-    ...old.map((iteration) => `step-${iteration}`),
-    ...(await list(parent)).filter((n) => leftover.test(n)),
-  ]
-  for (const one of names)
-    await io("remove", join(parent, one), rm(join(parent, one), { recursive: true, force: true }))
+  for (const iteration of old) await removeOwn(join(parent, `step-${iteration}`))
+  for (const name of (await list(parent)).filter((one) => leftover.test(one)))
+    await io("remove", join(parent, name), rm(join(parent, name), { recursive: true, force: true }))
 }
 
-/** Renames the checkpoints after `iteration` to suspect-N: nothing looks for them there, and nothing is lost. */
+/** Sets the checkpoints after `iteration` aside: nothing looks for them there, and nothing is lost. */
 export async function setCheckpointsAside(parent: string, iteration: number): Promise<void> {
-  for (const later of (await listCheckpoints(parent)).filter((one) => one > iteration)) {
-    const [from, to] = [join(parent, `step-${later}`), join(parent, `suspect-${later}`)]
-    await io("remove", to, rm(to, { recursive: true, force: true }))
-    await io("rename", from, rename(from, to))
-  }
+  for (const later of (await listCheckpoints(parent)).filter((one) => one > iteration)) await setAside(parent, later)
+}
+
+/** Moves the files of step-N, where it is there, to suspect-N, or to suspect-N-2 and so on. */
+async function setAside(parent: string, iteration: number): Promise<void> {
+  const taken = new Set(await list(parent))
+  let to = `suspect-${iteration}`
+  for (let next = 2; taken.has(to); next++) to = `suspect-${iteration}-${next}`
+  await moveOwn(join(parent, `step-${iteration}`), join(parent, to))
+}
+
+/** Whether there is any checkpoint, whole or not. */
+export async function hasCheckpoints(parent: string): Promise<boolean> {
+  return (await listCheckpoints(parent)).length > 0
 }
 
 /** Iterations that have a checkpoint, whole or not, newest first. */
@@ -179,7 +171,7 @@ async function list(folder: string): Promise<string[]> {
 async function readManifest(directory: string): Promise<Manifest> {
   let manifest: Partial<Omit<Manifest, "version">> & { readonly version?: unknown; readonly optimizerSteps?: number }
   try {
-    manifest = JSON.parse(await readFile(join(directory, "manifest.json"), "utf8")) ?? {}
+    manifest = JSON.parse(await readFile(join(directory, checkpointManifest), "utf8")) ?? {}
   } catch (cause) {
     throw corrupt(directory, "it has no readable manifest.json", cause)
   }
@@ -192,23 +184,6 @@ async function readManifest(directory: string): Promise<Manifest> {
   if (!Array.isArray(files) || !files.every((file) => typeof file?.name === "string"))
     throw corrupt(directory, "its manifest.json names no files")
   return { version: 2, gigpo: manifest.gigpo ?? "", iteration: iteration!, handle, critic, memory, files }
-}
-
-async function describeFiles(folder: string, prefix = ""): Promise<Manifest["files"]> {
-  const files: Manifest["files"][number][] = []
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name)
-    const name = `${prefix}${entry.name}`
-    if (entry.isDirectory()) files.push(...(await describeFiles(path, `${name}/`)))
-    else files.push({ name, bytes: (await stat(path)).size, sha256: await hashFile(path) })
-  }
-  return files.sort((a, b) => (a.name < b.name ? -1 : 1))
-}
-
-async function hashFile(path: string): Promise<string> {
-  const hash = createHash("sha256")
-  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) hash.update(chunk)
-  return hash.digest("hex")
 }
 
 /** Refuses (`BAD_CONFIG`) to go on from a checkpoint with other parts than it was written with. */

@@ -19,10 +19,11 @@ import { type InitializeOptions, initializeFields } from "./options.ts"
 export type { InitializeOptions } from "./options.ts"
 
 export interface InitializeSetup {
-  /** Where the model is written; must not exist, unless `overwrite`. */
+  /** Where the model is written; must not exist or be empty, unless `overwrite`. */
   readonly directory: string
   readonly environment: Environment
   readonly options?: InitializeOptions
+  /** Replace a model that this package wrote there; all other files stay. Default false. */
   readonly overwrite?: boolean
 }
 
@@ -49,9 +50,10 @@ export async function initialize(setup: InitializeSetup): Promise<{ parameters: 
         device: "cpu", // the same weights on every machine
         training: false,
       })
-      await policy.save(temporary)
+      await policy.store.save(temporary)
       await writeGenerationConfig(temporary, tokenizer.eosTokens)
       made = { parameters: policy.parameters, vocabularySize: config.vocabularySize }
+      return { made: "initialize" }
     },
     { overwrite },
   )

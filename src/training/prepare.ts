@@ -126,9 +126,9 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     ...(tasks && { tasks }),
   }
   remember(parts) // refuses states that cannot be saved
-  run?.check({ parts })
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
   const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts }
+  await run?.check({ parts, files: tokenizer.files ?? [] })
   return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 

@@ -1,37 +1,28 @@
-import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises"
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { type FileHandle, mkdir, open, readFile, writeFile } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
 import { GigpoError } from "../errors.ts"
-import { writeDirectory } from "../files/atomic-directory.ts"
+import { checkTarget, resolveFolder, writeDirectory } from "../files/atomic-directory.ts"
 import { replaceFile } from "../files/atomic-file.ts"
-import { io, ioError, isSystemError } from "../files/io-error.ts"
+import { io } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
 import {
   type Checkpoint,
   checkParts,
-  findCheckpoint,
   pruneCheckpoints,
   restoreCheckpoint,
   type Saved,
   setCheckpointsAside,
-  verifyCheckpoint,
   writeCheckpoint,
 } from "./checkpoint.ts"
 import { cutBack, linesUpTo } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
-import { changeableKeys, checkSameConfig, formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
+import { discardReplaced, setRunAside, settleRun } from "./replaced-run.ts"
+import type { RunConfig } from "./run-config.ts"
+import { runFiles as files } from "./run-files.ts"
+import { checkRunFolder, type RunMode } from "./run-folder.ts"
+import { findStart, type Start } from "./run-start.ts"
 
-export interface RunMode {
-  /** Go on from the newest whole checkpoint of the run that is there. Default false. */
-  readonly resume?: boolean | undefined
-  /** Replace the run that is there. Default false. */
-  readonly overwrite?: boolean | undefined
-  /**
-   * Begin with the state of another run: its folder, or one of its checkpoints. What was logged up to there comes along; the
-   * configuration may be another, and so may estimator, loss, hooks and tasks, which then begin anew. The model must be of the
-   * same shape.
-   */
-  readonly fork?: string | undefined
-}
+export type { RunMode } from "./run-folder.ts"
 
 export interface RunOptions extends RunMode {
   /** Dotted keys of `config` that a resumed run may change, with all that stands below them. Default `changeableKeys`. */
@@ -42,8 +33,6 @@ export interface RunOptions extends RunMode {
   readonly onWarning?: (message: string) => void
 }
 
-const files = { config: "config.json", metrics: "metrics.jsonl", lock: "run.lock", checkpoints: "checkpoints" } as const
-
 /**
  * The folder of one training run: config.json, metrics.jsonl with one line an iteration, checkpoints/step-N and at the end
  * the model. One process works in it at a time. A process killed at any moment leaves a folder that can be resumed from its
@@ -52,12 +41,15 @@ const files = { config: "config.json", metrics: "metrics.jsonl", lock: "run.lock
 export class Run {
   readonly directory: string
   readonly #start: Start
-  readonly #onWarning: Told["onWarning"]
+  readonly #onWarning: (message: string) => void
   #lock: Lock | undefined
   #metrics: FileHandle | undefined
   #length = 0
   #checkpoint: Checkpoint | undefined
   #beginning: Promise<void> | undefined
+  /** Whether an older run is kept aside until this one has something to keep. */
+  #replaces = false
+  #logged = false
   #open = true
 
   /**
@@ -69,35 +61,25 @@ export class Run {
    * it was started with another configuration. Nothing has been changed then.
    */
   static async open(directory: string, config: object, options: RunOptions = {}): Promise<Run> {
-    const path = resolve(directory)
+    const path = await resolveFolder(directory)
     const state = await checkRunFolder(path, options)
     const lock = state === "run" ? await acquireLock(join(path, files.lock)) : undefined
     try {
+      if (lock) await settleRun(path)
       const { onWarning = (message) => process.emitWarning(message) } = options
-      const text = formatRunConfig(config)
-      if (options.resume) {
-        const checkpoint = await findResumable(path, config, { ...options, onWarning })
-        return new Run(path, { kind: "resume", text }, lock, checkpoint, onWarning)
-      }
-      const fork = options.fork === undefined ? undefined : await findFork(resolve(options.fork), onWarning)
-      return new Run(path, { kind: state === "run" ? "replace" : "new", text, fork }, lock, fork, onWarning)
+      const start = await findStart(path, state, config, { ...options, onWarning })
+      return new Run(path, start, lock, onWarning)
     } catch (error) {
       if (lock) await releaseLock(lock).catch(() => {})
       throw error
     }
   }
 
-  private constructor(
-    directory: string,
-    start: Start,
-    lock: Lock | undefined,
-    checkpoint: Checkpoint | undefined,
-    onWarning: Told["onWarning"],
-  ) {
+  private constructor(directory: string, start: Start, lock: Lock | undefined, onWarning: (message: string) => void) {
     this.directory = directory
     this.#start = start
     this.#lock = lock
-    this.#checkpoint = checkpoint
+    this.#checkpoint = start.checkpoint
     this.#onWarning = onWarning
   }
 
@@ -121,6 +103,11 @@ export class Run {
     return this.#checkpoint !== undefined && dirname(dirname(this.#checkpoint.directory)) === this.directory
   }
 
+  /** Whether closing it now would bring back the run that it is to replace. */
+  get replaces(): boolean {
+    return this.#replaces && !this.#logged
+  }
+
   /** Whether the folder has been made, replaced or gone on with. */
   get begun(): boolean {
     return this.#beginning !== undefined
@@ -137,26 +124,46 @@ export class Run {
   async #begin(): Promise<void> {
     const { directory } = this
     const { kind, text, fork } = this.#start
+    const metrics = join(directory, files.metrics)
     if (kind === "resume") {
       const path = join(directory, files.config)
-      this.#length = await cutBack(join(directory, files.metrics), this.iteration)
+      // Without a checkpoint it begins again, with the evaluation before its first iteration.
+      this.#length = await cutBack(metrics, this.#checkpoint?.iteration ?? -1)
       if (text !== (await readFile(path, "utf8"))) await replaceFile(path, text)
     } else {
-      // The lock is written inside the new folder, so that it stands from the moment the folder does.
-      const lock = this.#lock ?? newLock(join(directory, files.lock))
-      const logged = fork ? await linesUpTo(join(dirname(dirname(fork.directory)), files.metrics), fork.iteration) : ""
-      const fill = async (temporary: string): Promise<void> => {
-        await mkdir(join(temporary, files.checkpoints))
-        await writeFile(join(temporary, files.config), text)
-        await writeFile(join(temporary, files.metrics), logged)
-        await writeFile(join(temporary, files.lock), lock.text)
-      }
-      await writeDirectory(directory, fill, { overwrite: kind === "replace" })
-      this.#lock = lock
+      const logged = fork ? await linesUpTo(join(fork.run, files.metrics), this.iteration) : ""
+      const written = { [files.config]: text, [files.metrics]: logged, ...(fork && { [files.fork]: fork.text }) }
+      if (kind === "replace") await this.#replace(written)
+      else await this.#make(written)
       this.#length = Buffer.byteLength(logged)
     }
-    const metrics = join(directory, files.metrics)
     this.#metrics = await io("open", metrics, open(metrics, "r+"))
+  }
+
+  async #make(written: Readonly<Record<string, string>>): Promise<void> {
+    // The lock is written inside the new folder, so that it stands from the moment the folder does.
+    const lock = newLock(join(this.directory, files.lock))
+    const fill = async (temporary: string): Promise<void> => {
+      await mkdir(join(temporary, files.checkpoints))
+      for (const [name, text] of Object.entries(written)) await writeFile(join(temporary, name), text)
+      await writeFile(join(temporary, files.lock), lock.text)
+    }
+    await writeDirectory(this.directory, fill, { manifest: "none" })
+    this.#lock = lock
+  }
+
+  async #replace(written: Readonly<Record<string, string>>): Promise<void> {
+    await setRunAside(this.directory)
+    this.#replaces = true
+    const checkpoints = join(this.directory, files.checkpoints)
+    await io("create", checkpoints, mkdir(checkpoints, { recursive: true }))
+    for (const [name, text] of Object.entries(written)) await replaceFile(join(this.directory, name), text)
+  }
+
+  /** The older run goes, since this one has something to keep. */
+  async #keep(): Promise<void> {
+    if (this.#replaces) await discardReplaced(this.directory)
+    this.#replaces = false
   }
 
   /** Adds one line to metrics.jsonl and waits until it is on the disk. */
@@ -171,6 +178,7 @@ export class Run {
     }
     await io("flush", path, this.#metrics!.sync())
     this.#length += line.length
+    this.#logged ||= report.iteration > 0
   }
 
   /** Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints, and `spare`. */
@@ -178,6 +186,7 @@ export class Run {
     await this.begin()
     const parent = join(this.directory, files.checkpoints)
     this.#checkpoint = await writeCheckpoint(parent, iteration, saved)
+    await this.#keep()
     await pruneCheckpoints(parent, iteration, keep, spare?.iteration)
     return this.#checkpoint
   }
@@ -188,17 +197,32 @@ export class Run {
     this.#checkpoint = good
   }
 
-  /** Writes the final model in Hugging Face layout, whole or not at all; returns its folder. */
+  /** Writes the final model in Hugging Face layout, whole or not at all, in place of an earlier one; returns its folder. */
   async saveModel({ store, files: copied = [] }: Pick<Saved, "store" | "files">): Promise<string> {
     await this.begin()
-    const model = join(this.directory, "model")
-    await writeDirectory(model, (temporary) => store.save(temporary, { files: copied }), { overwrite: true })
-    return model
+    const fill = async (temporary: string) => {
+      await store.save(temporary, { files: copied })
+      return { made: "train" }
+    }
+    await writeDirectory(this.#model, fill, { overwrite: true })
+    await this.#keep()
+    return this.#model
   }
 
-  /** Refuses (`BAD_CONFIG`) to resume with another estimator, loss, hooks or tasks than the checkpoint is of; touches nothing. */
-  check({ parts = {} }: Pick<Saved, "parts">): void {
-    if (this.#start.kind === "resume") checkParts(this.#checkpoint!, parts)
+  get #model(): string {
+    return join(this.directory, files.model)
+  }
+
+  /**
+   * Refuses what would fail later, and touches nothing.
+   *
+   * @throws GigpoError `BAD_CONFIG` where it would be resumed with another estimator, loss, hooks or tasks than the checkpoint is of;
+   * `IO` where files of others are in the way of the final model.
+   */
+  async check({ parts = {}, files: copied = [] }: Pick<Saved, "parts" | "files">): Promise<void> {
+    if (this.#start.kind === "resume" && this.saved) checkParts(this.#checkpoint!, parts)
+    const names = ["config.json", "model.safetensors", ...copied.map((file) => basename(file))]
+    await checkTarget(this.#model, { overwrite: true, names })
   }
 
   /**
@@ -206,7 +230,7 @@ export class Run {
    * the run that it is of: these begin anew, with a warning.
    */
   async restore(saved: Saved): Promise<void> {
-    this.check(saved)
+    await this.check(saved)
     if (!this.#checkpoint) return
     for (const odd of await restoreCheckpoint(this.#checkpoint, saved)) this.#onWarning(odd)
   }
@@ -217,97 +241,12 @@ export class Run {
     this.#open = false
     await this.#beginning?.catch(() => {})
     await this.#metrics?.close()
+    // Of a run that logged no iteration nobody would miss anything.
+    if (this.#replaces) await (this.#logged ? discardReplaced(this.directory) : settleRun(this.directory))
     if (this.#lock) await releaseLock(this.#lock)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
-}
-
-/** What `begin` is to do. */
-interface Start {
-  readonly kind: "new" | "replace" | "resume"
-  /** Of config.json. */
-  readonly text: string
-  readonly fork?: Checkpoint | undefined
-}
-
-async function findResumable(directory: string, config: object, options: RunOptions & Told): Promise<Checkpoint> {
-  const { mayChange = changeableKeys, onWarning } = options
-  const old = await readRunConfig(join(directory, files.config))
-  if (!old) throw nothingToResume(directory, "its config.json cannot be read")
-  checkSameConfig(directory, options.complete?.(old) ?? old, config, mayChange)
-  const checkpoint = await findCheckpoint(join(directory, files.checkpoints), onWarning)
-  if (!checkpoint) throw nothingToResume(directory, "it has no whole checkpoint")
-  return checkpoint
-}
-
-interface Told {
-  readonly onWarning: (message: string) => void
-}
-
-/** The checkpoint at `path`, or the newest of the run there. */
-async function findFork(path: string, onWarning: Told["onWarning"]): Promise<Checkpoint> {
-  if ((await folderState(path)) !== "run") return await verifyCheckpoint(path)
-  const checkpoint = await findCheckpoint(join(path, files.checkpoints), onWarning)
-  if (checkpoint) return checkpoint
-  throw new GigpoError("RUN_CORRUPT", `The run in ${path} cannot be forked: it has no whole checkpoint.`)
-}
-
-/**
- * Refuses what `Run.open` would refuse for what stands at `directory`, without touching it: to be asked before a model is
- * loaded. Returns what is there.
- */
-export async function checkRunFolder(directory: string, mode: RunMode): Promise<"nothing" | "run"> {
-  const path = resolve(directory)
-  const { resume = false, overwrite = false, fork } = mode
-  if (resume && overwrite)
-    throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and overwritten at once; choose one.")
-  if (resume && fork !== undefined)
-    throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and forked at once: a fork begins a run of its own.")
-  if (fork !== undefined && lies(resolve(fork), path))
-    throw new GigpoError("BAD_ARGUMENT", `${fork} lies in the run folder ${directory}; fork it into another folder.`)
-  const state = await folderState(path)
-  if (state === "other") {
-    throw new GigpoError(
-      "RUN_EXISTS",
-      `${path} is there but is no run folder of gigpo (config.json and metrics.jsonl), so it is left alone. ` +
-        "Choose another folder for the run.",
-    )
-  }
-  if (state === "nothing" && resume)
-    throw new GigpoError("RUN_CORRUPT", `There is no run in ${path} to resume. Start it without --resume.`)
-  if (state === "run" && !resume && !overwrite) {
-    throw new GigpoError(
-      "RUN_EXISTS",
-      `There is a run in ${path} already. Go on with it (--resume), replace it (--overwrite), or choose another folder.`,
-    )
-  }
-  return state
-}
-
-async function folderState(path: string): Promise<"nothing" | "run" | "other"> {
-  try {
-    const entries = await readdir(path)
-    if (entries.length === 0) return "nothing"
-    const isFile = async (name: string) => entries.includes(name) && (await stat(join(path, name))).isFile()
-    return (await isFile(files.metrics)) && (await readRunConfig(join(path, files.config))) ? "run" : "other"
-  } catch (cause) {
-    if (isSystemError(cause) && cause.code === "ENOENT") return "nothing"
-    if (isSystemError(cause) && cause.code === "ENOTDIR") return "other"
-    throw ioError("read", path, cause)
-  }
-}
-
-function lies(path: string, folder: string): boolean {
-  const way = relative(folder, path)
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
-}
-
-function nothingToResume(directory: string, why: string): GigpoError {
-  return new GigpoError(
-    "RUN_CORRUPT",
-    `The run in ${directory} cannot be resumed: ${why}. Start it again (--overwrite) or in another folder.`,
-  )
 }

@@ -88,16 +88,21 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     await expectSame("often", whole)
   })
 
-  it("before the first iteration is done has nothing to go on from, and says so", async () => {
+  it("before the first iteration is done begins again and comes to the same", async () => {
     const stopped = await train("early", [], { after: /^evaluation after 0/m, names: ["SIGINT"] })
     expect(stopped.code).toBe(130)
-    expect(stopped.stdout).toContain("Nothing was saved yet. To start again: gigpo train early/config.json --overwrite")
-    expect(await train("early", ["--resume"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("no whole checkpoint"),
-    })
-    expect(await train("early", ["--overwrite"])).toMatchObject({ code: 0 })
+    expect(stopped.stdout).toContain("Nothing was saved yet. To begin again: gigpo train early/config.json --resume")
+    expect(await train("early", ["--resume"])).toMatchObject({ code: 0 })
     await expectSame("early", whole)
+  })
+
+  it("before the first iteration of a run that replaces another is done, brings that one back", async () => {
+    const seed = ["--set", "seed=5"]
+    expect(await train("old", ["--resume", "auto"])).toMatchObject({ code: 0 })
+    const stopped = await train("old", ["--overwrite", ...seed], { after: /^evaluation after 0/m, names: ["SIGINT"] })
+    expect(stopped.stdout).toContain("the run that was in old before is there again")
+    await expectSame("old", whole)
+    expect(await train("old", ["--resume", "auto", ...seed])).toMatchObject({ code: 2 })
   })
 
   it("by a second Ctrl-C at once ends at once and can still go on", async () => {

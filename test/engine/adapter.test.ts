@@ -156,7 +156,12 @@ describe("a trained adapter", () => {
     await policy.saveAdapter(folder)
     await mkdir(join(folder, "optimizer"))
     await policy.saveOptimizer(join(folder, "optimizer", "model.safetensors"))
-    expect((await readdir(folder)).sort()).toEqual(["adapter_config.json", "adapter_model.safetensors", "optimizer"])
+    expect((await readdir(folder)).sort()).toEqual([
+      "adapter_config.json",
+      "adapter_model.safetensors",
+      "gigpo.json",
+      "optimizer",
+    ])
     const again = await open(folder)
     expect(again.lora).toEqual(lora)
     expect(await again.logits(tokens)).toEqual(await policy.logits(tokens))
@@ -170,7 +175,7 @@ describe("a trained adapter", () => {
     const start = await policy.logits(tokens)
     await train(policy)
     await policy.save(folder)
-    expect((await readdir(folder)).sort()).toEqual(["config.json", "model.safetensors"])
+    expect((await readdir(folder)).sort()).toEqual(["config.json", "gigpo.json", "model.safetensors"])
     const merged = await (await open(folder)).logits(tokens)
     expect(relativeError(merged, await policy.logits(tokens))).toBeLessThan(1e-5)
     expect(relativeError(merged, start)).toBeGreaterThan(0.01)
@@ -262,7 +267,7 @@ describe("an adapter is refused", () => {
     await writeFile(join(folder, "adapter_config.json"), "{")
     await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /is not JSON that can be read/)
     const policy = await open(modelPath("qwen3"))
-    await refused(() => policy.saveAdapter(folder), /has no adapter; open it with lora/, "BAD_ARGUMENT")
+    await refused(() => policy.saveAdapter(join(folder, "new")), /has no adapter; open it with lora/, "BAD_ARGUMENT")
   })
 })
 

@@ -69,7 +69,7 @@ describe("saving", () => {
     const target = join(folder, "saved")
     await mkdir(target)
     await policy.save(target, { files: [tokenizer] })
-    expect((await readdir(target)).sort()).toEqual(["config.json", "model.safetensors", "tokenizer.json"])
+    expect((await readdir(target)).sort()).toEqual(["config.json", "gigpo.json", "model.safetensors", "tokenizer.json"])
     const config = JSON.parse(await readFile(join(target, "config.json"), "utf8"))
     expect(config).toMatchObject({ eos_token_id: 2, architectures: ["Qwen3ForCausalLM"], torch_dtype: "float32" })
   })

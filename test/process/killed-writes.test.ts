@@ -1,47 +1,66 @@
 import { execFile } from "node:child_process"
-import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { checkTarget, writeDirectory } from "../../src/files/atomic-directory.ts"
 import { findCheckpoint, restoreCheckpoint, writeCheckpoint } from "../../src/training/checkpoint.ts"
+import { Run } from "../../src/training/run.ts"
 import { FakePolicy, Memory } from "../training/fake-policy.ts"
 import { notBuilt } from "./run-program.ts"
 
-const program = fileURLToPath(new URL("programs/killed-writes.mjs", import.meta.url))
+const program = (name: string) => fileURLToPath(new URL(`programs/${name}.mjs`, import.meta.url))
 const run = promisify(execFile)
 
-describe.skipIf(notBuilt !== "")(`a checkpoint whose writing is killed${notBuilt}`, () => {
+/** Files that somebody else put there, in every place of a folder. */
+async function putForeign(folder: string, places: readonly string[]): Promise<void> {
+  for (const place of places) {
+    await mkdir(join(folder, place), { recursive: true })
+    await writeFile(join(folder, place, "thesis.md"), `mine in ${place}`)
+  }
+}
+
+/** Every file below a folder, with what it holds; not what a killed process holds locked, or was making beside it. */
+async function contents(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true })
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== "run.lock")
+  const paths = files
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((path) => !/\.tmp-|\.gigpo-new-/.test(path))
+  return Object.fromEntries(
+    await Promise.all(paths.map(async (path) => [relative(folder, path), await readFile(path, "latin1")])),
+  )
+}
+
+describe.skipIf(notBuilt !== "")(`what is being written when the process is killed${notBuilt}`, () => {
   let folder: string
-  let before: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-killed-"))
-    before = join(folder, "before")
-    const [policy, estimator] = [new FakePolicy(), new Memory("mine")]
-    policy.weights = Float32Array.of(1, 1)
-    estimator.count = 1
-    estimator.arrays = { means: Float64Array.of(1, 1) }
-    const { store } = policy
-    await writeCheckpoint(before, 1, { store, critic: async () => store, parts: { estimator } })
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  /** Which checkpoint is found after a kill at this write, with all of it as it was written; the program's output. */
-  async function kill(write: number) {
-    const parent = join(folder, `at-${write}`)
-    await cp(before, parent, { recursive: true })
-    const stdout = await run(process.execPath, [program, parent, String(write)]).then(
-      (done) => done.stdout,
-      (error) => {
-        expect(error.signal, error.stderr).toBe("SIGKILL")
-        return ""
-      },
-    )
+  /** Does the work on a copy of `before` with a fault in the disk, and returns the copy; and how many writes there were. */
+  async function work(name: string, before: string, fault = ""): Promise<{ copy: string; writes: number }> {
+    const copy = await mkdtemp(join(folder, "copy-"))
+    await cp(before, copy, { recursive: true })
+    const counted = join(folder, "writes")
+    const env = { ...process.env, GIGPO_TEST_DISK: fault, GIGPO_TEST_WRITES: counted }
+    const words = ["--import", program("faulty-disk"), program("writes"), copy, name]
+    const ended = await run(process.execPath, words, { env }).catch((error) => error)
+    if (fault === "") expect(ended.stderr).toBe("")
+    else if (fault.startsWith("kill")) expect(ended.signal, ended.stderr).toBe("SIGKILL")
+    else expect(ended.stderr).toMatch(fault.startsWith("ENOSPC") ? /the disk is full/ : /read-only/)
+    return { copy, writes: fault === "" ? Number(await readFile(counted, "utf8")) : 0 }
+  }
+
+  /** Which checkpoint is found, with all of it as it was written. */
+  async function found(parent: string): Promise<number> {
     const warnings: string[] = []
-    const found = await findCheckpoint(parent, (message) => warnings.push(message))
-    expect(found, `after a kill at write ${write}`).toBeDefined()
-    const [iteration, estimator] = [found!.iteration, new Memory("mine")]
+    const checkpoint = await findCheckpoint(parent, (message) => warnings.push(message))
+    expect(checkpoint).toBeDefined()
+    const [iteration, estimator] = [checkpoint!.iteration, new Memory("mine")]
     const restored: string[] = []
     const restore = async (_: unknown, directory: string) => {
       restored.push(directory)
@@ -49,21 +68,82 @@ describe.skipIf(notBuilt !== "")(`a checkpoint whose writing is killed${notBuilt
       expect(new Float32Array(weights.slice().buffer)).toEqual(Float32Array.of(iteration, iteration))
     }
     const store = { ...new FakePolicy().store, restore }
-    await restoreCheckpoint(found!, { store, critic: async () => store, parts: { estimator } })
-    expect(restored).toEqual([found!.directory, join(found!.directory, "critic")])
+    await restoreCheckpoint(checkpoint!, { store, critic: async () => store, parts: { estimator } })
+    expect(restored).toEqual([checkpoint!.directory, join(checkpoint!.directory, "critic")])
     expect(estimator).toMatchObject({ count: iteration, arrays: { means: Float64Array.of(iteration, iteration) } })
     expect(warnings).toEqual([])
-    return { iteration, stdout, left: await readdir(parent) }
+    return iteration
   }
 
-  it("at every write leaves one that is whole, with the critic and the memory of the estimator in it", async () => {
-    const whole = await kill(Number.MAX_SAFE_INTEGER)
-    expect(whole).toMatchObject({ iteration: 2, left: ["step-2"] })
-    const writes = Number(whole.stdout)
+  it("leaves a checkpoint that is whole, with the critic and the memory of the estimator in it", async () => {
+    const before = join(folder, "before")
+    const [policy, estimator] = [new FakePolicy(), new Memory("mine")]
+    policy.weights = Float32Array.of(1, 1)
+    estimator.count = 1
+    estimator.arrays = { means: Float64Array.of(1, 1) }
+    const { store } = policy
+    await writeCheckpoint(before, 1, { store, critic: async () => store, parts: { estimator } })
+    const { copy, writes } = await work("checkpoint", before)
+    expect(await readdir(copy)).toEqual(["step-2"])
+    expect(await found(copy)).toBe(2)
     expect(writes).toBeGreaterThan(20)
-    const found: number[] = []
-    for (let write = 0; write < writes; write++) found.push((await kill(write)).iteration)
-    expect(new Set(found)).toEqual(new Set([1, 2]))
-    expect(found).toEqual(found.toSorted()) // once the new one is there, it stays
+    const after: number[] = []
+    for (let write = 0; write < writes; write++)
+      after.push(await found((await work("checkpoint", before, `kill:${write}`)).copy))
+    expect(new Set(after)).toEqual(new Set([1, 2]))
+    expect(after).toEqual(after.toSorted()) // once the new one is there, it stays
+  })
+
+  /** Faults at every write leave what was there or what comes, all of it, after whoever comes next. */
+  async function oldOrNew(name: string, before: string, comesNext: (copy: string) => Promise<unknown>): Promise<void> {
+    const [{ copy, writes }, old] = [await work(name, before), await contents(before)]
+    await comesNext(copy)
+    const now = await contents(copy)
+    expect(now).not.toEqual(old)
+    expect(writes).toBeGreaterThan(20)
+    const after: string[] = []
+    for (let write = 0; write < writes; write++) {
+      for (const what of write % 4 === 0 ? ["kill", "ENOSPC", "EROFS"] : ["kill"]) {
+        const { copy } = await work(name, before, `${what}:${write}`)
+        await comesNext(copy)
+        const found = await contents(copy)
+        const which = JSON.stringify(found) === JSON.stringify(old) ? "old" : "new"
+        if (which === "new") expect(found, `${what} at write ${write}`).toEqual(expect.objectContaining(essential(now)))
+        if (what === "kill") after.push(which)
+        await rm(copy, { recursive: true })
+      }
+    }
+    expect(new Set(after)).toEqual(new Set(["old", "new"]))
+    expect(after).toEqual(after.toSorted().reverse())
+  }
+
+  /** A run that was stopped before its model was written has none; what it has is whole. */
+  const essential = (now: Record<string, string>) =>
+    Object.fromEntries(Object.entries(now).filter(([name]) => !/^model\/(?!thesis)/.test(name)))
+
+  it("leaves the old model or the new one, and every file of others", async () => {
+    const before = join(folder, "model")
+    await writeDirectory(before, async (temporary) => {
+      await writeFile(join(temporary, "config.json"), "old")
+      await writeFile(join(temporary, "model-00001-of-00002.safetensors"), "old")
+    })
+    await putForeign(before, [".", "optimizer", ".git"])
+    await oldOrNew("model", before, async (copy) => await checkTarget(copy, { overwrite: true }))
+  })
+
+  it("leaves the old run or the new one, and every file of others", async () => {
+    const before = join(folder, "run")
+    const old = await Run.open(before, { seed: 1 })
+    for (const iteration of [1, 2]) {
+      await old.log({ iteration, metrics: {} })
+      await old.saveCheckpoint(iteration, new FakePolicy(), 2)
+    }
+    await old.saveModel(new FakePolicy())
+    await old.close()
+    await putForeign(before, [".", "checkpoints", "checkpoints/step-1", "model", "mine"])
+    await oldOrNew("run", before, async (copy) => {
+      const run = await Run.open(copy, { seed: 1 }, { overwrite: true })
+      await run.close() // it was never begun
+    })
   })
 })

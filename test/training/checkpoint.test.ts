@@ -149,7 +149,7 @@ describe("writing a checkpoint", () => {
     await flipBit(join(parent, "step-5", "weights.bin"))
     await write(5)
     await verifyCheckpoint(join(parent, "step-5"))
-    expect(await readdir(parent)).toEqual(["step-5"])
+    expect(await readdir(parent)).toEqual(["step-5", "suspect-5"]) // which is set aside
   })
 })
 

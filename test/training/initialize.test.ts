@@ -40,6 +40,7 @@ describe("a new model", () => {
     expect((await readdir(directory)).sort()).toEqual([
       "config.json",
       "generation_config.json",
+      "gigpo.json",
       "model.safetensors",
       "tokenizer.json",
       "tokenizer_config.json",
@@ -136,7 +137,12 @@ describe("a folder that is there", () => {
     await make("model", { seed: 2 }, doors(), true)
     const after = await read(join(folder, "model"))
     expect(after["model.safetensors"]).not.toBe(before["model.safetensors"])
-    expect(Object.keys(after)).toEqual(Object.keys(before))
+    expect(Object.keys(after).sort()).toEqual([...Object.keys(before), "notes.txt"].sort())
+    await writeFile(join(folder, "model", "tokenizer.json"), "mine")
+    await expect(make("model", { seed: 3 }, doors(), true)).rejects.toMatchObject({
+      code: "IO",
+      message: expect.stringMatching(/tokenizer.json was changed since gigpo wrote it/),
+    })
     expect(await readdir(folder)).toEqual(["model"])
   })
 

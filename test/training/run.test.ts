@@ -1,12 +1,25 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises"
+import {
+  appendFile,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { checkRunFolder, Run, type RunOptions } from "../../src/training/run.ts"
+import { Run, type RunOptions } from "../../src/training/run.ts"
+import { checkRunFolder } from "../../src/training/run-folder.ts"
 import { FakePolicy } from "./fake-policy.ts"
 
 let folder: string
@@ -139,20 +152,85 @@ describe("a new run", () => {
 })
 
 describe("a run that is overwritten", () => {
-  it("is replaced as a whole", async () => {
-    await putRun(2, [2])
-    await writeFile(join(directory, "notes.txt"), "mine")
+  const other = { ...config, seed: 4 }
+  const checkpoints = () => join(directory, "checkpoints")
+  /** Files of somebody else, in every folder of the run. */
+  async function putForeign(): Promise<Record<string, string>> {
+    const places = ["", "checkpoints", "checkpoints/step-2", "model", "mine"].map((name) => join(directory, name))
+    for (const place of places) {
+      await mkdir(place, { recursive: true })
+      await writeFile(join(place, "notes.txt"), "mine")
+    }
+    return Object.fromEntries(places.map((place) => [join(place, "notes.txt"), "mine"]))
+  }
+  async function putOld(): Promise<void> {
+    await putRun(2, [1, 2])
+    const run = await Run.open(directory, config, { resume: true })
+    await run.saveModel(new FakePolicy())
+    await run.close()
+  }
+
+  it("is replaced as a whole once the new one has a checkpoint, but for what others put there", async () => {
+    await putOld()
+    const foreign = await putForeign()
     const before = await snapshot(folder)
-    const refusedLater = await Run.open(directory, { ...config, seed: 4 }, { overwrite: true })
+    const refusedLater = await Run.open(directory, other, { overwrite: true })
     await refusedLater.close()
     expect(await snapshot(folder)).toEqual(before)
-    const run = await Run.open(directory, { ...config, seed: 4 }, { overwrite: true })
+    const run = await Run.open(directory, other, { overwrite: true })
     await run.begin()
-    expect((await readdir(directory)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl", "run.lock"])
-    expect(await readdir(join(directory, "checkpoints"))).toEqual([])
     expect(await loggedIterations()).toEqual([])
+    expect(run.replaces).toBe(true)
+    await run.saveCheckpoint(1, new FakePolicy(), 2)
+    expect(run.replaces).toBe(false)
     await run.close()
+    expect((await readdir(directory)).sort()).toEqual([
+      "checkpoints",
+      "config.json",
+      "metrics.jsonl",
+      "mine",
+      "model",
+      "notes.txt",
+    ])
+    expect((await readdir(checkpoints())).sort()).toEqual(["notes.txt", "step-1", "step-2"])
+    expect(await readdir(join(checkpoints(), "step-2"))).toEqual(["notes.txt"])
+    expect(await snapshot(folder)).toMatchObject(foreign)
+    expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8")).seed).toBe(4)
     expect(await readdir(join(folder, "runs"))).toEqual(["one"])
+  })
+
+  it("comes back where the new one ends before its first iteration", async () => {
+    await putOld()
+    await putForeign()
+    const before = await snapshot(folder)
+    const run = await Run.open(directory, other, { overwrite: true })
+    await run.log({ iteration: 0, metrics: {} })
+    expect(await snapshot(folder)).not.toEqual(before)
+    await run.close()
+    expect(await snapshot(folder)).toEqual(before)
+    expect(await readdir(directory)).toEqual([
+      "checkpoints",
+      "config.json",
+      "metrics.jsonl",
+      "mine",
+      "model",
+      "notes.txt",
+    ])
+  })
+
+  it("goes where the new one logged an iteration, or has a model", async () => {
+    for (const work of [
+      async (run: Run) => await run.log({ iteration: 1, metrics: {} }),
+      async (run: Run) => await run.saveModel(new FakePolicy()),
+    ]) {
+      await rm(folder, { recursive: true })
+      await putOld()
+      const run = await Run.open(directory, other, { overwrite: true })
+      await work(run)
+      await run.close()
+      expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8")).seed).toBe(4)
+      expect(await readdir(checkpoints())).toEqual([])
+    }
   })
 
   it("stays as it was when the new one cannot be made", async () => {
@@ -207,6 +285,25 @@ describe("a run that is forked", () => {
       expect(lines).toHaveLength(iteration + 1)
     }
     expect(await snapshot(directory)).toEqual(before)
+  })
+
+  it("begins with the other's state again where it was stopped before its first checkpoint", async () => {
+    await putRun(4, [2, 4])
+    const branch = join(folder, "branch")
+    const first = await Run.open(branch, config, { fork: join(directory, "checkpoints", "step-2") })
+    await first.log({ iteration: 3, metrics: {} })
+    await first.close()
+    const again = await Run.open(branch, config, { resume: true })
+    expect(again).toMatchObject({ iteration: 2, saved: false })
+    const policy = new FakePolicy()
+    await again.restore(policy)
+    expect(policy.steps).toBe(4)
+    await again.begin()
+    const lines = (await readFile(join(branch, "metrics.jsonl"), "utf8")).trim().split("\n")
+    expect(lines.map((line) => JSON.parse(line).iteration)).toEqual([1, 2])
+    await again.close()
+    await rm(join(directory, "checkpoints", "step-2"), { recursive: true })
+    await expect(Run.open(branch, config, { resume: true })).rejects.toMatchObject({ code: "RUN_CORRUPT" })
   })
 
   it("is refused where there is nothing to fork, into itself, and together with resuming", async () => {
@@ -265,8 +362,58 @@ describe("a run that is resumed", () => {
 
   it("is refused without a whole checkpoint, without a run, and with a damaged configuration", async () => {
     await refused({ resume: true }, "RUN_CORRUPT", /no run in .* to resume/)
-    await putRun(3, [])
+    await putRun(3, [3])
+    await truncate(join(directory, "checkpoints", "step-3", "weights.bin"), 1)
     await refused({ resume: true }, "RUN_CORRUPT", /no whole checkpoint.*--overwrite/)
+  })
+
+  it("begins again where it was stopped before its first checkpoint", async () => {
+    await putRun(3, [])
+    await refused({ resume: true }, "BAD_CONFIG", /seed was 3 and is now 4/, { ...config, seed: 4 })
+    const run = await Run.open(directory, config, { resume: true })
+    expect(run).toMatchObject({ iteration: 0, checkpoint: undefined, saved: false })
+    await run.begin()
+    expect(await loggedIterations()).toEqual([])
+    await run.restore(new FakePolicy()) // there is nothing to restore
+    await run.close()
+  })
+
+  it("begins where there is none, if it is to start or to go on", async () => {
+    const auto = { resume: "auto" } as const
+    for (const iteration of [0, 1, 2]) {
+      const run = await Run.open(directory, config, auto)
+      expect(run.iteration).toBe(iteration)
+      await run.log({ iteration: iteration + 1, metrics: {} })
+      await run.saveCheckpoint(iteration + 1, new FakePolicy(), 2)
+      await run.close()
+    }
+    expect(await loggedIterations()).toEqual([1, 2, 3])
+    const fork = await Run.open(join(folder, "fork"), config, { ...auto, fork: directory })
+    expect(fork.iteration).toBe(3)
+    await fork.close()
+  })
+
+  it("follows a link to its folder", async () => {
+    await putRun(2, [2])
+    const link = join(folder, "link")
+    await symlink(directory, link)
+    const run = await Run.open(link, config, { resume: true })
+    expect(run).toMatchObject({ directory: await realpath(directory), iteration: 2, saved: true })
+    await run.close()
+    const replaced = await Run.open(link, config, { overwrite: true })
+    await replaced.saveCheckpoint(1, new FakePolicy(), 2)
+    await replaced.close()
+    expect((await lstat(link)).isSymbolicLink()).toBe(true)
+    expect(await readdir(join(directory, "checkpoints"))).toEqual(["step-1"])
+  })
+
+  it("tells before its first step that files of others are in the way of its model", async () => {
+    await putRun(2, [2])
+    await mkdir(join(directory, "model"))
+    await writeFile(join(directory, "model", "config.json"), "mine")
+    const run = await Run.open(directory, config, { resume: true })
+    await expect(run.check({})).rejects.toMatchObject({ code: "IO", message: /config.json was not written by gigpo/ })
+    await run.close()
   })
 
   it("is refused with another configuration, which is named", async () => {

@@ -34,11 +34,12 @@ async function runInit(environmentName: string, directory: string, { set }: Conf
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} is already there and not empty; choose another folder.`)
   let parameters = 0
-  await writeDirectory(directory, async (temporary) => {
+  const fill = async (temporary: string): Promise<void> => {
     await writeFile(join(temporary, "config.yaml"), String(parsed.document))
     const options = { ...config.initialize, seed: config.seed }
     parameters = (await initialize({ directory: join(temporary, "model"), environment, options })).parameters
-  })
+  }
+  await writeDirectory(directory, fill, { manifest: "none" })
   const file = join(directory, "config.yaml")
   const steps = [
     [`gigpo clone ${file} --out ${model}`, "learn the expert's moves"],

@@ -1,9 +1,10 @@
 import { isAbsolute, join, relative, resolve, sep } from "node:path"
-import { type Command, Option } from "commander"
+import { type Command, InvalidArgumentError, Option } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { needsOf } from "../../training/make.ts"
-import { checkRunFolder, Run, type RunMode } from "../../training/run.ts"
+import { Run } from "../../training/run.ts"
 import { changeableKeys, formatRunConfig, type RunConfig } from "../../training/run-config.ts"
+import { checkRunFolder, type RunMode } from "../../training/run-folder.ts"
 import { train } from "../../training/train.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
@@ -25,15 +26,20 @@ export function trainCommand(): Command {
       "Trains the configured model in the configured environment. Metrics (metrics.jsonl), checkpoints and at the end the " +
         "model go to the run folder. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
     )
-    .addOption(new Option("--resume", "go on from the run's last checkpoint").conflicts("overwrite"))
-    .option("--overwrite", "replace the run that is there")
     .addOption(
-      new Option("--fork <folder>", "begin a new run with the state of another: its folder, or a checkpoint").conflicts(
-        "resume",
-      ),
+      new Option("--resume [auto]", "go on from the run's last checkpoint; auto begins it where there is none")
+        .conflicts("overwrite")
+        .argParser(parseResume),
     )
+    .option("--overwrite", "replace the run that is there, once this one has saved something; others' files stay")
+    .option("--fork <folder>", "begin a new run with the state of another: its folder, or a checkpoint")
     .option("--json", "print one JSON line an iteration instead of the display")
     .action(runTrain)
+}
+
+function parseResume(text: string): "auto" {
+  if (text === "auto") return text
+  throw new InvalidArgumentError("It takes auto or nothing; the configuration comes before it.")
 }
 
 /** Settings that a resumed run may change: what ends and keeps it, and where and how fast it runs. */
@@ -77,7 +83,6 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
     }
     return await run.saveModel({ store: model.policy.store, files: model.tokenizer.files })
   }
-  const again = options.fork === undefined ? ["--overwrite"] : ["--overwrite", "--fork", options.fork]
   try {
     const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
     const path = await survivingStrays(() => interruptible(work, stopping), say)
@@ -87,11 +92,10 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
   } catch (error) {
     screen.keep()
     if (!run.begun) throw error
-    say(
-      run.saved
-        ? `The state after iteration ${run.iteration} is saved. To go on: ${nextCommand("train", config, "--resume")}`
-        : `Nothing was saved yet. To start again: ${nextCommand("train", config, ...again)}`,
-    )
+    const goOn = nextCommand("train", config, "--resume")
+    if (run.replaces) say(`Nothing was saved; the run that was in ${config.run} before is there again.`)
+    else if (run.saved) say(`The state after iteration ${run.iteration} is saved. To go on: ${goOn}`)
+    else say(`Nothing was saved yet. To begin again: ${goOn}`)
     throw error
   }
 }

@@ -1,5 +1,7 @@
 import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
+import { writeDirectory } from "../../files/atomic-directory.ts"
+import { settleFolder } from "../../files/replace-files.ts"
 import {
   type AdapterConfig,
   exists,
@@ -46,6 +48,11 @@ import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
 
+interface SaveOptions {
+  readonly files?: readonly string[]
+  readonly overwrite?: boolean
+}
+
 /** What sampling has cost since the policy was opened. */
 export interface SamplingStatistics {
   /** Tokens that went through the model: of prompts, sampled ones, and again what was given up when the cache was full. */
@@ -90,6 +97,7 @@ export class NativePolicy implements Trainable {
     directory: string,
     options: NativePolicyOptions & { readonly base?: string } = {},
   ): Promise<NativePolicy> {
+    await settleFolder(directory) // what a crash left undone in it
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options)
     const stored = await readAdapterConfig(directory)
     const { rank, alpha } = stored
@@ -104,6 +112,7 @@ export class NativePolicy implements Trainable {
   }
 
   static async #openModel(directory: string, options: NativePolicyOptions): Promise<NativePolicy> {
+    await settleFolder(directory)
     const config = await readModelConfig(directory)
     const files = await openSafetensors(directory)
     try {
@@ -143,11 +152,11 @@ export class NativePolicy implements Trainable {
     this.device = resolved.device
     this.precision = resolved.precision
     this.lora = options.lora && adapterConfig(options.lora)
-    this.store = nativeStore(this)
     this.#options = options
     this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
     this.#model = { config, head: "language", lora: this.lora, original }
     this.#files = new LearnerFiles(this.#engine, this.#model)
+    this.store = nativeStore(this.#files)
   }
 
   async #orDispose(work: () => Promise<void>): Promise<this> {
@@ -290,11 +299,14 @@ export class NativePolicy implements Trainable {
   }
 
   /**
-   * Writes the model in Hugging Face layout, an adapter merged into it. The folder is made where it is missing; a model that is
-   * already there is not replaced (see `writeDirectory`).
+   * Writes the model in Hugging Face layout, an adapter merged into it: a new folder, whole or not at all.
+   *
+   * @param options.files - copied beside the weights: the tokenizer's.
+   * @param options.overwrite - replace a model that this package wrote there; all other files stay. Default false.
+   * @throws GigpoError `IO` where something is there that is not to be replaced, or the system cannot write.
    */
-  async save(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
-    await this.#files.save(directory, options)
+  async save(directory: string, options: SaveOptions = {}): Promise<void> {
+    await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), options)
   }
 
   /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
@@ -303,8 +315,8 @@ export class NativePolicy implements Trainable {
   }
 
   /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
-  async saveAdapter(directory: string, options: { files?: readonly string[] } = {}): Promise<void> {
-    await this.#files.saveAdapter(directory, options)
+  async saveAdapter(directory: string, options: SaveOptions = {}): Promise<void> {
+    await writeDirectory(directory, (temporary) => this.#files.saveAdapter(temporary, options), options)
   }
 
   /**

@@ -324,10 +324,10 @@ describe("the batch that failed", () => {
         adamw: { learningRate: 1 },
         error: new Error(),
       })
-      expect(await readdir(path)).toEqual(["batch.json"])
+      expect(await readdir(path)).toEqual(["batch.json", "gigpo.json"])
       await replayFailure(path, new TablePolicy(), sound)
     }
-    expect(await readdir(directory)).toEqual(["batch.json", "weights"])
+    expect(await readdir(directory)).toEqual(["batch.json", "gigpo.json", "weights"])
   })
 
   it.each([

@@ -1,0 +1,88 @@
+import { lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { GigpoError } from "../errors.ts"
+import { io, ioError, isMissing, isSystemError } from "./io-error.ts"
+import { compareFile, readWritten } from "./manifest.ts"
+
+/**
+ * Refuses to write files of these names where one stands that this package did not write, or that was changed since.
+ *
+ * @throws GigpoError `IO`; nothing has been changed then.
+ */
+export async function refuseForeign(folder: string, names: readonly string[]): Promise<void> {
+  const written = await readWritten(folder)
+  const own = new Map(written?.files.map((file) => [file.name, file]))
+  for (const name of names) {
+    if (name === written?.manifest) continue
+    const file = own.get(name)
+    const foreign = file ? (await compareFile(folder, file)) === "other" : await isTaken(join(folder, name))
+    if (foreign) throw inTheWay(folder, name, file !== undefined)
+  }
+}
+
+/** Also where a file stands in place of a folder on the way. */
+async function isTaken(path: string): Promise<boolean> {
+  try {
+    return Boolean(await lstat(path))
+  } catch (cause) {
+    if (isSystemError(cause) && cause.code === "ENOENT") return false
+    if (isMissing(cause)) return true
+    throw ioError("look at", path, cause)
+  }
+}
+
+function inTheWay(folder: string, name: string, changed: boolean): GigpoError {
+  const what = changed ? "was changed since gigpo wrote it" : "was not written by gigpo"
+  return new GigpoError(
+    "IO",
+    `${join(folder, name)} ${what}, so it is not replaced. Move it away, or choose another folder.`,
+  )
+}
+
+/** Removes what this package wrote into a folder, and the folder too where nothing else is in it. */
+export async function removeOwn(folder: string): Promise<void> {
+  const names = await ownNames(folder)
+  for (const name of names) await io("remove", join(folder, name), rm(join(folder, name), { force: true }))
+  await removeEmptyFolders(folder, names)
+}
+
+/** Moves what this package wrote into a folder to the same places in another. */
+export async function moveOwn(folder: string, to: string): Promise<void> {
+  const names = await ownNames(folder)
+  await moveFiles(folder, to, names)
+  await removeEmptyFolders(folder, names)
+}
+
+/** The manifest last: until then it tells what is to be done. */
+async function ownNames(folder: string): Promise<readonly string[]> {
+  const written = await readWritten(folder)
+  return written ? [...written.files.map(({ name }) => name), written.manifest] : []
+}
+
+/** Moves files to the same places in another folder on the same disk; those that are not there are left out. */
+export async function moveFiles(folder: string, to: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const [from, place] = [join(folder, name), join(to, name)]
+    await io("create", dirname(place), mkdir(dirname(place), { recursive: true }))
+    try {
+      await rename(from, place)
+    } catch (cause) {
+      if (!isMissing(cause)) throw ioError("move", from, cause)
+    }
+  }
+}
+
+/** Removes the folders that files of these names were in, where they are empty now. */
+export async function removeEmptyFolders(folder: string, names: readonly string[]): Promise<void> {
+  const folders = new Set<string>(["."])
+  for (const name of names) for (let up = dirname(name); up !== "."; up = dirname(up)) folders.add(up)
+  const deepestFirst = [...folders].sort((a, b) => b.split("/").length - a.split("/").length || (a === "." ? 1 : -1))
+  for (const one of deepestFirst) {
+    const path = join(folder, one)
+    try {
+      if ((await readdir(path)).length === 0) await rmdir(path)
+    } catch (cause) {
+      if (!isMissing(cause)) throw ioError("remove", path, cause)
+    }
+  }
+}

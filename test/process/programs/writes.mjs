@@ -1,0 +1,49 @@
+// Writes into the folder of the first argument what the second names. Run with ./faulty-disk.mjs imported before.
+import { mkdir, writeFile } from "node:fs/promises"
+
+const { writeDirectory } = await import("../../../dist/files/atomic-directory.js")
+const { writeCheckpoint, pruneCheckpoints } = await import("../../../dist/training/checkpoint.js")
+const { Run } = await import("../../../dist/training/run.js")
+
+const fill = (value) => new Uint8Array(Float32Array.of(value, value).buffer)
+const store = {
+  async checkpoint(directory) {
+    await mkdir(`${directory}/optimizer`)
+    await writeFile(`${directory}/weights.bin`, fill(2))
+    await writeFile(`${directory}/optimizer/moments.bin`, fill(2))
+    return { steps: 2 }
+  },
+  save: async (directory) => await writeFile(`${directory}/weights.bin`, fill(2)),
+}
+const estimator = {
+  name: "mine",
+  state: () => ({ json: { count: 2 }, arrays: { means: Float64Array.of(2, 2) } }),
+  restore: () => {},
+}
+
+const work = {
+  /** step-2 beside step-1, which it removes. */
+  async checkpoint(parent) {
+    await writeCheckpoint(parent, 2, { store, critic: async () => store, parts: { estimator } })
+    await pruneCheckpoints(parent, 2, 1)
+  },
+  /** A model in place of another, with other files. */
+  async model(target) {
+    const model = async (temporary) => {
+      await store.checkpoint(temporary)
+      await writeFile(`${temporary}/config.json`, "new")
+    }
+    await writeDirectory(target, model, { overwrite: true })
+  },
+  /** A run in place of another, with a checkpoint and a model. */
+  async run(directory) {
+    const run = await Run.open(directory, { seed: 2 }, { overwrite: true })
+    try {
+      await run.saveCheckpoint(1, { store, parts: { estimator } }, 2)
+      await run.saveModel({ store })
+    } finally {
+      await run.close()
+    }
+  },
+}
+await work[process.argv[3]](process.argv[2])

@@ -24,7 +24,6 @@ const guess: Environment<{ secret: number }> = {
         const [reward, metrics] = [terminated ? 10 : 0, { success: terminated ? 1 : 0 }]
         return { observation: observe(), reward, terminated, truncated, metrics }
       },
-      async [Symbol.asyncDispose]() {}, // close what the episode opened: files, connections, processes
     }
   },
   prompt: (_task, _history, now) => [{ role: "user", content: `A number ${now.text}. Your guess?` }],

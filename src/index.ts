@@ -191,7 +191,7 @@ export { type CloneReport, type CloneSetup, clone } from "./training/clone.ts"
 export { type EvaluateSetup, evaluate } from "./training/evaluate.ts"
 export { replayFailure } from "./training/guards/failure.ts"
 export type { StepOutcome } from "./training/guards/step.ts"
-export { type InitializeSetup, initialize } from "./training/initialize.ts"
+export { type Initialized, type InitializeSetup, initialize } from "./training/initialize.ts"
 export type { RunObserver, RunOutcome, RunStart } from "./training/observers.ts"
 export type {
   CloneOptions,

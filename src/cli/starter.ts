@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join, relative, sep } from "node:path"
 import { GigpoError } from "../errors.ts"
+import { isModuleFile } from "../options/module-path.ts"
 import { type ConfigDocument, parseConfigDocument } from "./config/document.ts"
 
 // The configurations in examples/ are what `gigpo init` starts from: models small enough to be trained on a CPU, from nothing.
@@ -11,20 +13,32 @@ export function starterNames(): string[] {
   return files.filter((name) => name.endsWith(".yaml")).map((name) => name.slice(0, -".yaml".length))
 }
 
-/** A first configuration for an environment, with these paths in it. Throws `BAD_ARGUMENT` where there is none. */
-export function starterConfig(environment: string, model: string, run: string): ConfigDocument {
+/** Whose settings a small model begins with in an environment that has no configuration there. */
+const pattern = "sokoban"
+
+/**
+ * A first configuration in `directory`, for an environment by its name or by its module's path. Throws `BAD_ARGUMENT` where there is
+ * none.
+ */
+export function starterConfig(environment: string, directory: string): ConfigDocument {
+  const own = isModuleFile(environment)
   const names = starterNames()
-  if (!names.includes(environment)) {
+  if (!own && !names.includes(environment)) {
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `${environment} is no environment for a small model made from nothing; those are: ${names.join(", ")}. ` +
-        "Use a pretrained model and write a configuration; `gigpo config` lists its keys.",
+      `${environment} is no environment for a small model made from nothing; those are: ${names.join(", ")}, and modules of ` +
+        "your own by their path (./mine.mjs). Use a pretrained model and write a configuration; `gigpo config` lists its keys.",
     )
   }
-  const text = readFileSync(new URL(`${environment}.yaml`, folder), "utf8")
+  const text = readFileSync(new URL(`${own ? pattern : environment}.yaml`, folder), "utf8")
   // The comment above the keys tells of examples/; the copy keeps what follows it.
   const parsed = parseConfigDocument(text.replace(/^#.*\n/, ""), "the starting configuration")
-  parsed.document.set("model", model)
-  parsed.document.set("run", run)
+  const { document } = parsed
+  document.set("model", join(directory, "model"))
+  document.set("run", join(directory, "run"))
+  if (own) {
+    document.set("environment", document.createNode({ name: relative(directory, environment).replaceAll(sep, "/") }))
+    document.deleteIn(["training", "rollout", "maxReplyTokens"]) // its replies may be longer
+  }
   return parsed
 }

@@ -40,7 +40,8 @@ export interface StepResult {
 export interface EnvironmentEpisode {
   readonly first: Observation
   step(action: string): Promise<StepResult>
-  [Symbol.asyncDispose](): Promise<void>
+  /** Closes what the episode opened: files, connections, processes. Left out where there is nothing to close. */
+  [Symbol.asyncDispose]?(): Promise<void>
 }
 
 /** One past step, as prompts may show it. */

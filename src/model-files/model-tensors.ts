@@ -37,8 +37,19 @@ export function tensorShapes(config: ModelConfig, head: Head = "language"): Map<
 }
 
 /** Number of weights; tied embeddings count once. */
-export function countParameters(config: ModelConfig): number {
-  return [...tensorShapes(config).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
+export function countParameters(config: ModelConfig, head: Head = "language"): number {
+  return [...tensorShapes(config, head).values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0)
+}
+
+/** The matrices that may have an adapter beside them, [out, in] each. */
+export function projectionShapes(config: ModelConfig): (readonly [number, number])[] {
+  const projections = [...tensorShapes(config)].filter(([name]) => name.endsWith("_proj.weight"))
+  return projections.map(([, [out, into]]) => [out!, into!])
+}
+
+/** Number of weights of an adapter: a pair of narrow matrices beside every projection. */
+export function countAdapter(config: ModelConfig, rank: number): number {
+  return projectionShapes(config).reduce((sum, [out, into]) => sum + rank * (out + into), 0)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
 import { display, ended, notThis } from "./display.ts"
 import { listKeys } from "./keys.ts"
+import { isModulePath } from "./module-path.ts"
 import { nearestKey, nearestName } from "./nearest.ts"
 import type { Moment, Schedule } from "./schedule.ts"
 import type { Choice, Entry, Field, Fields, Resolved } from "./table.ts"
@@ -139,7 +140,7 @@ function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path
 function readChoice(reader: Reader, value: unknown, choice: Choice, path: readonly string[]): unknown {
   const { own, common, help, fallback } = choice
   if (value === undefined && fallback === undefined) return reader.complain(path, ` is missing. ${help}`)
-  const given = value === undefined ? {} : value
+  const given = value === undefined ? {} : reader.source === "file" ? spelledOut(value) : value
   if (reader.source === "code") {
     const wrong = own.problem(given)
     if (wrong === undefined) return { use: given, ...readFields(reader, {}, common, path) }
@@ -149,15 +150,24 @@ function readChoice(reader: Reader, value: unknown, choice: Choice, path: readon
   return given.use === undefined ? readNamed(reader, given, choice, path) : readOwn(reader, given, choice, path)
 }
 
+/** In a file a text alone is a name, and a name that is a path is a module. */
+function spelledOut(value: unknown): unknown {
+  const given = typeof value === "string" ? { name: value } : value
+  if (!isObject(given) || given.use !== undefined) return given
+  const { name, ...rest } = given
+  return typeof name === "string" && isModulePath(name) ? { use: name, ...rest } : given
+}
+
 function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly string[]): unknown {
   const { name = choice.fallback, use: _, ...rest } = given
   const names = Object.keys(choice.variants)
   const place = [...path, "name"]
-  if (name === undefined) return reader.complain(place, ` is missing. It is one of ${names.join(", ")}.`)
+  const own = reader.source === "file" ? " A module of your own is named by its path, say ./mine.mjs." : ""
+  if (name === undefined) return reader.complain(place, ` is missing. It is one of ${names.join(", ")}.${own}`)
   if (typeof name !== "string" || !names.includes(name)) {
     const wanted = names.map((one) => JSON.stringify(one)).join(" or ")
     const near = nearestName(String(name), names)
-    const hint = near === undefined ? "" : ` Did you mean ${near}?`
+    const hint = near === undefined ? own : ` Did you mean ${near}?`
     return reader.complain(place, ` must be ${wanted}, not ${display(name)}.${hint}`)
   }
   const fields = { ...choice.variants[name], ...choice.common }

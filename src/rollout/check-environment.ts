@@ -233,9 +233,11 @@ async function withEpisode<Task, Result>(
   const context = { signal, random: check.random.fork("member", member) }
   const episode = await check.call("start", () => check.environment.start(task, context))
   const dispose = async () => {
-    ensure(typeof episode?.[Symbol.asyncDispose] === "function", "an episode must have [Symbol.asyncDispose]()")
-    await check.call("[Symbol.asyncDispose]()", () => episode[Symbol.asyncDispose]())
-    await check.call("a second [Symbol.asyncDispose]()", () => episode[Symbol.asyncDispose]())
+    const close = episode?.[Symbol.asyncDispose]
+    if (close === undefined) return
+    ensure(typeof close === "function", "[Symbol.asyncDispose] must be a function, or be left out")
+    await check.call("[Symbol.asyncDispose]()", () => close.call(episode))
+    await check.call("a second [Symbol.asyncDispose]()", () => close.call(episode))
   }
   try {
     const result = await use(episode)

@@ -44,7 +44,7 @@ export async function startEpisode<Task>(
   } catch (error) {
     unlink()
     controller.abort()
-    starting?.then((late) => late[Symbol.asyncDispose]()).catch(() => {})
+    starting?.then((late) => late[Symbol.asyncDispose]?.()).catch(() => {})
     throw error
   }
 
@@ -66,7 +66,7 @@ export async function startEpisode<Task>(
       controller.abort()
       const limit = signal?.aborted ? Math.min(lastCall, environmentTimeout) : environmentTimeout
       const running = signal?.aborted ? undefined : signal
-      await withTimeLimit("dispose", limit, running, async () => await episode[Symbol.asyncDispose]()).catch(() => {})
+      await withTimeLimit("dispose", limit, running, async () => await episode[Symbol.asyncDispose]?.()).catch(() => {})
     },
   }
 }

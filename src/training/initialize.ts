@@ -27,23 +27,31 @@ export interface InitializeSetup {
   readonly overwrite?: boolean
 }
 
+/** What was made. */
+export interface Initialized {
+  readonly parameters: number
+  readonly vocabularySize: number
+  /** Tokens of the longest reply of the expert, with its end. */
+  readonly longestReply: number
+}
+
 /**
  * Makes a small model for an environment, with random weights and a byte-level tokenizer of its own, in Hugging Face layout.
  * It can say nothing sensible yet: clone the environment's expert first.
  */
-export async function initialize(setup: InitializeSetup): Promise<{ parameters: number; vocabularySize: number }> {
+export async function initialize(setup: InitializeSetup): Promise<Initialized> {
   const { directory, environment, overwrite = false } = setup
   const options = readOptions("initialize", setup.options, initializeFields)
   const random = new Random(options.seed).fork("initialize")
   const texts = await sampleTexts(environment, random)
   const bpe = trainByteLevelTokenizer(texts.flat(), { vocabularySize: options.vocabularySize })
-  let made = { parameters: 0, vocabularySize: 0 }
+  let made = { parameters: 0, vocabularySize: 0, longestReply: 0 }
   await writeDirectory(
     directory,
     async (temporary) => {
       await writeTokenizer(temporary, bpe)
       await using tokenizer = await Tokenizer.open(temporary)
-      const lengths = texts.map(([prompt]) => tokenizer.encode(prompt!).length)
+      const lengths = texts.map(([prompt]) => tokenizer.encode(prompt).length)
       const config = modelConfig(tokenizer.vocabularySize, Math.max(...lengths), options)
       await using policy = await NativePolicy.create(config, random.fork("weights"), {
         deviation: options.deviation ?? 1 / Math.sqrt(config.hiddenSize),
@@ -52,7 +60,8 @@ export async function initialize(setup: InitializeSetup): Promise<{ parameters: 
       })
       await policy.store.save(temporary)
       await writeGenerationConfig(temporary, tokenizer.eosTokens)
-      made = { parameters: policy.parameters, vocabularySize: config.vocabularySize }
+      const longestReply = Math.max(1, ...texts.map(([, reply]) => tokenizer.encode(reply).length + 1))
+      made = { parameters: policy.parameters, vocabularySize: config.vocabularySize, longestReply }
       return { made: "initialize" }
     },
     { overwrite },

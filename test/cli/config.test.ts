@@ -100,15 +100,15 @@ describe("a configuration", () => {
   })
 
   it.each(starterNames())("examples/%s.yaml, of gigpo init, is one that is taken", async (name) => {
-    const starter = starterConfig(name, "some where/model", "r")
+    const starter = starterConfig(name, "some where")
     const config = resolveDocument(starter)
-    expect(config).toMatchObject({ model: "some where/model", run: "r", environment: { name } })
+    expect(config).toMatchObject({ model: "some where/model", run: "some where/run", environment: { name } })
     await openConfiguredEnvironment(config)
     expect(String(starter.document)).toMatch(/^# .*gigpo config/)
   })
 
   it("of gigpo init is refused for other environments", () => {
-    expect(() => starterConfig("nowhere", "m", "r")).toThrow(
+    expect(() => starterConfig("nowhere", "m")).toThrow(
       /nowhere is no environment for a small model.*: alfworld, search, sokoban, webshop/,
     )
   })

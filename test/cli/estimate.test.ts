@@ -1,9 +1,20 @@
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
-import { floorSeconds, iterationWork, type Machinery, modelSizes, type Workload } from "../../src/cli/estimate/work.ts"
+import { measureDisk } from "../../src/cli/estimate/measure-disk.ts"
+import { modelSizes } from "../../src/cli/estimate/sizes.ts"
+import { diskUse, wholeRun } from "../../src/cli/estimate/whole-run.ts"
+import {
+  cloningWork,
+  floorSeconds,
+  iterationWork,
+  type Machinery,
+  samplingWork,
+  type Workload,
+} from "../../src/cli/estimate/work.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
@@ -101,10 +112,60 @@ describe("the work of an iteration", () => {
     expect(part("optimizer", { momentBytes: 2, bytesPerNumber: 4 })?.bytes).toBe(6 * 3590 * (8 + 8 + 8))
   })
 
+  it("of an evaluation is playing alone", () => {
+    expect(samplingWork(model, work, how)).toEqual([part("prefill"), part("decode")])
+    const twice = samplingWork(model, { ...work, episodes: 8 }, how)
+    expect(twice[0]).toEqual({ name: "prefill", tokens: 1200, operations: 1200 * (5040 + 1440), bytes: 0 })
+  })
+
+  it("of cloning is that of training on the expert's steps", () => {
+    const { promptTokens, replyTokens } = work
+    // 20 rows in batches of 7: three steps, twice.
+    const cloning = { rows: 20, promptTokens, replyTokens, epochs: 2, batchRows: 7 }
+    expect(cloningWork(model, cloning, how)).toEqual([part("training"), part("optimizer")])
+    const lora = { ...how, loraRank: 2 }
+    expect(cloningWork(model, cloning, lora)).toEqual([part("training", lora), part("optimizer", lora)])
+  })
+
   it("takes as long as the slower of computing and reading", () => {
     const one = { name: "decode", tokens: 1, operations: 100, bytes: 30 } as const
     expect(floorSeconds(one, 10, 10)).toBe(10)
     expect(floorSeconds(one, 100, 10)).toBe(3)
+  })
+})
+
+describe("the whole run", () => {
+  const of = (training: string) =>
+    resolveConfig(`{ model: m, environment: { name: sokoban }, training: { ${training} } }`)
+
+  it("evaluates before the first iteration, every so often and after the last, and saves every so often and the last", () => {
+    const config = of("iterations: 10, checkpointEvery: 4, evaluation: { every: 4, tasks: 7 }")
+    expect(wholeRun(config)).toEqual({ iterations: 10, evaluations: 4, evaluationEpisodes: 7, checkpoints: 3 })
+    expect(wholeRun(of("iterations: 8, evaluation: { every: 4 }")).evaluations).toBe(3)
+    expect(wholeRun(of("iterations: 8"))).toMatchObject({ evaluations: 0, checkpoints: 1 })
+  })
+
+  it("keeps the newest checkpoints, the best, and the one that is being written", () => {
+    const config = of("iterations: 100, checkpointEvery: 10, keepCheckpoints: 3, evaluation: { every: 10 }")
+    const use = diskUse(config, wholeRun(config), 1000, 300)
+    expect(use).toMatchObject({ checkpoint: 1000, checkpointsAtOnce: 5, model: 300 })
+    expect(use.total).toBe(5300 + use.metrics)
+    const once = of("iterations: 10")
+    expect(diskUse(once, wholeRun(once), 1000, 300).checkpointsAtOnce).toBe(1)
+    const unjudged = of("iterations: 100, checkpointEvery: 10")
+    expect(diskUse(unjudged, wholeRun(unjudged), 1000, 300).checkpointsAtOnce).toBe(3)
+  })
+
+  it("measures the disk where the run will be, and leaves nothing there", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "gigpo-disk-"))
+    try {
+      expect(await measureDisk(join(folder, "not/yet/there"))).toBeGreaterThan(0)
+      expect(await readdir(folder)).toEqual([])
+      await writeFile(join(folder, "file"), "")
+      expect(await measureDisk(join(folder, "file/run"))).toBeUndefined()
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 })
 
@@ -166,6 +227,40 @@ describe.skipIf(!built)("gigpo estimate", () => {
     expect(json.parts.map((one: { name: string }) => one.name)).toEqual(["prefill", "decode", "training", "optimizer"])
     const all = await run(["estimate", config, "--device", "cuda", ...words])
     for (const { name } of cards) expect(all.stdout).toContain(`on ${name} by its datasheet`)
+  })
+
+  it("tells what the whole run and the cloning before it come to", async () => {
+    const { stdout } = await run(["estimate", config])
+    expect(stdout).toMatch(
+      /^the whole run\n {2}6 iterations, 3 evaluations of 4 episodes, 3 checkpoints; the environment's own time not counted\n {2}about .* on this CPU\n {2}on the disk up to .*: 4 checkpoints of .*, the model of .* of metrics\ncloning before it\n {2}2 epochs of \d+ steps, from 10 tasks; the expert takes about .* besides\n {2}about .* on this CPU\n {2}on the disk a model of /m,
+    )
+    const words = ["--prompt-tokens", "40", "--reply-tokens", "5", "--steps", "10", "--card", "h100"]
+    const far = await run(["estimate", config, ...words])
+    expect(far.stdout).toMatch(
+      /3 checkpoints; the environment's own time and the writing of checkpoints not counted\n {2}floor .* on H100, at 40 % of its peak /,
+    )
+    await writeFile(join(folder, "plain.yaml"), "model: small/model\nenvironment: { name: sokoban }\n")
+    const plain = await run(["estimate", "plain.yaml", ...words])
+    expect(plain.stdout).toContain("  150 iterations, 6 checkpoints; ")
+    expect(plain.stdout).not.toContain("cloning")
+  })
+
+  it("foretells what a run then does and takes", async () => {
+    const { run: whole, disk, times } = JSON.parse((await run(["estimate", config, "--json"])).stdout)
+    expect(times[0]).toMatchObject({ run: { seconds: expect.any(Number) }, cloning: { seconds: expect.any(Number) } })
+    expect(times[0].run.seconds).toBeGreaterThan(6 * times[0].seconds)
+    expect(await run(["train", config])).toMatchObject({ code: 0 })
+    const log = (await readFile(join(folder, "small/run/metrics.jsonl"), "utf8")).trim().split("\n")
+    const evaluations = log.map((line) => JSON.parse(line).evaluation).filter((one) => one !== undefined)
+    expect(evaluations.map(({ episodes }) => episodes)).toEqual(Array(whole.evaluations).fill(whole.evaluationEpisodes))
+    const bytes = async (file: string) => (await stat(join(folder, "small/run", file))).size
+    expect(await bytes("metrics.jsonl")).toBeLessThan(disk.metrics)
+    const tensors = ["checkpoints/step-6/model.safetensors", "checkpoints/step-6/optimizer/model.safetensors"]
+    const checkpoint = (await Promise.all(tensors.map(bytes))).reduce((sum, size) => sum + size)
+    // The files have headers besides, some hundred bytes a tensor.
+    expect(checkpoint - disk.checkpoint).toBeGreaterThan(0)
+    expect(checkpoint - disk.checkpoint).toBeLessThan(0.1 * disk.checkpoint)
+    expect((await bytes("model/model.safetensors")) - disk.model).toBeLessThan(0.1 * disk.model)
   })
 
   it("ends with 3 and the settings that would fit where memory does not suffice", async () => {

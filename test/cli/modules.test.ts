@@ -84,6 +84,36 @@ describe("a module of one's own", () => {
     expect((await openConfiguredEnvironment(config)).name).toBe("own 4")
   })
 
+  it.each(["{ name: ./FILE }", "./FILE", "FILE", "{ use: FILE }"])(
+    "is named by its path alone: %s",
+    async (written) => {
+      const file = await put("export default { name: 'own', tasks() {}, start() {}, prompt() {}, parse() {} }")
+      const config = await load("", `model: m\nenvironment: ${written.replace("FILE", file)}\n`)
+      expect(config.environment).toEqual({ use: join(folder, file), sha256: expect.any(String) })
+      expect((await openConfiguredEnvironment(config)).name).toBe("own")
+    },
+  )
+
+  it("is named by its path wherever it may stand, with its options beside it", async () => {
+    const [estimator, loss] = [await put(estimatorWithOptions), await put("export default function mine() {}")]
+    const text = `training: { estimator: { name: ./${estimator}, strength: 3 }, loss: ./${loss} }\n`
+    const config = await load(text)
+    expect(config.training.estimator).toMatchObject({ use: join(folder, estimator), strength: 3 })
+    expect(config.training.loss).toMatchObject({ use: join(folder, loss), klWeight: 0 })
+    const set = await load(text, least, ["training.estimator.strength=4", "training.loss.klWeight=0.5"])
+    expect(set.training.estimator).toMatchObject({ strength: 4 })
+    expect(set.training.loss).toMatchObject({ use: join(folder, loss), klWeight: 0.5 })
+    await expect(load(`training:\n  estimator:\n    name: ./gone.mjs\n`)).rejects.toThrow(
+      /^.*\.yaml, line 5: Could not read the module .*gone\.mjs: it does not exist\.$/,
+    )
+    await expect(load("", "model: m\nenvironment: { name: gone }\n")).rejects.toThrow(
+      /line 2: environment\.name must be "sokoban" or .*, not "gone"\. A module of your own is named by its path, say/,
+    )
+    await expect(load("", "model: m\nenvironment: { name: ./a.mjs, use: ./b.mjs }\n")).rejects.toThrow(
+      /environment has both name and use; give one of them\./,
+    )
+  })
+
   it("is found again from the configuration that a run keeps, and told apart when it has changed", async () => {
     const name = await put("export default () => {}")
     const config = await load(`training: { estimator: { use: ./${name} } }\n`)

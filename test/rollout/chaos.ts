@@ -114,7 +114,7 @@ export function chaosEnvironment(index: number, place: Place, act: Do): Environm
         return {
           first: await at("first", task, () => episode.first),
           step: (action: string) => at("step", task, () => episode.step(action)),
-          [Symbol.asyncDispose]: () => at("dispose", task, () => episode[Symbol.asyncDispose]()),
+          [Symbol.asyncDispose]: () => at("dispose", task, () => episode[Symbol.asyncDispose]?.()),
         }
       }),
     prompt(task, history, observation) {

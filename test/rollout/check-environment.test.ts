@@ -75,6 +75,7 @@ describe("checkEnvironment", () => {
     await checkEnvironment(plain, { tasks: 1, steps: 3, seed: 7 })
     const bare = counter({ first: () => ({ text: "0", anchor: "0" }), environment: { tasks: () => [{ goal: 3 }] } })
     await checkEnvironment(bare, { splits: ["train"], actions: ["more"] })
+    await checkEnvironment(counter({ dispose: undefined })) // nothing to close
   })
 
   it("notices episodes that share state, though each alone would behave", async () => {
@@ -146,7 +147,7 @@ describe("checkEnvironment", () => {
     ],
     ['step(""), the action that parse read from ""', { environment: { parse: (action) => ({ action, valid: true }) } }],
     ["parse must find the expert's replies valid", { environment: { expert: () => ({ reply: () => "dunno" }) } }],
-    ["an episode must have [Symbol.asyncDispose]()", { dispose: undefined }],
+    ["[Symbol.asyncDispose] must be a function, or be left out", { dispose: true }],
     ["[Symbol.asyncDispose]() must answer", { dispose: never }],
     ["a second [Symbol.asyncDispose]() must not throw", { dispose: disposeOnce }],
   ]

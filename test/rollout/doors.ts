@@ -41,7 +41,7 @@ export function doorsEnvironment(changes: Changes = {}): Environment<DoorsTask> 
         first: episode.first,
         step: (action) =>
           step ? (step(action, episode, task) as ReturnType<typeof episode.step>) : episode.step(action),
-        [Symbol.asyncDispose]: async () => await (dispose ? dispose(task) : episode[Symbol.asyncDispose]()),
+        ...(dispose && { [Symbol.asyncDispose]: async () => await dispose(task) }),
       }
     },
     prompt: (_task, _history, now) => [{ role: "user", content: now.text }],
@@ -76,6 +76,5 @@ function startEpisode(task: DoorsTask, { signal }: EpisodeContext): EnvironmentE
         metrics: { success: Number(solved), rooms: at },
       }
     },
-    async [Symbol.asyncDispose]() {},
   }
 }

@@ -1,12 +1,13 @@
 import { readdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Command } from "commander"
+import type { Environment } from "../../environment/environment.ts"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { initialize } from "../../training/initialize.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import { applySet } from "../config/document.ts"
-import { resolveDocument } from "../config/resolve.ts"
+import { loadDocument } from "../config/resolve.ts"
 import { openConfiguredEnvironment } from "../model.ts"
 import { starterConfig, starterNames } from "../starter.ts"
 
@@ -17,36 +18,49 @@ export function initCommand(): Command {
       "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a tokenizer of its own, " +
         "enough to learn the environment on a CPU. To train a pretrained model, point a configuration at its folder instead.",
     )
-    .argument("<environment>", `one of: ${starterNames().join(", ")}`)
+    .argument("<environment>", `one of: ${starterNames().join(", ")}; or the path of a module of your own, ./mine.mjs`)
     .argument("<directory>", "new folder")
     .addOption(setOption())
     .action(runInit)
 }
 
+const replyLimit = ["training", "rollout", "maxReplyTokens"]
+
 async function runInit(environmentName: string, directory: string, { set }: ConfigArguments): Promise<void> {
   const model = join(directory, "model")
-  const parsed = starterConfig(environmentName, model, join(directory, "run"))
+  const parsed = starterConfig(environmentName, directory)
   for (const one of set) applySet(parsed, one)
-  const config = resolveDocument(parsed)
+  const config = await loadDocument(parsed, directory)
   if (config.model !== model)
     throw new GigpoError("BAD_CONFIG", `gigpo init makes the model in ${model}; do not set another place for it.`)
   const environment = await openConfiguredEnvironment(config)
+  if (!environment.expert) throw withoutExpert(environment)
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} is already there and not empty; choose another folder.`)
   let parameters = 0
   const fill = async (temporary: string): Promise<void> => {
-    await writeFile(join(temporary, "config.yaml"), String(parsed.document))
     const options = { ...config.initialize, seed: config.seed }
-    parameters = (await initialize({ directory: join(temporary, "model"), environment, options })).parameters
+    const made = await initialize({ directory: join(temporary, "model"), environment, options })
+    parameters = made.parameters
+    if (!parsed.document.hasIn(replyLimit)) parsed.document.setIn(replyLimit, 2 * made.longestReply)
+    await writeFile(join(temporary, "config.yaml"), String(parsed.document))
   }
   await writeDirectory(directory, fill, { manifest: "none" })
   const file = join(directory, "config.yaml")
   const steps = [
-    [`gigpo clone ${file} --out ${model}`, "learn the expert's moves"],
+    [`gigpo clone ${file} --in-place`, "learn the expert's moves"],
     [`gigpo train ${file}`, "get better by playing"],
   ] as const
   process.stdout.write(
     `Wrote ${file} and a model of ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +
       steps.map(([command, purpose]) => `  ${command.padEnd(steps[0][0].length)}   # ${purpose}\n`).join(""),
+  )
+}
+
+function withoutExpert({ name }: Environment): GigpoError {
+  return new GigpoError(
+    "BAD_ARGUMENT",
+    `${name} has no expert, and from an expert's replies the small model gets its tokens and its start. Give the environment ` +
+      "one (expert in src/environment/environment.ts), or use a pretrained model and write a configuration; `gigpo config` lists its keys.",
   )
 }

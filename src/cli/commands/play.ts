@@ -2,12 +2,14 @@ import { Command, InvalidArgumentError, Option } from "commander"
 import type { Environment } from "../../environment/environment.ts"
 import { environmentNames } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
+import { isModuleFile } from "../../options/module-path.ts"
 import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
 import { takeTasks } from "../../rollout/tasks.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
-import { loadConfig, resolveConfig } from "../config/resolve.ts"
+import { applySet, parseConfigDocument } from "../config/document.ts"
+import { loadConfig, loadDocument } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openPlayer } from "../model.ts"
 import { expertPlayer, handPlayer, playActions } from "../play.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -27,10 +29,13 @@ export function playCommand(): Command {
     .summary("watch one episode, step by step")
     .description(
       "Shows one episode: the first prompt, what is observed, what the model replies, the action that was read from it and its reward. A model " +
-        "plays a held-out task as `gigpo evaluate` has it play. An environment's name plays it as it is, without a " +
-        "configuration file; --set environment.<option>=<value> sets its options.",
+        "plays a held-out task as `gigpo evaluate` has it play. An environment's name, or the path of its module, plays it as " +
+        "it is, without a configuration file; --set environment.<option>=<value> sets its options.",
     )
-    .argument("<config>", `configuration file, or an environment: ${environmentNames.join(", ")}`)
+    .argument(
+      "<config>",
+      `configuration file, a module (./mine.mjs), or an environment: ${environmentNames.join(", ")}`,
+    )
     .addOption(setOption())
     .option("-m, --model <directory>", "model folder to use instead of the configured one, e.g. a run's model")
     .addOption(new Option("--expert", "let the environment's expert play").conflicts("byHand"))
@@ -41,7 +46,8 @@ export function playCommand(): Command {
 }
 
 async function runPlay(source: string, options: PlayArguments): Promise<void> {
-  const config = environmentNames.includes(source) ? bareConfig(source, options) : await loadConfig(source, options.set)
+  const bare = environmentNames.includes(source) || isModuleFile(source)
+  const config = await (bare ? bareConfig(source, options) : loadConfig(source, options.set))
   const environment = await openConfiguredEnvironment(config)
   const random = new Random(config.seed).fork("evaluation")
   const tasks = takeTasks(environment, options.split, random, options.task + 1)
@@ -58,11 +64,15 @@ async function runPlay(source: string, options: PlayArguments): Promise<void> {
   })
 }
 
-/** The configuration that an environment's name alone stands for. */
-function bareConfig(name: string, { set, model, expert, byHand }: PlayArguments): Config {
+/** The configuration that an environment's name, or its module's path, alone stands for. */
+async function bareConfig(name: string, { set, model, expert, byHand }: PlayArguments): Promise<Config> {
   if (model === undefined && !expert && !byHand)
     throw new GigpoError("BAD_ARGUMENT", `Say who plays ${name}: --expert, --by-hand or --model <directory>.`)
-  return resolveConfig(`{ model: ${JSON.stringify(model ?? "none")}, environment: { name: ${name} } }`, set, name)
+  const parsed = parseConfigDocument(JSON.stringify({ model: model ?? "none", environment: { name } }), name)
+  for (const one of set) applySet(parsed, one)
+  // There is no file whose lines could be told.
+  const where: typeof parsed.where = (path) => (parsed.where(path) === "--set" ? "--set" : name)
+  return await loadDocument({ ...parsed, where }, ".")
 }
 
 interface ModelEpisode {

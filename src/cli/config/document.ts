@@ -27,13 +27,19 @@ export function parseConfigDocument(text: string, source: string): ConfigDocumen
   }
 }
 
-/** Applies `training.iterations=20`; the value is YAML too. Throws `BAD_CONFIG`. */
+/**
+ * Applies `training.iterations=20`; the value is YAML too. A text that has keys set below it is a name: `environment: sokoban`
+ * is then `environment: { name: sokoban }`. Throws `BAD_CONFIG`.
+ */
 export function applySet({ document }: ConfigDocument, set: string): void {
   const [, key = "", value = ""] = /^([^=]*)=(.*)$/s.exec(set) ?? []
   const path = key.trim().split(".")
   if (path.some((name) => name === ""))
     throw new GigpoError("BAD_CONFIG", `--set ${set}: write it as key=value, for example training.iterations=20.`)
   try {
+    const above = path.slice(0, -1)
+    const name = document.getIn(above)
+    if (above.length > 0 && typeof name === "string") document.setIn(above, document.createNode({ name }))
     document.setIn(path, document.createNode(parse(value)))
   } catch (cause) {
     const reason = cause instanceof Error ? firstLine(cause.message) : String(cause)

@@ -14,7 +14,7 @@ import type { ConfigDocument } from "./document.ts"
 
 // The parts of a configuration that may be modules of somebody's own.
 
-/** Where `use` may stand, and which options stand beside it whatever the module. */
+/** Where a module may stand, and which options stand beside it whatever the module. */
 const places = [
   { path: ["environment"], around: {} },
   { path: ["training", "estimator"], around: {} },
@@ -30,14 +30,18 @@ const writtenAt = new WeakMap<Used, string>()
  *
  * @param folder - which the paths are relative to.
  */
-export async function loadModules(config: Config, { source, where }: ConfigDocument, folder: string): Promise<Config> {
+export async function loadModules(
+  config: Config,
+  { document, source, where }: ConfigDocument,
+  folder: string,
+): Promise<Config> {
   let loaded: object = config
   const complaints: Complaint[] = []
   for (const { path, around } of places) {
     const part = partAt(config, path)
     if (!isUsed(part)) continue
     const { use, sha256: _, ...given } = part
-    const place = where([...path, "use"])
+    const place = where([...path, document.hasIn([...path, "use"]) ? "use" : "name"])
     const found = await placed(place, loadFor(use, folder, around))
     const read = readTable(given, { ...found.options, ...around }, "file", path)
     complaints.push(...read.complaints)

@@ -10,6 +10,11 @@ import { loadModules } from "./modules.ts"
 
 /** Reads a configuration file, and the modules that it names; see `resolveConfig`. */
 export async function loadConfig(path: string, sets: readonly string[] = []): Promise<Config> {
+  return await loadDocument(await readDocument(path, sets), dirname(path))
+}
+
+/** A configuration file with `sets` put over it. */
+export async function readDocument(path: string, sets: readonly string[]): Promise<ConfigDocument> {
   let text: string
   try {
     text = await readFile(path, "utf8")
@@ -18,7 +23,12 @@ export async function loadConfig(path: string, sets: readonly string[] = []): Pr
   }
   const parsed = parseConfigDocument(text, path)
   for (const set of sets) applySet(parsed, set)
-  return await loadModules(resolveDocument(parsed), parsed, dirname(path))
+  return parsed
+}
+
+/** The configuration in a document, and the modules that it names, from `folder`. */
+export async function loadDocument(parsed: ConfigDocument, folder: string): Promise<Config> {
+  return await loadModules(resolveDocument(parsed), parsed, folder)
 }
 
 /**

@@ -10,7 +10,7 @@ import { playTurns } from "../../rollout/turns.ts"
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import type { Config } from "../config/config.ts"
 import type { openConfiguredEnvironment } from "../model.ts"
-import { modelSizes } from "./work.ts"
+import { modelSizes } from "./sizes.ts"
 
 type Environment = Awaited<ReturnType<typeof openConfiguredEnvironment>>
 
@@ -20,6 +20,8 @@ export interface Lengths {
   readonly promptTokens: number
   readonly replyTokens: number
   readonly source: string
+  /** Of playing it, the expert's time included; absent where nothing was played by an expert. */
+  readonly secondsPerEpisode?: number
 }
 
 const episodes = 16
@@ -47,10 +49,17 @@ export async function measureLengths(config: Config, environment: Environment, t
       "BAD_ARGUMENT",
       `No step of ${environment.name} could be played: give --prompt-tokens, --reply-tokens and --steps.`,
     )
+  const seconds = (performance.now() - started) / 1000
   const source = environment.expert
     ? `measured on ${played} episodes of the expert, who may be quicker and briefer than the model`
     : `measured on ${played} episodes of random actions; replies taken to be as long as they may be`
-  return { steps: steps / played, promptTokens: prompt / steps, replyTokens: reply / steps, source }
+  return {
+    steps: steps / played,
+    promptTokens: prompt / steps,
+    replyTokens: reply / steps,
+    source,
+    ...(environment.expert && { secondsPerEpisode: seconds / played }),
+  }
 }
 
 type RandomSetup = Parameters<typeof playExpert>[0]

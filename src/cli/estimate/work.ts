@@ -1,5 +1,5 @@
 import type { ModelConfig } from "../../model-files/model-config.ts"
-import { countParameters } from "../../model-files/model-tensors.ts"
+import { type ModelSizes, modelSizes } from "./sizes.ts"
 
 // How much there is to compute in one iteration. A multiplication with a matrix of N weights takes 2 N operations a token, its
 // backward pass twice as many. Attention over t tokens takes 4 t × (heads × head size) a layer, half of that where it is causal.
@@ -40,37 +40,14 @@ export interface Part {
   readonly bytes: number
 }
 
-/** Weights by how they are used. */
-export interface ModelSizes {
-  readonly parameters: number
-  /** In the multiplications of the layers. */
-  readonly body: number
-  readonly head: number
-  readonly adapter: number
-  /** Of keys and values, one token. */
-  readonly cacheNumbersPerToken: number
-}
-
-export function modelSizes(config: ModelConfig, loraRank: number): ModelSizes {
-  const { hiddenSize: h, intermediateSize: i, layers, vocabularySize } = config
-  const q = config.heads * config.headSize
-  const kv = config.keyValueHeads * config.headSize
-  const shapes: readonly (readonly [rows: number, columns: number])[] = [
-    [q, h],
-    [kv, h],
-    [kv, h],
-    [h, q],
-    [i, h],
-    [i, h],
-    [h, i],
-  ]
-  return {
-    parameters: countParameters(config),
-    body: layers * shapes.reduce((sum, [rows, columns]) => sum + rows * columns, 0),
-    head: vocabularySize * h,
-    adapter: layers * loraRank * shapes.reduce((sum, [rows, columns]) => sum + rows + columns, 0),
-    cacheNumbersPerToken: 2 * layers * kv,
-  }
+/** What `gigpo clone` computes: passes over the expert's steps. */
+export interface Cloning {
+  /** Steps of the expert. */
+  readonly rows: number
+  readonly promptTokens: number
+  readonly replyTokens: number
+  readonly epochs: number
+  readonly batchRows: number
 }
 
 /**
@@ -78,21 +55,35 @@ export function modelSizes(config: ModelConfig, loraRank: number): ModelSizes {
  * training can take less.
  */
 export function iterationWork(config: ModelConfig, work: Workload, how: Machinery): Part[] {
-  const sizes = modelSizes(config, how.loraRank)
+  const row = rowWork(config, work, how)
+  const rows = work.episodes * work.steps
+  const { critic } = work
+  const parts = samplingWork(config, work, how)
+  for (const name of ["recomputed", "reference"] as const)
+    if (work[name]) parts.push({ name, tokens: rows * row.length, operations: rows * row.sequence, bytes: 0 })
+  parts.push(trainingPart(row, work.epochs * rows))
+  // It foretells every row once, then learns from them.
+  if (critic)
+    parts.push({
+      name: "critic",
+      tokens: (1 + critic.epochs) * rows * row.length,
+      operations: rows * (row.trunk + critic.epochs * row.trainingTrunk),
+      bytes: 0,
+    })
+  const steps = work.epochs * work.updates + (critic ? critic.epochs * critic.updates : 0)
+  parts.push(optimizerPart(row.sizes, steps, how))
+  return parts
+}
+
+/** The parts of playing episodes alone, as an evaluation does. */
+export function samplingWork(config: ModelConfig, work: Workload, how: Machinery): Part[] {
+  const { sizes, body, width, causal } = rowWork(config, work, how)
   const { promptTokens: prompt, replyTokens: reply } = work
   const rows = work.episodes * work.steps
-  const length = prompt + reply
-  const body = sizes.body + sizes.adapter
-  const width = config.layers * config.heads * config.headSize
-  /** Of one token in a causal pass over `tokens`. */
-  const causal = (tokens: number) => 2 * tokens * width
-  const trunkPass = 2 * body * length + causal(length) * length
-  const sequencePass = trunkPass + 2 * sizes.head * reply
-
   const decodeSteps = Math.ceil(work.episodes / work.concurrency) * work.steps * reply
   const context = prompt + reply / 2
   const cacheBytes = sizes.cacheNumbersPerToken * how.bytesPerNumber
-  const parts: Part[] = [
+  return [
     { name: "prefill", tokens: rows * prompt, operations: rows * prompt * (2 * body + causal(prompt)), bytes: 0 },
     {
       name: "decode",
@@ -101,52 +92,67 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
       bytes: decodeSteps * (body + sizes.head) * how.bytesPerNumber + rows * reply * context * cacheBytes,
     },
   ]
-  for (const name of ["recomputed", "reference"] as const)
-    if (work[name]) parts.push({ name, tokens: rows * length, operations: rows * sequencePass, bytes: 0 })
-  parts.push({
-    name: "training",
-    tokens: work.epochs * rows * length,
-    operations: work.epochs * rows * trainingOperations(config, sizes, length, reply, how, sequencePass),
-    bytes: 0,
-  })
-  // It foretells every row once, then learns from them. Its own head is next to nothing.
-  const valueSizes = { ...sizes, head: 0 }
-  const { critic } = work
-  if (critic)
-    parts.push({
-      name: "critic",
-      tokens: (1 + critic.epochs) * rows * length,
-      operations:
-        rows * (trunkPass + critic.epochs * trainingOperations(config, valueSizes, length, reply, how, trunkPass)),
-      bytes: 0,
-    })
-  const trained = how.loraRank > 0 ? sizes.adapter : sizes.parameters
-  // The weight and both moments are read and written, the gradient is read and cleared.
-  const bytesOfStep = 8 + 4 * how.momentBytes + 8 + (how.bytesPerNumber === 2 ? 2 : 0)
-  const steps = work.epochs * work.updates + (critic ? critic.epochs * critic.updates : 0)
-  parts.push({ name: "optimizer", tokens: 0, operations: 0, bytes: steps * trained * bytesOfStep })
-  return parts
 }
 
-/** Of one row: forward once, backward twice as much, and what is computed again. */
-function trainingOperations(
+/** The parts of cloning, all epochs together. */
+export function cloningWork(
   config: ModelConfig,
-  sizes: ModelSizes,
-  length: number,
-  reply: number,
+  { rows, epochs, batchRows, ...lengths }: Cloning,
   how: Machinery,
-  forward: number,
-): number {
-  // A frozen matrix has no gradient of its own, which is half of the backward pass.
-  const frozen = how.loraRank > 0 ? 2 * (sizes.body * length + sizes.head * reply) : 0
-  const layers = forward - 2 * sizes.head * reply
+): Part[] {
+  const row = rowWork(config, lengths, how)
+  return [trainingPart(row, epochs * rows), optimizerPart(row.sizes, epochs * Math.ceil(rows / batchRows), how)]
+}
+
+type RowWork = ReturnType<typeof rowWork>
+
+/** Operations of one row, a prompt and its reply. */
+function rowWork(
+  config: ModelConfig,
+  { promptTokens, replyTokens: reply }: Pick<Workload, "promptTokens" | "replyTokens">,
+  { loraRank, recompute }: Machinery,
+) {
+  const sizes = modelSizes(config, loraRank)
+  const length = promptTokens + reply
+  const body = sizes.body + sizes.adapter
+  const width = config.layers * config.heads * config.headSize
+  /** Of one token in a causal pass over `tokens`. */
+  const causal = (tokens: number) => 2 * tokens * width
+  const trunk = 2 * body * length + causal(length) * length
+  const head = 2 * sizes.head * reply
   const again = {
     none: 0,
     norms: 0,
     mlp: 4 * config.layers * config.hiddenSize * config.intermediateSize * length,
-    block: layers,
-  }[how.recompute]
-  return 3 * forward - frozen + again
+    block: trunk,
+  }[recompute]
+  const isFrozen = loraRank > 0
+  // Forward once, backward twice as much, and what is computed again. A frozen matrix has no gradient of its own, which is half
+  // of the backward pass.
+  const trainingTrunk = 3 * trunk - (isFrozen ? 2 * sizes.body * length : 0) + again
+  return {
+    sizes,
+    length,
+    body,
+    width,
+    causal,
+    trunk,
+    sequence: trunk + head,
+    /** A critic's own head is next to nothing. */
+    trainingTrunk,
+    training: trainingTrunk + (isFrozen ? 2 : 3) * head,
+  }
+}
+
+function trainingPart({ length, training }: RowWork, rows: number): Part {
+  return { name: "training", tokens: rows * length, operations: rows * training, bytes: 0 }
+}
+
+function optimizerPart(sizes: ModelSizes, steps: number, how: Machinery): Part {
+  const trained = how.loraRank > 0 ? sizes.adapter : sizes.parameters
+  // The weight and both moments are read and written, the gradient is read and cleared.
+  const bytesOfStep = 8 + 4 * how.momentBytes + 8 + (how.bytesPerNumber === 2 ? 2 : 0)
+  return { name: "optimizer", tokens: 0, operations: 0, bytes: steps * trained * bytesOfStep }
 }
 
 /** Seconds that no device with these figures can go below. */

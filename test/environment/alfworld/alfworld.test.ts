@@ -77,7 +77,7 @@ describe("alfworld", () => {
   it("refuses disposed episodes, aborted signals and games without their folder", async () => {
     const { environment, task } = await open()
     const episode = await environment.start(task, context())
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("look")).rejects.toMatchObject({ code: "DISPOSED" })
     await expect(environment.start(task, context(AbortSignal.abort(new Error("enough"))))).rejects.toThrow("enough")
     const file: AlfworldTask = { game: "train/a/game.tw-pddl", taskType: "pick_and_place_simple" }

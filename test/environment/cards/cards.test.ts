@@ -44,7 +44,7 @@ describe.each(factories)("%s", (name, factory) => {
     await expect(episode.step("jump")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /has no action "jump"/ })
     expect((await episode.step("none")).truncated).toBe(true)
     await expect(episode.step("none")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("none")).rejects.toMatchObject({ code: "DISPOSED" })
     const context = { signal: AbortSignal.abort(new Error("enough")), random: new Random(1) }
     await expect(environment.start({ seed: 1 }, context)).rejects.toThrow("enough")

@@ -30,7 +30,7 @@ describe("actions that the server refuses", () => {
     expect(await episode.step("go")).toMatchObject({ observation: { text: "you go" }, metrics: { refused: 2 } })
     expect(await episode.step("fly")).toMatchObject({ truncated: true, metrics: { refused: 3 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 
   it("fail the episode where the fields are wrong, or the server's own affairs", async () => {
@@ -41,12 +41,12 @@ describe("actions that the server refuses", () => {
       message:
         /ws:\/\/127.*VALIDATION_ERROR, Invalid message, command: missing; nope: extra_forbidden.*actionField or act/,
     })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     for (const code of ["INVALID_JSON", "UNKNOWN_TYPE", "SESSION_ERROR", "NEWS"]) {
       const odd = await serve({ answer: ({ type }) => (type === "step" ? error(code, "no") : undefined) })
       const failing = await start({ url: odd.url })
       await expect(failing.step("go")).rejects.toMatchObject({ code: "ENVIRONMENT_FAILED", message: new RegExp(code) })
-      await failing[Symbol.asyncDispose]()
+      await failing[Symbol.asyncDispose]?.()
       await released(odd)
     }
     const broken = await serve({ answer: () => error("FACTORY_ERROR", "no such game") })
@@ -72,7 +72,7 @@ describe("the field of actions", () => {
     for (let i = 0; i < 2; i++) {
       const episode = await environment.start({ seed: 1 }, context)
       await episode.step("[crane]")
-      await episode[Symbol.asyncDispose]()
+      await episode[Symbol.asyncDispose]?.()
       await released(server)
     }
     expect(server.received).toContainEqual({ type: "step", data: { message: "[crane]" } })
@@ -105,7 +105,7 @@ describe("the field of actions", () => {
     await expect(environment.start({ seed: 1 }, context)).rejects.toMatchObject({ code: "BAD_CONFIG" })
     for (let i = 0; i < 2; i++) {
       const episode = await environment.start({ seed: 1 }, context)
-      await episode[Symbol.asyncDispose]()
+      await episode[Symbol.asyncDispose]?.()
     }
     expect(asked).toBe(2)
   })

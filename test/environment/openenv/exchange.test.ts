@@ -49,7 +49,7 @@ describe.skipIf(!present)(`the recorded exchange${reason}`, () => {
       try {
         for (const action of actions) results.push(await episode.step(action))
       } finally {
-        await episode[Symbol.asyncDispose]()
+        await episode[Symbol.asyncDispose]?.()
       }
       return results
     }
@@ -80,7 +80,7 @@ describe.skipIf(!present)(`the recorded exchange${reason}`, () => {
       code: "ENVIRONMENT_FAILED",
       message: /command: missing; nope: extra_forbidden/,
     })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await server.stop()
   })
 })

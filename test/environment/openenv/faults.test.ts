@@ -17,7 +17,7 @@ describe("a server at fault", () => {
       message: expect.stringMatching(message),
     })
     await expect(episode.step("go")).rejects.toMatchObject({ message: expect.stringContaining(`openenv: ${name}/ws`) })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await released(server)
   }
 
@@ -64,7 +64,7 @@ describe("a server at fault", () => {
     const episode = await start({ url: twice.url, ...options })
     await sleep(20)
     await expect(episode.step("go")).rejects.toMatchObject({ message: /before it was asked/ })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     const flood = await serve({
       answer: ({ type }, socket) => {
         for (let i = 0; type === "reset" && i < 100; i++) socket.send(JSON.stringify(observation("more", 0, false)))
@@ -77,7 +77,7 @@ describe("a server at fault", () => {
       try {
         await flooded.step("go")
       } finally {
-        await flooded[Symbol.asyncDispose]()
+        await flooded[Symbol.asyncDispose]?.()
       }
     })().then(
       () => expect.unreachable(),
@@ -102,7 +102,7 @@ describe("a server at fault", () => {
       code: "ENVIRONMENT_FAILED",
       message: /SESSION_ERROR, idle for too long/,
     })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 
   it("is done before the first step", async () => {
@@ -118,7 +118,7 @@ describe("a server at fault", () => {
       code: "ENVIRONMENT_TIMEOUT",
       message: /ws:\/\/127.*did not answer within 0.05 s; raise messageTimeout/,
     })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await released(server)
   })
 
@@ -156,7 +156,7 @@ describe("a server at fault", () => {
       code: "ENVIRONMENT_TIMEOUT",
       message: /no free slot for 0.1 s.*max_concurrent_envs/,
     })
-    await first[Symbol.asyncDispose]()
+    await first[Symbol.asyncDispose]?.()
     await released(server)
   })
 })
@@ -179,14 +179,14 @@ describe("an abort", () => {
       setTimeout(() => controller.abort(reason), 20)
       await expect(pending).rejects.toBe(reason)
       await expect(episode.step("go")).rejects.toBe(reason)
-      await episode[Symbol.asyncDispose]()
+      await episode[Symbol.asyncDispose]?.()
     } else {
       const pending = start({ url: server.url, ...(what !== "the schema" && { actionField: "command" }) }, 1, signal)
       if (what === "the schema") controller.abort(reason)
       else setTimeout(() => controller.abort(reason), 120)
       await expect(pending).rejects.toBe(reason)
     }
-    await holder?.[Symbol.asyncDispose]()
+    await holder?.[Symbol.asyncDispose]?.()
     await released(server)
   })
 
@@ -200,6 +200,6 @@ describe("an abort", () => {
     const both = [episode.step("go"), episode.step("go")]
     await expect(both[1]).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /one step at a time/ })
     expect((await both[0])?.observation.text).toBe("you go")
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 })

@@ -32,7 +32,7 @@ describe("openEnv", () => {
     })
     expect(await episode.step("stop")).toMatchObject({ reward: 1, terminated: true, metrics: { success: 1 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /is over/ })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("go")).rejects.toMatchObject({ code: "DISPOSED" })
     await released(server)
     expect(server.received).toEqual([
@@ -62,14 +62,14 @@ describe("openEnv", () => {
     expect(await episode.step("go")).toMatchObject({ terminated: false, truncated: false })
     expect(await episode.step("go")).toMatchObject({ terminated: false, truncated: true, metrics: { success: 0 } })
     await expect(episode.step("go")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 
   it("counts an end at the last step as an end", async () => {
     const server = await serve()
     const episode = await start({ url: server.url, maxSteps: 1 })
     expect(await episode.step("stop")).toMatchObject({ terminated: true, truncated: false, metrics: { success: 1 } })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 
   it.each([
@@ -84,7 +84,7 @@ describe("openEnv", () => {
     })
     const episode = await start({ url: server.url })
     expect((await episode.step("go")).reward).toBe(expected)
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 
   it("lets options say what is sent and what is read", async () => {
@@ -106,7 +106,7 @@ describe("openEnv", () => {
     )
     expect(episode.first).toEqual({ text: "I see start seed=2", anchor: "I see start seed=2", actions: ["one"] })
     expect((await episode.step("go")).metrics?.success).toBe(0)
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await released(server)
     expect(server.received.slice(0, 2)).toEqual([
       { type: "reset", data: { seed: 2, level: "easy" } },
@@ -118,7 +118,7 @@ describe("openEnv", () => {
       message: /anchorField is "state", but the observation has the fields text, admissible/,
     })
     const other = await start({ url: server.url, textField: "text" })
-    await other[Symbol.asyncDispose]()
+    await other[Symbol.asyncDispose]?.()
     await released(server)
   })
 
@@ -128,7 +128,7 @@ describe("openEnv", () => {
     const server = await serve({ answer })
     const episode = await start({ url: server.url, textField: "board", anchorField: "state", actionsField: "moves" })
     expect(episode.first).toEqual({ text: "[[0,1]]", anchor: '{"x":1}', actions: ["e4"] })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 
   it.each([
@@ -143,7 +143,7 @@ describe("openEnv", () => {
     const server = await serve({ answer: ({ type }) => (type === "reset" ? { type: "observation", data } : undefined) })
     const episode = await start({ url: server.url })
     expect(episode.first).toEqual({ text, anchor: text })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
   })
 
   it("refuses observations that are nested too deeply", async () => {
@@ -176,7 +176,7 @@ describe("openEnv", () => {
         await episode.step("go")
         await sleep(20)
         const { reward } = await episode.step("stop")
-        await episode[Symbol.asyncDispose]()
+        await episode[Symbol.asyncDispose]?.()
         return reward
       }),
     )
@@ -195,7 +195,7 @@ describe("openEnv", () => {
     const episode = await start({ url: server.url })
     while (server.used().now > 1) await sleep(5)
     expect(server.received.filter((message) => (message as { type: string }).type === "reset")).toHaveLength(4)
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await released(server)
   })
 
@@ -205,8 +205,8 @@ describe("openEnv", () => {
     const episode = await start({ url: server.url })
     await episode.step("go")
     expect(sockets()).toBeGreaterThan(before[0])
-    await episode[Symbol.asyncDispose]()
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
+    await episode[Symbol.asyncDispose]?.()
     await released(server)
     while (sockets() > before[0]) await sleep(5)
     expect(timers()).toBeLessThanOrEqual(before[1])

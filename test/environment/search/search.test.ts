@@ -171,7 +171,7 @@ describe("search", () => {
   it("refuses disposed episodes, aborted signals and tasks that are none", async () => {
     const environment = await search({ questions, corpus })
     const episode = await start(environment)
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("")).rejects.toMatchObject({ code: "DISPOSED" })
     await expect(start(environment, task, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")
     const context = { signal: new AbortController().signal, random: new Random(1) }

@@ -73,7 +73,7 @@ describe("sokoban", () => {
     const environment = sokoban()
     const episode = await start(environment, corridor)
     await expect(episode.step("jump")).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: /use up, down/ })
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("up")).rejects.toMatchObject({ code: "DISPOSED" })
     await expect(start(environment, corridor, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")
     for (const task of [{ seed: 0, room: "#" }, { seed: 0 }, { room: 3 }, undefined, null, "x"])

@@ -112,7 +112,7 @@ describe("webshop", () => {
   it("refuses disposed episodes, aborted signals and broken tasks", async () => {
     const environment = await webshop(bare)
     const episode = await start(environment, goal())
-    await episode[Symbol.asyncDispose]()
+    await episode[Symbol.asyncDispose]?.()
     await expect(episode.step("x")).rejects.toMatchObject({ code: "DISPOSED" })
     await expect(start(environment, goal(), AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough")
     const { instruction: _, ...broken } = goal()

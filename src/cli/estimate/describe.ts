@@ -1,0 +1,142 @@
+import { formatDuration, formatNumber } from "../terminal/format.ts"
+import type { Estimate } from "./estimate.ts"
+import { type Speed, secondsOf } from "./speeds.ts"
+import type { Part } from "./work.ts"
+
+/** The estimate in words. `peak` is the share of a GPU's peak, in percent, that is assumed besides its floor. */
+export function describeEstimate(estimate: Estimate, peak: number): string[] {
+  const { speeds } = estimate
+  return [
+    ...describeMemory(estimate),
+    ...describeIteration(estimate),
+    ...speeds.flatMap((speed) => describeSpeed(estimate.parts, speed, peak, speeds.length === 1)),
+    ...describeRun(estimate, peak),
+    ...describeCloning(estimate, peak),
+  ]
+}
+
+function describeMemory({ device, precision, plan, available, refusal, cacheBytesPerToken, lengths }: Estimate) {
+  const length = lengths.promptTokens + lengths.replyTokens
+  return [
+    `memory on ${device}, ${precision}`,
+    `  ${plan.text}${available === undefined ? "" : `; there are ${(available / 1e9).toFixed(1)} GB`}`,
+    ...(refusal === undefined ? [] : [`  It does not fit. ${refusal}`]),
+    `  keys and values of one sequence: ${bytes(length * cacheBytesPerToken)} (${bytes(cacheBytesPerToken)} a token)`,
+  ]
+}
+
+function describeIteration({ episodes, lengths, parts }: Estimate): string[] {
+  const tokens = (name: Part["name"]) => formatNumber(parts.find((part) => part.name === name)?.tokens ?? 0)
+  return [
+    "one iteration",
+    `  ${episodes} episodes of ${formatNumber(lengths.steps)} steps, prompts of ${formatNumber(lengths.promptTokens)} and replies ` +
+      `of ${formatNumber(lengths.replyTokens)} tokens (${lengths.source})`,
+    `  tokens: ${tokens("prefill")} prefilled, ${tokens("decode")} sampled, ${tokens("training")} trained; what prompts share ` +
+      "is counted each time",
+  ]
+}
+
+function describeSpeed(parts: readonly Part[], speed: Speed, peak: number, inDetail: boolean): string[] {
+  const { name, source, operations, bandwidth } = speed
+  const total = secondsOf(parts, speed)
+  const rates = `${formatRate(operations)}FLOP/s and ${formatRate(bandwidth)}B/s`
+  const said =
+    source === "measured"
+      ? `about ${formatTime(total)} on ${name}, at the rates measured in a short test (${rates})`
+      : `floor ${formatTime(total)} on ${name} by its datasheet (${rates}); at ${formatNumber(peak)} % of that, which is assumed ` +
+        `and not measured, ${formatTime((100 * total) / peak)}`
+  if (!inDetail) return [`  ${said}`]
+  return [
+    `  ${said}`,
+    ...parts.map((part) => {
+      const amounts = [
+        ...(part.operations > 0 ? [`${formatRate(part.operations)}FLOP`] : []),
+        ...(part.bytes > 0 ? [bytes(part.bytes)] : []),
+      ]
+      return `    ${part.name.padEnd(10)} ${formatTime(secondsOf([part], speed)).padEnd(10)} ${amounts.join(", ")}`
+    }),
+  ]
+}
+
+function describeRun(estimate: Estimate, peak: number): string[] {
+  const { run, disk, savingSeconds, speeds } = estimate
+  const evaluations = `${count(run.evaluations, "evaluation")} of ${count(run.evaluationEpisodes, "episode")}`
+  const done = [
+    count(run.iterations, "iteration"),
+    ...(run.evaluations === 0 ? [] : [evaluations]),
+    count(run.checkpoints, "checkpoint"),
+  ]
+  const besides = `the environment's own time${savingSeconds === undefined ? " and the writing of checkpoints" : ""}`
+  const checkpoints = `${count(disk.checkpointsAtOnce, "checkpoint")} of ${bytes(disk.checkpoint)}`
+  return [
+    "the whole run",
+    `  ${done.join(", ")}; ${besides} not counted`,
+    ...speeds.map((speed) => `  ${describeTime(runSeconds(estimate, speed), speed, peak)}`),
+    `  on the disk up to ${bytes(disk.total)}: ${checkpoints}, the model of ${bytes(disk.model)}, ${bytes(disk.metrics)} of metrics`,
+  ]
+}
+
+function describeCloning({ cloning, disk, speeds }: Estimate, peak: number): string[] {
+  if (!cloning) return []
+  const { tasks, rows, epochs, parts, expertSeconds } = cloning
+  const played = expertSeconds === undefined ? "" : `; the expert takes about ${formatTime(expertSeconds)} besides`
+  return [
+    "cloning before it",
+    `  ${count(epochs, "epoch")} of ${count(rows, "step")}, from ${count(tasks, "task")}${played}`,
+    ...speeds.map((speed) => `  ${describeTime(secondsOf(parts, speed), speed, peak)}`),
+    `  on the disk a model of ${bytes(disk.model)}`,
+  ]
+}
+
+function count(number: number, one: string): string {
+  return `${number.toLocaleString("en-US")} ${one}${number === 1 ? "" : "s"}`
+}
+
+/** "about 12 min on this CPU" */
+function describeTime(seconds: number, { name, source }: Speed, peak: number): string {
+  if (source === "measured") return `about ${formatTime(seconds)} on ${name}`
+  return `floor ${formatTime(seconds)} on ${name}, at ${formatNumber(peak)} % of its peak ${formatTime((100 * seconds) / peak)}`
+}
+
+function runSeconds({ parts, evaluation, run, savingSeconds = 0 }: Estimate, speed: Speed): number {
+  return run.iterations * secondsOf(parts, speed) + run.evaluations * secondsOf(evaluation, speed) + savingSeconds
+}
+
+/** The same for programs. */
+export function estimateJson(estimate: Estimate, peak: number): object {
+  const { speeds, plan, episodes: _, ...rest } = estimate
+  const { text: __, ...memory } = plan
+  const times = speeds.map((speed) => {
+    const said = (seconds: number) =>
+      speed.source === "measured" ? { seconds } : { floorSeconds: seconds, assumedSeconds: (100 * seconds) / peak }
+    return {
+      ...speed,
+      ...(speed.source === "datasheet" && { assumedPeakPercent: peak }),
+      ...said(secondsOf(estimate.parts, speed)),
+      run: said(runSeconds(estimate, speed)),
+      ...(estimate.cloning && { cloning: said(secondsOf(estimate.cloning.parts, speed)) }),
+    }
+  })
+  return { ...rest, memory, times }
+}
+
+const bytes = (count: number) => `${formatRate(count)}B`
+
+/** 12.3 T, 45 G: followed by its unit. */
+function formatRate(value: number): string {
+  const [size, prefix] = (
+    [
+      [1e15, "P"],
+      [1e12, "T"],
+      [1e9, "G"],
+      [1e6, "M"],
+      [1e3, "k"],
+    ] as const
+  ).find(([least]) => value >= least) ?? [1, ""]
+  return `${formatNumber(value / size)} ${prefix}`
+}
+
+/** Also what is far below a second. */
+function formatTime(seconds: number): string {
+  return seconds < 0.95 ? `${formatNumber(seconds * 1000)} ms` : formatDuration(seconds)
+}

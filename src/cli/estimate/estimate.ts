@@ -1,0 +1,160 @@
+import { diskBytes } from "../../engine/native/disk.ts"
+import { readPolicyConfig } from "../../engine/native/native-policy.ts"
+import {
+  chooseDevice,
+  deviceMemory,
+  type MemoryPlan,
+  memoryPlan,
+  resolvePolicyOptions,
+} from "../../engine/native/options.ts"
+import { GigpoError } from "../../errors.ts"
+import { Tokenizer } from "../../tokenizer/tokenizer.ts"
+import { needsOf } from "../../training/make.ts"
+import { type Config, trainingOptions } from "../config/config.ts"
+import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
+import type { Card } from "./cards.ts"
+import { type Lengths, measureLengths } from "./measure.ts"
+import { measureDisk } from "./measure-disk.ts"
+import { modelSizes } from "./sizes.ts"
+import { findSpeeds, type Speed } from "./speeds.ts"
+import { type DiskUse, diskUse, type WholeRun, wholeRun } from "./whole-run.ts"
+import { cloningWork, iterationWork, type Part, samplingWork } from "./work.ts"
+
+/** What is said in place of being found out. */
+export interface Given {
+  readonly device?: "cpu" | "cuda"
+  readonly card?: Card
+  readonly memory?: number
+  readonly promptTokens?: number
+  readonly replyTokens?: number
+  readonly steps?: number
+}
+
+export interface Estimate {
+  readonly device: "cpu" | "cuda"
+  readonly precision: "float32" | "bfloat16"
+  readonly plan: MemoryPlan
+  readonly available: number | undefined
+  /** Why it does not fit, where it does not. */
+  readonly refusal: string | undefined
+  readonly cacheBytesPerToken: number
+  readonly lengths: Lengths
+  /** Episodes of one iteration. */
+  readonly episodes: number
+  /** Of one iteration. */
+  readonly parts: readonly Part[]
+  /** Of one evaluation. */
+  readonly evaluation: readonly Part[]
+  readonly run: WholeRun
+  readonly disk: DiskUse
+  /** All that is written in the run, at the rate measured here; undefined where that was not. */
+  readonly savingSeconds: number | undefined
+  /** Where the configuration has it. */
+  readonly cloning: CloningEstimate | undefined
+  readonly speeds: readonly Speed[]
+}
+
+interface CloningEstimate {
+  readonly tasks: number
+  readonly epochs: number
+  readonly rows: number
+  readonly parts: readonly Part[]
+  /** Of playing the expert, as measured here. */
+  readonly expertSeconds: number | undefined
+}
+
+/** @param clones - whether the model is to be cloned first. */
+export async function estimateTraining(config: Config, clones: boolean, given: Given): Promise<Estimate> {
+  const needs = needsOf(await configuredTraining(config))
+  const training = trainingOptions(config, needs)
+  const device = given.device ?? (given.card ? "cuda" : chooseDevice(training))
+  const policy = { ...training, device }
+  const model = await readPolicyConfig(config.model)
+  const positions = { ...model, maxPositions: config.maxPositions ?? model.maxPositions }
+  const available = given.memory ?? given.card?.memoryBytes ?? deviceMemory(policy)
+  const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
+
+  const lengths = await findLengths(config, given)
+  const { groups, groupSize, batchRows, batchEpisodes, updates, epochs, rollout, critic } = config.training
+  const episodes = groups * groupSize
+  const updatesOf = (size: number) => Math.ceil((episodes * lengths.steps) / size)
+  const { precision, moments, loraRank } = resolvePolicyOptions(policy)
+  const work = {
+    ...lengths,
+    episodes,
+    concurrency: rollout.concurrency,
+    epochs,
+    updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchRows) : Math.ceil(episodes / batchEpisodes)),
+    recomputed: needs.has("old"),
+    reference: policy.reference ?? false,
+    critic: policy.critic ? { epochs: critic.epochs, updates: updatesOf(critic.batchRows) } : undefined,
+  }
+  const bytesPerNumber = precision === "bfloat16" ? 2 : 4
+  const how = {
+    bytesPerNumber,
+    recompute: plan.recompute,
+    momentBytes: moments === "bfloat16" ? 2 : 4,
+    loraRank,
+  } as const
+
+  const run = wholeRun(config)
+  const saved = diskBytes(positions, "language", loraRank)
+  const beside = policy.critic ? diskBytes(positions, "value", loraRank).checkpoint : 0
+  const disk = diskUse(config, run, saved.checkpoint + beside, saved.model)
+  const rate = device === "cpu" ? await measureDisk(config.run) : undefined
+  const { tasks, epochs: passes, batchRows: cloned } = config.clone
+  const rows = Math.ceil(tasks * lengths.steps)
+  const { secondsPerEpisode } = lengths
+  return {
+    device,
+    precision,
+    plan,
+    available,
+    refusal,
+    cacheBytesPerToken: modelSizes(positions, loraRank).cacheNumbersPerToken * bytesPerNumber,
+    lengths,
+    episodes,
+    parts: iterationWork(positions, work, how),
+    evaluation: samplingWork(positions, { ...work, episodes: run.evaluationEpisodes }, how),
+    run,
+    disk,
+    savingSeconds: rate && (run.checkpoints * disk.checkpoint + disk.model) / rate,
+    cloning: clones
+      ? {
+          tasks,
+          epochs: passes,
+          rows,
+          parts: cloningWork(positions, { ...lengths, rows, epochs: passes, batchRows: cloned }, how),
+          expertSeconds: secondsPerEpisode && tasks * secondsPerEpisode,
+        }
+      : undefined,
+    speeds: await findSpeeds({ device, precision, threads: config.threads, card: given.card }),
+  }
+}
+
+/** The plan, of what there is if that suffices; else why not. */
+function planMemory(
+  plan: (available?: number) => MemoryPlan,
+  available: number | undefined,
+): { plan: MemoryPlan; refusal: string | undefined } {
+  try {
+    return { plan: plan(available), refusal: undefined }
+  } catch (error) {
+    if (GigpoError.is(error) && error.code === "OUT_OF_MEMORY") return { plan: plan(), refusal: error.message }
+    throw error
+  }
+}
+
+async function findLengths(config: Config, { promptTokens, replyTokens, steps }: Given): Promise<Lengths> {
+  if (promptTokens !== undefined && replyTokens !== undefined && steps !== undefined)
+    return { promptTokens, replyTokens, steps, source: "as given" }
+  const environment = await openConfiguredEnvironment(config)
+  await using tokenizer = await Tokenizer.open(config.model)
+  const measured = await measureLengths(config, environment, tokenizer)
+  return {
+    ...measured,
+    ...(promptTokens !== undefined && { promptTokens }),
+    ...(replyTokens !== undefined && { replyTokens }),
+    ...(steps !== undefined && { steps }),
+  }
+}

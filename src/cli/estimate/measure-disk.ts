@@ -1,0 +1,36 @@
+import { createHash, randomBytes } from "node:crypto"
+import { existsSync } from "node:fs"
+import { open, rm } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { isSystemError } from "../../files/io-error.ts"
+
+const chunk = 2 ** 22
+const chunks = 8
+
+/**
+ * Bytes a second at which checkpoints are written where `folder` will be: written, flushed, and read again twice with a hash. Leaves
+ * nothing behind. Undefined where nothing can be written.
+ */
+export async function measureDisk(folder: string): Promise<number | undefined> {
+  let there = resolve(folder)
+  while (!existsSync(there) && there !== dirname(there)) there = dirname(there)
+  const path = join(there, `.gigpo-estimate-${randomBytes(6).toString("hex")}`)
+  const started = performance.now()
+  try {
+    const file = await open(path, "wx+")
+    try {
+      await rm(path) // the file lives until it is closed
+      const bytes = randomBytes(chunk)
+      for (let i = 0; i < chunks; i++) await file.write(bytes, 0, chunk, i * chunk)
+      await file.sync()
+      for (const hash of [createHash("sha256"), createHash("sha256")])
+        for (let i = 0; i < chunks; i++) hash.update((await file.read(bytes, 0, chunk, i * chunk)).buffer)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (isSystemError(error)) return undefined
+    throw error
+  }
+  return (1000 * chunk * chunks) / (performance.now() - started)
+}

@@ -1,0 +1,40 @@
+import { deviceReport } from "../../device.ts"
+import { type Card, cards, findCard } from "./cards.ts"
+import { measureCpu } from "./measure.ts"
+import { floorSeconds, type Part } from "./work.ts"
+
+/** How fast something is: by a datasheet, or as measured here. */
+export interface Speed {
+  readonly name: string
+  readonly source: "datasheet" | "measured"
+  /** A second. */
+  readonly operations: number
+  /** Bytes a second. */
+  readonly bandwidth: number
+}
+
+export interface SpeedOptions {
+  readonly device: "cpu" | "cuda"
+  readonly precision: "float32" | "bfloat16"
+  readonly threads: number | undefined
+  readonly card: Card | undefined
+}
+
+/** The named card's speed, else this machine's; every known card's where there is none. */
+export async function findSpeeds({ device, precision, threads, card }: SpeedOptions): Promise<Speed[]> {
+  if (device === "cpu") return [{ name: "this CPU", source: "measured", ...(await measureCpu(threads)) }]
+  const here = deviceReport().devices[0]
+  const one = card ?? (here && findCard(here.name))
+  const shown = one ? [one] : cards
+  return shown.map((of) => ({
+    name: of.name,
+    source: "datasheet",
+    operations: of[precision],
+    bandwidth: of.bandwidth,
+  }))
+}
+
+/** Seconds of all parts, at this speed. */
+export function secondsOf(parts: readonly Part[], { operations, bandwidth }: Speed): number {
+  return parts.reduce((sum, part) => sum + floorSeconds(part, operations, bandwidth), 0)
+}

@@ -31,8 +31,7 @@ export function train<Task>(setup: TrainSetup<Task>): Reports<IterationReport> {
 
 async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationReport, void, undefined> {
   const prepared = await prepare(all)
-  const { policy, options, needs, run, saved: toSave } = prepared
-  const { onWarning = (message) => process.emitWarning(message) } = prepared
+  const { policy, options, needs, run, saved: toSave, onWarning } = prepared
   const {
     iterations,
     checkpointEvery,

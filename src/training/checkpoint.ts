@@ -47,6 +47,11 @@ export interface Saved {
 }
 
 const criticFolder = "critic"
+/** Where the checkpoint after so many iterations lies. */
+export function checkpointPath(parent: string, iteration: number): string {
+  return join(parent, `step-${iteration}`)
+}
+
 const stepName = /^step-(\d+)$/
 const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/
 
@@ -61,7 +66,7 @@ export async function writeCheckpoint(
   iteration: number,
   { store, critic, files = [], parts = {}, memory = remember(parts) }: Saved,
 ): Promise<Checkpoint> {
-  const directory = join(parent, `step-${iteration}`)
+  const directory = checkpointPath(parent, iteration)
   const fill = async (temporary: string): Promise<void> => {
     const handle = await checkpointOf(store, temporary, iteration, files)
     const beside = critic && (await criticOf(await critic(), temporary, iteration))
@@ -115,7 +120,7 @@ export async function findCheckpoint(
 ): Promise<Checkpoint | undefined> {
   for (const iteration of await listCheckpoints(parent)) {
     try {
-      return await verifyCheckpoint(join(parent, `step-${iteration}`))
+      return await verifyCheckpoint(checkpointPath(parent, iteration))
     } catch (error) {
       if (!GigpoError.is(error) || error.code !== "RUN_CORRUPT") throw error
       onWarning(`${error.message} An older checkpoint is looked for.`)
@@ -140,10 +145,15 @@ export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
   return { directory, iteration, handle, ...(critic !== undefined && { critic }), memory }
 }
 
-/** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left; never that of `spare`. */
-export async function pruneCheckpoints(parent: string, newest: number, keep: number, spare?: number): Promise<void> {
+/** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left; never those of `spared`. */
+export async function pruneCheckpoints(
+  parent: string,
+  newest: number,
+  keep: number,
+  spared: readonly (number | undefined)[] = [],
+): Promise<void> {
   const upTo = (await listCheckpoints(parent)).filter((iteration) => iteration <= newest)
-  const old = upTo.slice(Math.max(keep, 1)).filter((iteration) => iteration !== spare)
+  const old = upTo.slice(Math.max(keep, 1)).filter((iteration) => !spared.includes(iteration))
   const names = [
     ...old.map((iteration) => `step-${iteration}`),
     ...(await list(parent)).filter((n) => leftover.test(n)),
@@ -162,7 +172,7 @@ export async function setCheckpointsAside(parent: string, iteration: number): Pr
 }
 
 /** Iterations that have a checkpoint, whole or not, newest first. */
-async function listCheckpoints(parent: string): Promise<number[]> {
+export async function listCheckpoints(parent: string): Promise<number[]> {
   const iterations = (await list(parent)).map((entry) => stepName.exec(entry)?.[1]).filter((n) => n !== undefined)
   return iterations.map(Number).sort((a, b) => b - a)
 }

@@ -87,17 +87,17 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
     const path = await survivingStrays(() => interruptible(work, stopping), say)
     screen.keep()
     const saved = relative(process.cwd(), path)
-    say(`The trained model is in ${saved}. To evaluate it: ${nextCommand("evaluate", config, "--model", saved)}`)
     await sayOutcome()
+    say(`The trained model is in ${saved}. To evaluate it: ${nextCommand("evaluate", config, "--model", saved)}`)
   } catch (error) {
     screen.keep()
     if (!run.begun) throw error
+    await sayOutcome().catch(() => {}) // what went wrong first is what to tell
     say(
       run.saved
         ? `The state after iteration ${run.iteration} is saved. To go on: ${nextCommand("train", config, "--resume")}`
         : `Nothing was saved yet. To start again: ${nextCommand("train", config, ...again)}`,
     )
-    await sayOutcome().catch(() => {}) // what went wrong first is what to tell
     throw error
   }
 }

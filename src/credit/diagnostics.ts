@@ -42,7 +42,8 @@ export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, numb
     "step-group/count": diagnostics.stepGroups,
     "step-group/size": diagnostics.meanStepGroupSize,
     "step-group/singletons": diagnostics.singletonShare,
-    "advantage/step-share": diagnostics.stepShare,
+    // Of advantages that are all 0 no level has a share.
+    ...(diagnostics.episodeShare + diagnostics.stepShare > 0 && { "advantage/step-share": diagnostics.stepShare }),
   }
 }
 

@@ -87,9 +87,10 @@ export const trainFields = {
     { least: 1 },
   ),
   keepCheckpoints: whole(2, "Newest checkpoints to keep; that of the best evaluation is kept besides.", { least: 1 }),
-  stop: group(
+  stop: optionalGroup(
     stopFields,
-    "What ends a run before its last iteration: it is evaluated and saved as at its end, and can be resumed.",
+    "What ends a run before its last iteration: it is evaluated and saved as at its end, and can be resumed with more.",
+    "it ends with the last",
   ),
   guards: group(guardFields, "How a run is kept from harm."),
 }

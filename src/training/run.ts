@@ -181,8 +181,11 @@ export class Run {
     await this.begin()
     const path = join(this.directory, files.metrics)
     await this.#metrics!.close()
-    this.#length = await replaceLast(path, report)
-    this.#metrics = await io("open", path, open(path, "r+"))
+    try {
+      this.#length = await replaceLast(path, report)
+    } finally {
+      this.#metrics = await io("open", path, open(path, "r+"))
+    }
   }
 
   /** What metrics.jsonl says. */

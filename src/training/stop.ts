@@ -34,7 +34,7 @@ export function stopReason(
     plateau = Number.POSITIVE_INFINITY,
     kl = Number.POSITIVE_INFINITY,
     seconds = Number.POSITIVE_INFINITY,
-  }: Resolved<typeof stopFields>,
+  }: Partial<Resolved<typeof stopFields>> = {},
 ): string | undefined {
   const { iteration = 0, metrics = {} } = reports.at(-1) ?? {}
   const [distance = 0, taken = 0] = [metrics["policy/kl"], metrics["time/run"]]

@@ -187,8 +187,10 @@ export { type ByteLevelBpe, type TrainTokenizerOptions, trainByteLevelTokenizer 
 export { type WriteTokenizerOptions, writeTokenizer } from "./tokenizer/write.ts"
 // Training: the loop, cloning, evaluation, small models from scratch, run folders.
 export { type AccumulateOptions, accumulate } from "./training/accumulate.ts"
+export type { BestEvaluation } from "./training/best.ts"
 export { type CloneReport, type CloneSetup, clone } from "./training/clone.ts"
 export { type EvaluateSetup, evaluate } from "./training/evaluate.ts"
+export type { FailureReason } from "./training/failure-reasons.ts"
 export { replayFailure } from "./training/guards/failure.ts"
 export type { StepOutcome } from "./training/guards/step.ts"
 export { type Initialized, type InitializeSetup, initialize } from "./training/initialize.ts"

@@ -64,6 +64,7 @@ export function amendCredit<C extends Credit>(
   return {
     name,
     needs: [...new Set([...(estimator.needs ?? []), ...needs])],
+    groups: estimator.groups,
     estimate: async (batch, context) => change(await estimate(estimator, batch, context), batch, context),
     ...(estimator.state && { state: () => estimator.state!() }),
     ...(estimator.restore && { restore: (state) => estimator.restore!(state) }),

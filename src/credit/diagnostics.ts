@@ -16,13 +16,14 @@ export function summarizeAdvantages(advantages: Float64Array): Pick<GrpoDiagnost
 
 /**
  * "advantage/mean" and "advantage/std" (sample) of what is learned from: over steps, or over tokens where advantages are one a
- * token. Steps that are skipped do not count.
+ * token. Steps that are skipped do not count; where all are there is neither.
  */
 export function advantageMetrics({ advantages, skip }: Credit): Record<string, number> {
-  const learned = (_: unknown, step: number) => skip?.[step] !== 1
-  const { advantageMean, advantageStd } = summarizeAdvantages(
-    advantages instanceof Float64Array ? advantages.filter(learned) : joined(advantages.filter(learned)),
-  )
+  const isLearned = (_: unknown, step: number) => skip?.[step] !== 1
+  const learned =
+    advantages instanceof Float64Array ? advantages.filter(isLearned) : joined(advantages.filter(isLearned))
+  if (learned.length === 0) return {}
+  const { advantageMean, advantageStd } = summarizeAdvantages(learned)
   return { "advantage/mean": advantageMean, "advantage/std": advantageStd }
 }
 
@@ -41,7 +42,8 @@ export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, numb
     "step-group/count": diagnostics.stepGroups,
     "step-group/size": diagnostics.meanStepGroupSize,
     "step-group/singletons": diagnostics.singletonShare,
-    "advantage/step-share": diagnostics.stepShare,
+    // Of advantages that are all 0 no level has a share.
+    ...(diagnostics.episodeShare + diagnostics.stepShare > 0 && { "advantage/step-share": diagnostics.stepShare }),
   }
 }
 

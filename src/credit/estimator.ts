@@ -93,5 +93,10 @@ export interface Estimator<C extends Credit = Credit> extends Partial<Stateful> 
   readonly name: string
   /** What it reads from `Batch.statistics`. */
   readonly needs?: readonly Need[]
+  /**
+   * What a task of one episode comes to: "needed" teaches nothing, since episodes of a task are compared; "wanted" teaches little.
+   * Absent where it does as well without groups.
+   */
+  readonly groups?: "needed" | "wanted" | undefined
   estimate(batch: Batch, context: EstimatorContext): C | Promise<C>
 }

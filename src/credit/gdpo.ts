@@ -6,6 +6,7 @@ import { episodeMetrics } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { episodeLevel } from "./grpo.ts"
 import { grpoFields, outsideRuns, settle } from "./options.ts"
+import { groupsOf } from "./outcomes.ts"
 import { payPenalties } from "./penalties.ts"
 import { episodeReturns } from "./returns.ts"
 import { whiten } from "./whiten.ts"
@@ -43,7 +44,7 @@ export type GdpoOptions = OptionsOf<typeof gdpoFields>
  * @throws BAD_ARGUMENT for an option that has no meaning, or weights that are not as many as channels
  */
 export function gdpo(options: GdpoOptions = {}): Estimator<StepCredit> {
-  const { channels, weights } = settle("gdpo", options, gdpoFields, outsideRuns)
+  const { channels, weights, singletonEpisode } = settle("gdpo", options, gdpoFields, outsideRuns)
   if (weights.length > 0 && weights.length !== channels.length)
     throw new GigpoError(
       "BAD_ARGUMENT",
@@ -51,6 +52,7 @@ export function gdpo(options: GdpoOptions = {}): Estimator<StepCredit> {
     )
   return {
     name: "gdpo",
+    groups: groupsOf({ singletonEpisode }),
     estimate(batch, { moment }) {
       const settings = { ...settle("gdpo", options, gdpoFields, moment), normalization: "std" as const }
       const total = new Float64Array(batch.length)

@@ -6,6 +6,7 @@ import type { Batch, Estimator, EstimatorContext, StepCredit } from "./estimator
 import { episodeLevel, normalizers } from "./grpo.ts"
 import { normalizer } from "./normalizer.ts"
 import { gigpoFields, outsideRuns, type SettingsNow, settle } from "./options.ts"
+import { groupsOf } from "./outcomes.ts"
 import {
   acrossTasks,
   anchorLevels,
@@ -53,9 +54,13 @@ export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
     if (part !== undefined && typeof part !== "function")
       throw new GigpoError("BAD_ARGUMENT", `The part ${name} of gigpo is of type ${typeof part}; give a function.`)
   }
-  completeParts(parts, settle("gigpo", options, gigpoFields, outsideRuns))
+  const atFirst = settle("gigpo", options, gigpoFields, outsideRuns)
+  completeParts(parts, atFirst)
+  // Else a state that a lone episode comes back to is still compared.
+  const isWithoutSteps = options.omega === 0 && !combine
   return {
     name: "gigpo",
+    groups: parts.episode ? undefined : groupsOf(atFirst) && (isWithoutSteps ? "needed" : "wanted"),
     estimate(batch, context) {
       const settings = settle("gigpo", options, gigpoFields, context.moment)
       const { diagnostics, advantages, ...details } = compareLevels(batch, parts, settings, context)

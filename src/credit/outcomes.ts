@@ -45,9 +45,9 @@ export function outcomeEstimator<S extends OutcomeSettings>(
   settingsAt: (moment: Moment) => S,
   compare: (outcomes: Outcomes, settings: S) => Float64Array,
 ): Estimator<StepCredit> {
-  settingsAt(outsideRuns)
   return {
     name,
+    groups: groupsOf(settingsAt(outsideRuns)),
     estimate(batch, { moment }) {
       const settings = settingsAt(moment)
       const outcomes = outcomesOf(batch, settings)
@@ -58,6 +58,11 @@ export function outcomeEstimator<S extends OutcomeSettings>(
       }
     },
   }
+}
+
+/** A lone episode that keeps its return is learned from as it is. */
+export function groupsOf({ singletonEpisode }: Pick<OutcomeSettings, "singletonEpisode">): Estimator["groups"] {
+  return singletonEpisode === "zero" ? "needed" : undefined
 }
 
 /** How many tasks there are, and how many of them teach nothing. */

@@ -105,9 +105,9 @@ export interface ClippedSurrogate {
   readonly unit?: Unit | undefined
   /**
    * Spans with advantage 0 have no gradient where there is neither a KL nor an entropy term. With this they count in the loss's
-   * normalisation but are not computed, and the report is over the others. Default false.
+   * normalisation but are not computed, and the report is over the others.
    */
-  readonly skipZeroAdvantage?: boolean | undefined
+  readonly skipZeroAdvantage: boolean
   /** Default 1. */
   readonly temperature?: number | undefined
 }
@@ -132,10 +132,10 @@ export interface LossReport {
   /** Sampled tokens that were computed. */
   readonly tokens: number
   /**
-   * Means over these tokens, by the name that an iteration reports them under: "policy/entropy" always; of the clipped surrogate
+   * Means over these tokens, by the name that an iteration reports them under: "policy/entropy"; of the clipped surrogate
    * also "policy/clip-fraction" (tokens whose clipped term is the larger one, before the dual clip), "policy/dual-clip-fraction"
-   * (tokens that the dual clip holds), "loss/kl" (to the reference, by the chosen estimator; 0 where no reference was given),
-   * "policy/kl" (old log p - log p) and "policy/ratio".
+   * (tokens that the dual clip holds), "loss/kl" (to the reference, by the chosen estimator, where one was given), "policy/kl"
+   * (old log p - log p) and "policy/ratio". Where no token was computed there are none.
    */
   readonly metrics: Readonly<Record<string, number>>
   /**

@@ -20,8 +20,8 @@ type Terms = AtMoment<Resolved<typeof lossFields>>
  *     policy loss + klWeight Σ share · KL - entropyWeight Σ share · H
  *
  * where the shares are those of the aggregation. Its needs are the policy loss's, "reference" where the KL's weight may ever be
- * other than 0, and "entropy" likewise. It reports "loss/kl" besides: the mean estimate over tokens, whatever its weight; 0 where
- * there is no reference.
+ * other than 0, and "entropy" likewise. It reports "loss/kl" besides where there is a reference: the mean estimate over tokens,
+ * whatever its weight.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
@@ -77,7 +77,8 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
       entropyGradient[t]! -= entropyWeight * input.shares[t]!
     }
   }
-  const metrics = { ...output.metrics, "loss/kl": tokens === 0 ? 0 : kl / tokens }
+  const isMeasured = referenceLogProbs !== undefined && tokens > 0
+  const metrics = { ...output.metrics, ...(isMeasured && { "loss/kl": kl / tokens }) }
   return { loss, gradient, metrics, ...(entropyGradient && { entropyGradient }) }
 }
 

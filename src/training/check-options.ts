@@ -1,3 +1,4 @@
+import type { Estimator } from "../credit/estimator.ts"
 import { GigpoError } from "../errors.ts"
 import { batchProblem } from "./batching.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
@@ -10,6 +11,28 @@ import type { ResolvedTrainOptions } from "./options.ts"
 export function checkTogether(options: ResolvedTrainOptions): void {
   const wrong = batchProblem(options) ?? problemOf(options)
   if (wrong !== undefined) throw new GigpoError("BAD_ARGUMENT", `train: ${wrong}`)
+}
+
+/**
+ * Refuses groups of one episode where the estimator says that it would learn nothing from them, and warns where it learns little.
+ *
+ * @throws GigpoError `BAD_ARGUMENT`
+ */
+export function checkGroups(
+  { name, groups }: Estimator,
+  { groupSize }: Pick<ResolvedTrainOptions, "groupSize">,
+  onWarning?: (message: string) => void,
+): void {
+  if (groupSize > 1 || groups === undefined) return
+  const advice = 'Set groupSize to 2 or more, or take an estimator that compares none ("reinforce-plus-plus", "remax").'
+  if (groups === "needed")
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `train: the estimator ${name} compares the episodes of a task, and learns nothing where there is one (groupSize). ${advice}`,
+    )
+  onWarning?.(
+    `The estimator ${name} compares the episodes of a task, and learns little where there is one (groupSize). ${advice}`,
+  )
 }
 
 function problemOf(options: ResolvedTrainOptions): string | undefined {

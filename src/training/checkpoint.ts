@@ -47,6 +47,11 @@ export interface Saved {
 }
 
 const criticFolder = "critic"
+/** Where the checkpoint after so many iterations lies. */
+export function checkpointPath(parent: string, iteration: number): string {
+  return join(parent, `step-${iteration}`)
+}
+
 const stepName = /^step-(\d+)$/
 const leftover = /^step-\d+\.(tmp|old)-[0-9a-f]{12}$/ // of writes that were killed
 
@@ -61,7 +66,7 @@ export async function writeCheckpoint(
   iteration: number,
   { store, critic, files = [], parts = {}, memory = remember(parts) }: Saved,
 ): Promise<Checkpoint> {
-  const directory = join(parent, `step-${iteration}`)
+  const directory = checkpointPath(parent, iteration)
   const fill = async (temporary: string): Promise<Omit<Manifest, "gigpo" | "files">> => {
     const handle = await checkpointOf(store, temporary, iteration, files)
     const beside = critic && (await criticOf(await critic(), temporary, iteration))
@@ -105,7 +110,7 @@ export async function findCheckpoint(
 ): Promise<Checkpoint | undefined> {
   for (const iteration of await listCheckpoints(parent)) {
     try {
-      return await verifyCheckpoint(join(parent, `step-${iteration}`))
+      return await verifyCheckpoint(checkpointPath(parent, iteration))
     } catch (error) {
       if (!GigpoError.is(error) || error.code !== "RUN_CORRUPT") throw error
       onWarning(`${error.message} An older checkpoint is looked for.`)
@@ -126,11 +131,16 @@ export async function verifyCheckpoint(directory: string): Promise<Checkpoint> {
   return { directory, iteration, handle, ...(critic !== undefined && { critic }), memory }
 }
 
-/** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left; never that of `spare`. */
-export async function pruneCheckpoints(parent: string, newest: number, keep: number, spare?: number): Promise<void> {
+/** Removes all but the `keep` newest checkpoints up to `newest`, and what interrupted writes left; never those of `spared`. */
+export async function pruneCheckpoints(
+  parent: string,
+  newest: number,
+  keep: number,
+  spared: readonly (number | undefined)[] = [],
+): Promise<void> {
   const upTo = (await listCheckpoints(parent)).filter((iteration) => iteration <= newest)
-  const old = upTo.slice(Math.max(keep, 1)).filter((iteration) => iteration !== spare)
-  for (const iteration of old) await removeOwn(join(parent, `step-${iteration}`))
+  const old = upTo.slice(Math.max(keep, 1)).filter((iteration) => !spared.includes(iteration))
+  for (const iteration of old) await removeOwn(checkpointPath(parent, iteration))
   for (const name of (await list(parent)).filter((one) => leftover.test(one)))
     await io("remove", join(parent, name), rm(join(parent, name), { recursive: true, force: true }))
 }
@@ -145,7 +155,7 @@ async function setAside(parent: string, iteration: number): Promise<void> {
   const taken = new Set(await list(parent))
   let to = `suspect-${iteration}`
   for (let next = 2; taken.has(to); next++) to = `suspect-${iteration}-${next}`
-  await moveOwn(join(parent, `step-${iteration}`), join(parent, to))
+  await moveOwn(checkpointPath(parent, iteration), join(parent, to))
 }
 
 /** Whether there is any checkpoint, whole or not. */
@@ -154,7 +164,7 @@ export async function hasCheckpoints(parent: string): Promise<boolean> {
 }
 
 /** Iterations that have a checkpoint, whole or not, newest first. */
-async function listCheckpoints(parent: string): Promise<number[]> {
+export async function listCheckpoints(parent: string): Promise<number[]> {
   const iterations = (await list(parent)).map((entry) => stepName.exec(entry)?.[1]).filter((n) => n !== undefined)
   return iterations.map(Number).sort((a, b) => b - a)
 }

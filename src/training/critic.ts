@@ -7,7 +7,7 @@ import { at, type Moment } from "../options/schedule.ts"
 import type { Resolved } from "../options/table.ts"
 import type { Random } from "../random.ts"
 import { nonFinite } from "./guards/step.ts"
-import { mean } from "./mean.ts"
+import { meanAs } from "./mean.ts"
 import { optimizerFields } from "./optimizer.ts"
 import type { ReturnScale } from "./return-scale.ts"
 import { batches, gather } from "./rows.ts"
@@ -93,9 +93,15 @@ function byPrompt(rows: readonly Row[]): Row[][] {
 export function criticMetrics({ losses, steps }: CriticTotals): Record<string, number> {
   const taken = steps.filter((step) => !step.skipped)
   return {
-    "critic/loss": mean(losses.map(({ loss }) => loss).filter(Number.isFinite)),
-    "critic/clip-fraction": mean(losses.map(({ metrics }) => metrics["critic/clip-fraction"] ?? 0)),
-    "critic/gradient-norm": mean(taken.map((step) => step.gradientNorm)),
+    ...meanAs("critic/loss", losses.map(({ loss }) => loss).filter(Number.isFinite)),
+    ...meanAs(
+      "critic/clip-fraction",
+      losses.flatMap(({ metrics }) => metrics["critic/clip-fraction"] ?? []),
+    ),
+    ...meanAs(
+      "critic/gradient-norm",
+      taken.map((step) => step.gradientNorm),
+    ),
     "critic/skipped": steps.length - taken.length,
   }
 }
@@ -125,7 +131,7 @@ export function checkCriticSteps(
 
 /**
  * How well the values foretold the returns before anything was learned from them: explained variance is
- * 1 - Var(return - value) / Var(return) over tokens, 0 where the returns are all equal.
+ * 1 - Var(return - value) / Var(return) over tokens, absent where the returns are all equal.
  */
 export function valueMetrics(rows: readonly Row[], scale: ReturnScale): Record<string, number> {
   const spans = rows.flatMap((row) => row.spans)
@@ -133,7 +139,7 @@ export function valueMetrics(rows: readonly Row[], scale: ReturnScale): Record<s
   const [returns, values] = [column("returns"), column("values")]
   const [wanted, missed] = [spreadOf(returns), spreadOf(returns.map((value, token) => value - values[token]!))]
   return {
-    "critic/explained-variance": wanted.std === 0 ? 0 : 1 - (missed.std / wanted.std) ** 2,
+    ...(wanted.std > 0 && { "critic/explained-variance": 1 - (missed.std / wanted.std) ** 2 }),
     "critic/return": wanted.mean,
     "critic/value": wanted.mean - missed.mean,
   }

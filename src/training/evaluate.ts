@@ -7,6 +7,7 @@ import type { Play } from "../rollout/play.ts"
 import { rollout } from "../rollout/rollout.ts"
 import { takeTasks } from "../rollout/tasks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { failuresOf, playerName } from "./failure-reasons.ts"
 import { mean } from "./mean.ts"
 import { type EvaluateOptions, type EvaluationReport, evaluateFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
@@ -42,7 +43,8 @@ export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<Evalua
     signal,
     onEpisode: (done, total) => onProgress?.({ stage: "evaluation", done, total }),
   })
-  return summarize(groups.flatMap(({ episodes }) => episodes))
+  const episodes = groups.flatMap((group) => group.episodes)
+  return { ...summarize(episodes), ...failuresOf(groups, playerName({ play, environment })) }
 }
 
 function summarize(episodes: readonly Episode[]): EvaluationReport {

@@ -11,6 +11,7 @@ import { type Rollout, type RolloutSetup, rollout } from "../rollout/rollout.ts"
 import { environmentTasks } from "../rollout/tasks.ts"
 import { isVaried } from "../rollout/varied.ts"
 import { valueMetrics } from "./critic.ts"
+import { playerName } from "./failure-reasons.ts"
 import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
@@ -46,8 +47,8 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
     onlyVaried: options.dynamicSampling,
     onEpisode: (done, total) => onProgress?.({ stage: "rollout", done, total }),
   })
-  const name = training.play ? "play" : environment!.name
-  checkFailures([...played.groups, ...played.dropped], name, options.guards.failureShare, moment.iteration + 1)
+  const all = [...played.groups, ...played.dropped]
+  checkFailures(all, playerName(training), options.guards.failureShare, moment.iteration + 1)
   const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
   const { leastGroupSize } = options.rollout
   const collected = collectSteps(

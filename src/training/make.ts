@@ -10,7 +10,7 @@ import { only } from "../options/fixed.ts"
 import type { Named } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
 import type { Fields } from "../options/table.ts"
-import { checkTogether } from "./check-options.ts"
+import { checkGroups, checkTogether } from "./check-options.ts"
 import { type Kl, makeKl } from "./kl.ts"
 import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 
@@ -37,7 +37,9 @@ export function makeCredited(options: Pick<ResolvedTrainOptions, "estimator" | "
 export function needsOf(options: TrainOptions): ReadonlySet<string> {
   const resolved = readOptions("train", options, trainFields)
   checkTogether(resolved)
-  return makeCredited(resolved).needs
+  const { estimator, needs } = makeCredited(resolved)
+  checkGroups(estimator, resolved)
+  return needs
 }
 
 /** The estimator that resolved options speak of. */

@@ -2,3 +2,13 @@
 export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 }
+
+/** The mean under its name; nothing where there are no values, or no weight. */
+export function meanAs(
+  name: string,
+  values: readonly number[],
+  weights: readonly number[] = values.map(() => 1),
+): Readonly<Record<string, number>> {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  return total === 0 ? {} : { [name]: values.reduce((sum, value, i) => sum + value * weights[i]!, 0) / total }
+}

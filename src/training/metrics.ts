@@ -5,7 +5,7 @@ import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { meanMetrics } from "./evaluate.ts"
-import { mean } from "./mean.ts"
+import { mean, meanAs } from "./mean.ts"
 import { type CollectedStep, isTooSmall } from "./rows.ts"
 
 type Metrics = Record<string, number>
@@ -64,21 +64,36 @@ export function updateMetrics({ losses, steps, learningRate, critic, mismatch }:
   const taken = steps.filter((step) => !step.skipped)
   // Where every advantage was 0 nothing was computed, and there is nothing to report.
   const computed = losses.filter(({ tokens }) => tokens > 0)
-  const names = new Set(computed.flatMap(({ metrics }) => Object.keys(metrics)))
-  const own = Array.from(names, (name): [string, number] => {
-    const values = computed.map(({ metrics }) => metrics[name]).filter((value) => value !== undefined)
-    return [name, mean(values)]
-  })
   return {
-    ...Object.fromEntries(own), // what others name comes first, so that it hides none of those below
+    ...meansOfTokens(computed), // what others name comes first, so that it hides none of those below
     ...mismatch,
     ...(critic && criticMetrics(critic)),
-    ...(losses.length > 0 && { "loss/policy": mean(losses.map((report) => report.loss)) }),
+    ...meanAs(
+      "loss/policy",
+      computed.map(({ loss }) => loss),
+    ),
     "optimizer/steps": taken.length,
     "optimizer/skipped": steps.length - taken.length,
-    ...(taken.length > 0 && { "optimizer/gradient-norm": mean(taken.map((step) => step.gradientNorm)) }),
+    ...meanAs(
+      "optimizer/gradient-norm",
+      taken.map((step) => step.gradientNorm),
+    ),
     "optimizer/learning-rate": learningRate,
   }
+}
+
+/** What batches report, over the tokens of all that do. */
+function meansOfTokens(reports: readonly LossReport[]): Metrics {
+  const names = new Set(reports.flatMap(({ metrics }) => Object.keys(metrics)))
+  const means = Array.from(names, (name) => {
+    const those = reports.filter(({ metrics }) => metrics[name] !== undefined)
+    return meanAs(
+      name,
+      those.map(({ metrics }) => metrics[name]!),
+      those.map(({ tokens }) => tokens),
+    )
+  })
+  return Object.assign({}, ...means)
 }
 
 /** Seconds spent on each part of an iteration. */

@@ -11,9 +11,11 @@ import type { OptionsOf, Resolved } from "../options/table.ts"
 import { rolloutFields } from "../rollout/options.ts"
 import { batchFields } from "./batching.ts"
 import { criticFields } from "./critic.ts"
+import type { FailureReason } from "./failure-reasons.ts"
 import { guardFields } from "./guards/options.ts"
 import { aroundLoss } from "./kl.ts"
 import { optimizerFields } from "./optimizer.ts"
+import { stopFields } from "./stop.ts"
 
 const seed = whole(0, "The root of every random number.", { least: 0 })
 
@@ -79,8 +81,17 @@ export const trainFields = {
     },
     "How held-out tasks are played.",
   ),
-  checkpointEvery: whole(25, "Write a checkpoint after every so many iterations; the last always is.", { least: 1 }),
-  keepCheckpoints: whole(2, "Checkpoints to keep.", { least: 1 }),
+  checkpointEvery: whole(
+    25,
+    "Write a checkpoint after every so many iterations, and after the last and an evaluation that is the best so far.",
+    { least: 1 },
+  ),
+  keepCheckpoints: whole(2, "Newest checkpoints to keep; that of the best evaluation is kept besides.", { least: 1 }),
+  stop: optionalGroup(
+    stopFields,
+    "What ends a run before its last iteration: it is evaluated and saved as at its end, and can be resumed with more.",
+    "it ends with the last",
+  ),
   guards: group(guardFields, "How a run is kept from harm."),
 }
 
@@ -137,12 +148,19 @@ export type { OptimizerOptions } from "./optimizer.ts"
 /** What is known of one iteration; one line of metrics.jsonl. Numbers that do not apply are absent. */
 export interface IterationReport {
   readonly iteration: number
+  /** When it was reported: ISO 8601, in UTC. */
+  readonly time?: string
   /**
    * Names with a slash, e.g. "episode/success", "loss/policy", "time/rollout"; units are seconds, tokens, shares. "episode/success"
-   * is the share of all episodes, as in an evaluation: failed and dropped ones count as lost.
+   * is the share of all episodes, as in an evaluation: failed and dropped ones count as lost. "time/run" is how long the run has
+   * taken, with what it took before it was resumed.
    */
   readonly metrics: Readonly<Record<string, number>>
+  /** Why episodes failed; absent where none did. */
+  readonly failures?: readonly FailureReason[]
   readonly evaluation?: EvaluationReport
+  /** Why the run ended with this iteration, before its last one (`stop`). */
+  readonly stopped?: string
 }
 
 export interface EvaluationReport {
@@ -154,4 +172,6 @@ export interface EvaluationReport {
   readonly meanReturn: number
   readonly meanSteps: number
   readonly metrics: Readonly<Record<string, number>>
+  /** Why episodes failed; absent where none did. */
+  readonly failures?: readonly FailureReason[]
 }

@@ -7,7 +7,7 @@ import { checkPlayers } from "../rollout/check-setup.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
 import type { Play } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
-import { checkTogether } from "./check-options.ts"
+import { checkGroups, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
 import { type Credited, makeCredited } from "./make.ts"
@@ -44,6 +44,7 @@ export interface TrainSetup<Task = unknown> extends TrainOptions {
 export interface Training<Task = unknown>
   extends Learning,
     Omit<TrainSetup<Task>, keyof TrainOptions | keyof Learning> {
+  readonly onWarning: (message: string) => void
   readonly parts: Parts
   /** What goes into its checkpoints, where the engine can be saved. */
   readonly saved: Saved | undefined
@@ -75,7 +76,7 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     observers,
     signal,
     onProgress,
-    onWarning,
+    onWarning = (message) => process.emitWarning(message),
     ...given
   } = all
   const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
@@ -87,6 +88,7 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
   checkTogether(options)
   const { estimator, loss, kl, needs } = makeCredited(options)
+  checkGroups(estimator, options, onWarning)
   if (needs.has("value") && !policy.critic)
     throw bad(
       `${estimator.name} needs a critic, which this engine cannot train: take an estimator that needs no values.`,

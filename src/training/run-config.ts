@@ -20,6 +20,7 @@ export const changeableKeys: readonly string[] = [
   "rollout.groupTimeout",
   "rollout.retries",
   "guards",
+  "stop",
 ].flatMap((key) => [key, `training.${key}`])
 
 /** JSON has no infinity, but a number too large to hold is read as one. */

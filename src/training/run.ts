@@ -5,16 +5,19 @@ import { checkTarget, resolveFolder, writeDirectory } from "../files/atomic-dire
 import { replaceFile } from "../files/atomic-file.ts"
 import { io } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
+import { type BestEvaluation, bestOf } from "./best.ts"
 import {
   type Checkpoint,
   checkParts,
+  checkpointPath,
+  listCheckpoints,
   pruneCheckpoints,
   restoreCheckpoint,
   type Saved,
   setCheckpointsAside,
   writeCheckpoint,
 } from "./checkpoint.ts"
-import { cutBack, linesUpTo } from "./metrics-log.ts"
+import { cutBack, linesUpTo, readReports, replaceLast } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
 import { discardReplaced, setRunAside, settleRun } from "./replaced-run.ts"
 import type { RunConfig } from "./run-config.ts"
@@ -181,13 +184,42 @@ export class Run {
     this.#logged ||= report.iteration > 0
   }
 
-  /** Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints, and `spare`. */
+  /** Puts a report in place of the last line, which is of the same iteration: what was stopped then has been made up for. */
+  async amend(report: IterationReport): Promise<void> {
+    await this.begin()
+    const path = join(this.directory, files.metrics)
+    await this.#metrics!.close()
+    try {
+      this.#length = await replaceLast(path, report)
+    } finally {
+      this.#metrics = await io("open", path, open(path, "r+"))
+    }
+  }
+
+  /** What metrics.jsonl says. */
+  async reports(): Promise<readonly IterationReport[]> {
+    return await readReports(join(this.directory, files.metrics))
+  }
+
+  /**
+   * The best evaluation of those whose weights are there still: in a checkpoint, or as the model that the run began with.
+   *
+   * @param beside an iteration that has no checkpoint yet and counts all the same
+   */
+  async best(beside?: number): Promise<BestEvaluation | undefined> {
+    const parent = join(this.directory, files.checkpoints)
+    const there = new Set([0, beside, ...(await listCheckpoints(parent))])
+    const best = bestOf((await this.reports()).filter(({ iteration }) => there.has(iteration)))
+    return best && best.iteration > 0 ? { ...best, directory: checkpointPath(parent, best.iteration) } : best
+  }
+
+  /** Writes checkpoints/step-`iteration` and then removes all but the `keep` newest checkpoints, the best one, and `spare`. */
   async saveCheckpoint(iteration: number, saved: Saved, keep: number, spare?: Checkpoint): Promise<Checkpoint> {
     await this.begin()
     const parent = join(this.directory, files.checkpoints)
     this.#checkpoint = await writeCheckpoint(parent, iteration, saved)
     await this.#keep()
-    await pruneCheckpoints(parent, iteration, keep, spare?.iteration)
+    await pruneCheckpoints(parent, iteration, keep, [spare?.iteration, (await this.best())?.iteration])
     return this.#checkpoint
   }
 

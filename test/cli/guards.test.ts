@@ -104,7 +104,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
     const { code, stderr } = await train("failed", failing, "training.evaluation.every=0", "training.groups=4")
     expect(code).toBe(4)
     expect(stderr).toMatch(
-      /^gigpo: failing: 9 of 12 episodes of iteration 1 failed, .* task 0, \{ index: 0 \}: failing: no server\. .*\[ENVIRONMENT_FAILED\]/,
+      /^gigpo: failing: 9 of 12 episodes of iteration 1 failed, .* task 0, \{"index":0\}: failing: no server\. .*\[ENVIRONMENT_FAILED\]/,
     )
   })
 

@@ -157,6 +157,22 @@ describe("the view of a training", () => {
     ])
   })
 
+  it("tells each reason for which episodes fail once, counts them all, and says why the run ends early", () => {
+    const output = new FakeOutput(80, false)
+    const view = new TrainingView(new Screen(output), 10, 0)
+    const failure = (reason: string, count: number) => ({ reason, count, task: "{}", environment: "doors" })
+    view.report({ iteration: 1, metrics, failures: [failure("doors: no port 1.", 2), failure("late", 1)] })
+    view.report({ iteration: 2, metrics, failures: [failure("doors: no port 2.", 2)], stopped: "enough (stop.kl)" })
+    const told = output.written.split("\n").filter((line) => !line.startsWith("iteration"))
+    expect(told).toEqual([
+      "Episodes fail: 2 × doors: no port 1, first in task {}.",
+      "Episodes fail: 1 × doors: late, first in task {}.",
+      "The run ends after iteration 2 of 10: enough (stop.kl). It goes on where that is raised and the run resumed.",
+      "",
+    ])
+    expect(view.failures).toEqual(["4 × doors: no port 1, first in task {}", "1 × doors: late, first in task {}"])
+  })
+
   it("is a line an iteration elsewhere", () => {
     const output = new FakeOutput(80, false)
     const view = new TrainingView(new Screen(output), 10, 0)

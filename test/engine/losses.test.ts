@@ -136,7 +136,7 @@ describe("the built-in policy loss", () => {
   })
 
   it("takes the defaults of what may be left out where that is undefined", async () => {
-    const options = { temperature: undefined, unit: undefined, skipZeroAdvantage: undefined }
+    const options = { temperature: undefined, unit: undefined }
     expect((await run(surrogate(options))).report).toEqual((await run(surrogate())).report)
   })
 })

@@ -59,7 +59,7 @@ describe("a critic", () => {
   it("learns to foretell returns while the policy learns by it", async () => {
     const reports = await train({ ...setup({ environment: doorsEnvironment() as Environment }), ...learning })
     const late = (name: string) => reports.slice(-5).reduce((sum, { metrics }) => sum + metrics[name]!, 0) / 5
-    expect(reports[0]!.metrics["critic/explained-variance"]).toBeCloseTo(0, 5)
+    expect(reports[0]!.metrics).not.toHaveProperty(["critic/explained-variance"]) // all returns are 0
     expect(late("critic/explained-variance")).toBeGreaterThan(0.15)
     expect(late("episode/rooms")).toBeGreaterThan(5 * reports[0]!.metrics["episode/rooms"]!)
     expect(late("critic/loss")).toBeGreaterThan(0)

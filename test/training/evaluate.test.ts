@@ -71,6 +71,7 @@ describe("an evaluation", () => {
     expect(await run({ environment })).toEqual({
       episodes: 12,
       failed: 4,
+      failures: [expect.objectContaining({ reason: "doors: no server", count: 4, environment: "doors" })],
       success: 8 / 12,
       successInterval: wilsonInterval(8, 12),
       meanReturn: 2,

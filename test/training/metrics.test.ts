@@ -5,6 +5,7 @@ import { gigpo } from "../../src/credit/gigpo.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import type { LossReport } from "../../src/engine/engine.ts"
 import { Random } from "../../src/random.ts"
+import { criticMetrics } from "../../src/training/critic.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "../../src/training/metrics.ts"
 import { collectSteps } from "../../src/training/rows.ts"
 import { episode, step } from "./episodes.ts"
@@ -108,6 +109,33 @@ describe("the metrics of updates", () => {
       "optimizer/gradient-norm": 2,
       "optimizer/learning-rate": 0.01,
     })
+  })
+
+  it("weigh what batches report by the tokens that it is of", () => {
+    const one = { loss: 1, tokens: 30, metrics: { "policy/kl": 0.1, "own/few": 2 } }
+    const other = { loss: 2, tokens: 10, metrics: { "policy/kl": 0.5 } }
+    const found = updateMetrics({ losses: [one, other], steps: [], learningRate: 0.01 })
+    expect(found).toMatchObject({ "policy/kl": expect.closeTo(0.2, 12), "own/few": 2, "loss/policy": 1.5 })
+  })
+
+  it("are not of batches of which nothing was computed, and absent where no batch is left", () => {
+    const empty: LossReport = { loss: 0, tokens: 0, metrics: { "policy/ratio": 0, "loss/kl": 0 } }
+    const step = { gradientNorm: 1, skipped: false }
+    const totals = { steps: [step], learningRate: 0.01 }
+    expect(updateMetrics({ ...totals, losses: [loss(2), empty] })).toEqual(
+      updateMetrics({ ...totals, losses: [loss(2)] }),
+    )
+    expect(updateMetrics({ ...totals, losses: [empty] })).toEqual({
+      "optimizer/steps": 1,
+      "optimizer/skipped": 0,
+      "optimizer/gradient-norm": 1,
+      "optimizer/learning-rate": 0.01,
+    })
+  })
+
+  it("of a critic are absent where it took no step", () => {
+    const steps = [{ gradientNorm: Number.NaN, skipped: true }]
+    expect(criticMetrics({ losses: [], steps })).toEqual({ "critic/skipped": 1 })
   })
 })
 

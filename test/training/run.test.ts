@@ -337,6 +337,22 @@ describe("a run that is resumed", () => {
     expect(await loggedIterations()).toEqual([1, 2, 3, 4, 5, 6, 7])
   })
 
+  it("replaces the last line by a whole one, longer or shorter, and logs on after it", async () => {
+    await putRun(6, [6])
+    const run = await Run.open(directory, config, { resume: true })
+    const amended = { iteration: 6, metrics: { "loss/policy": 0.6, "episode/return": 1 } }
+    await run.amend(amended)
+    await run.log({ iteration: 7, metrics: {} })
+    await run.amend({ iteration: 7, metrics: { "a/b": 1 } })
+    await run.amend({ iteration: 7, metrics: {} })
+    await run.log({ iteration: 8, metrics: {} })
+    const reports = await run.reports()
+    expect(reports.map(({ iteration }) => iteration)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+    expect(reports.slice(5)).toEqual([amended, { iteration: 7, metrics: {} }, { iteration: 8, metrics: {} }])
+    await run.close()
+    expect((await readdir(directory)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl"])
+  })
+
   it.each(['{"iteration":7,"metr', '{"iteration":7}', "\0\0\0"])("drops the unfinished line %j", async (torn) => {
     await putRun(6, [6])
     await appendFile(join(directory, "metrics.jsonl"), torn)

@@ -92,6 +92,15 @@ const whole = (() => {
 })()
 
 describe("a run", () => {
+  it("logs the time of each line", async () => {
+    const { reports } = await whole()
+    const times = reports.map(({ time }) => time!)
+    for (const time of times) expect(new Date(time).toISOString()).toBe(time)
+    expect(times).toEqual(times.toSorted())
+    const taken = reports.map(({ metrics }) => metrics["time/run"]!)
+    expect(taken).toEqual(taken.toSorted((a, b) => a - b))
+  })
+
   it("logs what it gives out, line by line", async () => {
     const { lines, reports } = await whole()
     expect(lines.map(({ iteration }) => iteration)).toEqual([0, 1, 2, 3, 4])
@@ -140,18 +149,29 @@ describe("a run that is stopped and resumed ends as if it had not been", () => {
     expect(await log(directory)).toEqual(lines)
   })
 
-  it("when it was aborted in an evaluation, but for that evaluation", async () => {
-    const directory = newFolder()
-    const first = await part({ directory, abortAt: ({ stage }, at) => stage === "evaluation" && at === 1 })
-    expect(first).toMatchObject({ error: reason, saved: 2 })
-    expect(first.reports).toHaveLength(2)
-    const second = await part({ directory, resume: true })
-    const { weights, lines } = await whole()
-    expect(second.weights).toBe(weights)
-    expect(await log(directory)).toEqual(
-      lines.map(({ evaluation, ...line }) => (evaluation && line.iteration !== 2 ? { ...line, evaluation } : line)),
-    )
-  })
+  it.each([
+    [2, 1],
+    [4, 3],
+  ])(
+    "when it was aborted in the evaluation after iteration %i, the line of which it then replaces",
+    async (iteration, at) => {
+      const directory = newFolder()
+      const first = await part({ directory, abortAt: ({ stage }, given) => stage === "evaluation" && given === at })
+      expect(first).toMatchObject({ error: reason, saved: iteration })
+      expect(first.reports).toHaveLength(iteration)
+      const stopped = (await log(directory)).at(-1)!
+      expect([stopped.iteration, stopped.evaluation]).toEqual([iteration, undefined])
+      // Once more, before it is made up for.
+      const again = await part({ directory, resume: true, abortAt: ({ stage }) => stage === "evaluation" })
+      expect(again).toMatchObject({ error: reason, reports: [], saved: iteration })
+      const second = await part({ directory, resume: true })
+      const { weights, lines, reports } = await whole()
+      expect(second.weights).toBe(weights)
+      expect(second.reports.map(timeless)).toEqual(reports.slice(iteration).map(timeless))
+      expect(await log(directory)).toEqual(lines)
+      expect(await part({ directory, resume: true })).toMatchObject({ reports: [], error: undefined })
+    },
+  )
 
   it("when its environment failed for a while", async () => {
     const directory = newFolder()

@@ -1,6 +1,8 @@
 import { mkdtemp } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { amendCredit } from "../../src/credit/as-estimator.ts"
+import { grpo } from "../../src/credit/grpo.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
 import { Random } from "../../src/random.ts"
@@ -8,6 +10,7 @@ import { rolloutDefaults } from "../../src/rollout/options.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
 import { initialize } from "../../src/training/initialize.ts"
+import { needsOf } from "../../src/training/make.ts"
 import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
@@ -157,7 +160,7 @@ describe("training", () => {
       [4, 3],
       [5, 3],
     ])
-    expect(reports[0]!.metrics).toEqual({})
+    expect(timeless(reports[0]!).metrics).toEqual({})
     const without = await run({ iterations: 5, groups: 2 })
     expect(reports.slice(1).map((report) => timeless(report).metrics)).toEqual(
       without.reports.map((report) => timeless(report).metrics),
@@ -245,6 +248,40 @@ describe("training in an environment that fails", () => {
     const alone = await run({ groupSize: 1 })
     expect(metric(alone.reports, "episode/count")).toEqual([4, 4])
     for (const { metrics } of alone.reports) expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
+  })
+
+  it("refuses groups of one where its estimator compares episodes, or warns where it compares states, too", async () => {
+    const warned = async (estimator: TrainOptions["estimator"], changes: TrainOptions = {}) => {
+      const warnings: string[] = []
+      const started = all(
+        train({
+          ...(await doors.open()),
+          environment: openDoors(),
+          ...{ iterations: 1, groups: 2, groupSize: 1, rollout: { maxReplyTokens: 2 }, estimator, ...changes },
+          onWarning: (message) => warnings.push(message),
+        }),
+      )
+      return await started.then(
+        () => warnings,
+        (error) => error,
+      )
+    }
+    for (const name of ["grpo", "dr-grpo", "rloo", "opo", "gpg", "pass-at-k", "gdpo"] as const) {
+      const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(/learns nothing.*Set groupSize to 2/) }
+      expect(await warned({ name })).toMatchObject(refused)
+    }
+    expect(await warned({ name: "gigpo", omega: 0 })).toMatchObject({ code: "BAD_ARGUMENT" })
+    expect(await warned(amendCredit(grpo(), { name: "mine", change: (credit) => credit }))).toMatchObject({
+      message: expect.stringContaining("the estimator mine compares"),
+    })
+    const little = [expect.stringMatching(/^The estimator gigpo compares .* learns little/)]
+    expect(await warned({ name: "gigpo" })).toEqual(little)
+    // What keeps the return of a lone episode learns from it, as do those that compare with nothing.
+    expect(await warned({ name: "grpo", singletonEpisode: "raw" })).toEqual([])
+    for (const name of ["gigpo-verl-agent", "remax", "reinforce-plus-plus"] as const)
+      expect(await warned({ name })).toEqual([])
+    expect(await warned({ name: "grpo" }, { groupSize: 2 })).toEqual([])
+    expect(() => needsOf({ estimator: { name: "grpo" }, groupSize: 1 })).toThrow(/learns nothing/)
   })
 
   it("ends with the first error where no episode is left", async () => {

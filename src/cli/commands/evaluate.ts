@@ -4,6 +4,7 @@ import type { EvaluationReport } from "../../training/options.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openPlayer } from "../model.ts"
+import { describeReason } from "../terminal/failures.ts"
 import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -58,6 +59,7 @@ async function runEvaluate(file: string, options: EvaluateArguments): Promise<vo
     const rows = table(report)
     const width = Math.max(16, ...rows.map(([name]) => name.length + 2))
     for (const [name, value] of rows) screen.print(`  ${name.padEnd(width)}${value}`)
+    for (const failure of report.failures ?? []) screen.print(`Failed: ${describeReason(failure)}.`)
   }
 }
 

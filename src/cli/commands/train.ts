@@ -14,7 +14,7 @@ import { openModel } from "../model.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { survivingStrays } from "../terminal/strays.ts"
-import { TrainingView } from "../terminal/training-view.ts"
+import { describeEvaluation, TrainingView } from "../terminal/training-view.ts"
 
 interface TrainArguments extends ConfigArguments, RunMode {
   readonly json?: boolean
@@ -83,21 +83,43 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
     }
     return await run.saveModel({ store: model.policy.store, files: model.tokenizer.files })
   }
+  const sayOutcome = async () => {
+    for (const failure of view.failures) say(`Failed: ${failure}.`)
+    await sayBest(run, config, say)
+  }
   try {
     const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
     const path = await survivingStrays(() => interruptible(work, stopping), say)
     screen.keep()
     const saved = relative(process.cwd(), path)
+    await sayOutcome()
     say(`The trained model is in ${saved}. To evaluate it: ${nextCommand("evaluate", config, "--model", saved)}`)
   } catch (error) {
     screen.keep()
     if (!run.begun) throw error
+    await sayOutcome().catch(() => {}) // what went wrong first is what to tell
     const goOn = nextCommand("train", config, "--resume")
     if (run.replaces) say(`Nothing was saved; the run that was in ${config.run} before is there again.`)
     else if (run.saved) say(`The state after iteration ${run.iteration} is saved. To go on: ${goOn}`)
     else say(`Nothing was saved yet. To begin again: ${goOn}`)
     throw error
   }
+}
+
+/** Which evaluation was the best, where it is not that of the last state. */
+async function sayBest(run: Run, config: Config, say: (text: string) => void): Promise<void> {
+  const best = await run.best()
+  if (!best || best.iteration >= run.iteration) return
+  const { iteration, evaluation, directory } = best
+  const found = describeEvaluation(evaluation)
+  if (directory === undefined) {
+    say(`The best evaluation was that before the first iteration: ${found}. Training has not made the model better.`)
+    return
+  }
+  const model = relative(process.cwd(), directory)
+  say(
+    `The best evaluation was after iteration ${iteration}: ${found}. To evaluate that model: ${nextCommand("evaluate", config, "--model", model)}`,
+  )
 }
 
 /** The run keeps its configuration, with the settings of this command line in it. */

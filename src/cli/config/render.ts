@@ -46,12 +46,18 @@ function renderEntry(page: Page, path: readonly string[], entry: Entry, given: G
     page.lines.push(...keyLine(path, shown, entry.fallback, prefix))
   } else if ("variants" in entry) renderChoice(page, path, entry, value as Given, prefix)
   else {
-    // A group that is not there is shown all the same.
-    const absent = "otherwise" in entry && value === undefined
+    // A group that is not there is shown all the same; one that says nothing would read as empty.
+    const absent = ("otherwise" in entry && value === undefined) || saysNothing(entry.fields, value as Given)
     const within = absent ? "# " : prefix
     page.lines.push(`${indent(path, within)}${key}:`)
     renderFields(page, path, entry.fields, value as Given, within)
   }
+}
+
+function saysNothing(fields: Fields, given: Given): boolean {
+  return Object.entries(fields).every(
+    ([key, entry]) => "problem" in entry && (given === undefined ? entry.fallback : given[key]) === undefined,
+  )
 }
 
 function renderFields(page: Page, path: readonly string[], fields: Fields, given: Given, prefix: string): void {

@@ -1,5 +1,7 @@
+import { type FailureReason, mergeFailures } from "../../training/failure-reasons.ts"
 import type { EvaluationReport, IterationReport } from "../../training/options.ts"
 import type { Progress } from "../../training/progress.ts"
+import { describeReason } from "./failures.ts"
 import { formatBar, formatDuration, formatNumber, formatShare } from "./format.ts"
 import type { Screen } from "./screen.ts"
 
@@ -26,6 +28,8 @@ export class TrainingView {
   readonly #started: number = performance.now()
   #last: IterationReport | undefined
   #evaluated: string | undefined
+  /** Of this process. */
+  #failures: readonly FailureReason[] = []
 
   /**
    * @param iterations - how many the run will have.
@@ -47,6 +51,26 @@ export class TrainingView {
     if (evaluation) this.#evaluated = `evaluation after ${iteration}: ${describeEvaluation(evaluation)}`
     if (this.#screen.live) this.#screen.show(this.#block(), true)
     else this.#printLines(report)
+    this.#printFailures([...(report.failures ?? []), ...(evaluation?.failures ?? [])])
+    if (report.stopped !== undefined)
+      this.#screen.print(
+        `The run ends after iteration ${iteration} of ${this.#iterations}: ${report.stopped}. It goes on where that is raised and ` +
+          "the run resumed.",
+      )
+  }
+
+  /** Why episodes failed, the most frequent reasons first. */
+  get failures(): readonly string[] {
+    return this.#failures.slice(0, 5).map(describeReason)
+  }
+
+  /** Each reason once, when it appears. */
+  #printFailures(failures: readonly FailureReason[]): void {
+    for (const failure of failures) {
+      const merged = mergeFailures(this.#failures, [failure])
+      if (merged.length > this.#failures.length) this.#screen.print(`Episodes fail: ${describeReason(failure)}.`)
+      this.#failures = merged
+    }
   }
 
   #printLines(report: IterationReport): void {

@@ -23,7 +23,7 @@ export async function forwardBackward(
   }
   const [batch, options] = prepare(rows, loss)
   const report = await settle(() => engine.forwardBackward(batch, options), signal)
-  return loss.kind === "clipped-surrogate" ? surrogateReport(report) : plainReport(report)
+  return loss.kind === "clipped-surrogate" ? surrogateReport(report, batch) : plainReport(report)
 }
 
 /** The batch and the loss as the engine takes them. */
@@ -42,8 +42,8 @@ function prepare(rows: readonly Row[], loss: NativeLoss | LinearLoss): [NativeBa
     case "clipped-surrogate": {
       checkSurrogate(loss)
       refuseWeights(rows)
-      const { kind: _, unit = "span", skipZeroAdvantage = false, ...rest } = loss
-      const options = { ...rest, unit, skipZeroAdvantage, temperature, mode: "policy" } as const
+      const { kind: _, unit = "span", ...rest } = loss
+      const options = { ...rest, unit, temperature, mode: "policy" } as const
       return [packRows(rows, needsOf(loss, rows, temperature)), options]
     }
     default:
@@ -86,18 +86,19 @@ function copyCoefficients(loss: LinearLoss, tokens: number): Pick<NativeBatch, "
 }
 
 function plainReport({ loss, tokens, entropy, logProbs }: NativeLossReport): LossReport {
-  return { loss, tokens, metrics: { "policy/entropy": entropy }, logProbs }
+  return { loss, tokens, metrics: tokens === 0 ? {} : { "policy/entropy": entropy }, logProbs }
 }
 
-function surrogateReport(report: NativeLossReport): LossReport {
+function surrogateReport(report: NativeLossReport, { referenceLogProbs }: NativeBatch): LossReport {
+  const plain = plainReport(report)
+  if (report.tokens === 0) return plain
   const metrics = {
-    "loss/kl": report.kl,
+    ...(referenceLogProbs && { "loss/kl": report.kl }),
     "policy/clip-fraction": report.clipFraction,
     "policy/dual-clip-fraction": report.dualClipFraction,
     "policy/kl": report.policyKl,
     "policy/ratio": report.ratio,
   }
-  const plain = plainReport(report)
   return { ...plain, metrics: { ...plain.metrics, ...metrics } }
 }
 

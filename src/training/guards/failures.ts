@@ -1,9 +1,6 @@
-import { inspect } from "node:util"
 import { GigpoError } from "../../errors.ts"
+import { display } from "../../options/display.ts"
 import type { Group } from "../../rollout/hooks.ts"
-
-/** Most of a task's text that a message shows, in characters. */
-const longestTask = 120
 
 /**
  * Refuses to learn from what an environment that fails too often left over: that would be another distribution of tasks than the
@@ -26,7 +23,7 @@ export function checkFailures(groups: readonly Group[], name: string, most: numb
   throw new GigpoError(
     error?.code ?? "ENVIRONMENT_FAILED",
     `${name}: ${failed} of ${episodes.length} episodes of iteration ${iteration} failed, more than the share of ${most} ` +
-      `(guards.failureShare) that is allowed. The first was one of task ${first.index}, ${shortText(first.task)}: ` +
+      `(guards.failureShare) that is allowed. The first was one of task ${first.index}, ${display(first.task)}: ` +
       `${error ? sentence(error.message) : "it has no error."} Mend the environment, have failed episodes played again (rollout.retries), or set ` +
       "guards.failureShare to 1 to go on with what is left.",
     { cause: error },
@@ -35,10 +32,4 @@ export function checkFailures(groups: readonly Group[], name: string, most: numb
 
 function sentence(message: string): string {
   return /[.!?]$/.test(message) ? message : `${message}.`
-}
-
-function shortText(task: unknown): string {
-  const options = { depth: 1, breakLength: Number.POSITIVE_INFINITY, maxArrayLength: 8, maxStringLength: longestTask }
-  const text = inspect(task, { ...options, customInspect: false })
-  return text.length > longestTask ? `${text.slice(0, longestTask)}…` : text
 }

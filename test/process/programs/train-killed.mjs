@@ -48,7 +48,10 @@ const weights = createHash("sha256")
 const critic = by === "ppo" ? await policy.critic() : undefined
 const row = { tokens: Int32Array.of(1, 2, 3, 4), spans: [{ start: 1, length: 3 }] }
 const values = critic ? (await critic.predict([row])).map((row) => [...row]) : []
-const metrics = (await readFile(`${directory}/metrics.jsonl`, "utf8")).replaceAll(/"time\/[^,}]*,?/g, "")
+const metrics = (await readFile(`${directory}/metrics.jsonl`, "utf8")).replaceAll(
+  /"time(\/[^"]*)?":("[^"]*"|[^,}]*),?/g,
+  "",
+)
 await run.close()
 await policy.dispose()
 await tokenizer.dispose()

@@ -1,0 +1,44 @@
+import type { Moment } from "../options/schedule.ts"
+import { checkCriticSteps } from "./critic.ts"
+import { collect, type Experience } from "./experience.ts"
+import { failuresOf, playerName } from "./failure-reasons.ts"
+import type { CollapseDetector } from "./guards/collapse.ts"
+import type { StepGuard } from "./guards/non-finite.ts"
+import { adaptKl } from "./kl.ts"
+import { rolloutMetrics, Stopwatch, updateMetrics } from "./metrics.ts"
+import type { IterationReport } from "./options.ts"
+import type { Training } from "./prepare.ts"
+import { update } from "./update.ts"
+
+/** What became of one iteration. */
+export interface Iteration extends Experience {
+  readonly report: IterationReport
+  /** Of collapse. */
+  readonly alarms: readonly string[]
+}
+
+/** Rollout, credit and updates, with what is to be told of them. `onChange` is called whenever the weights are about to change. */
+export async function runIteration<Task>(
+  training: Training<Task>,
+  { steps, collapse }: { readonly steps: StepGuard; readonly collapse: CollapseDetector },
+  moment: Moment,
+  onChange: () => void,
+): Promise<Iteration> {
+  const { options, kl, onWarning } = training
+  const iteration = moment.iteration + 1
+  const clock = new Stopwatch()
+  const experience = await collect(training, moment, clock)
+  const { groups, dropped, rows, credit } = experience
+  const played = rolloutMetrics(groups, credit, dropped, options.rollout.leastGroupSize)
+  const totals = await update(training, steps, rows, moment, onChange)
+  if (totals.critic) checkCriticSteps(totals.critic, options.guards.nonFinite, iteration, onWarning)
+  clock.lap("update")
+  // What estimators and losses name comes first, so that it hides none of the others.
+  const updated = { ...credit.metrics, ...experience.metrics, ...updateMetrics(totals) }
+  const adapted = adaptKl(kl, updated, experience.steps.length)
+  const all = [...groups, ...dropped]
+  const watched = collapse.look(all, updated)
+  const metrics = { ...updated, ...adapted, ...watched.metrics, ...played, ...clock.metrics(experience.steps) }
+  const report = { iteration, metrics, ...failuresOf(all, playerName(training)) }
+  return { ...experience, report, alarms: watched.alarms }
+}

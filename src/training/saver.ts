@@ -1,0 +1,107 @@
+import type { Row } from "../engine/rows.ts"
+import { at } from "../options/schedule.ts"
+import { checkGradient, checkLogProbs, checkValues, type StepGuard, withLastCheckpoint } from "./guards/non-finite.ts"
+import { isNonFinite } from "./guards/step.ts"
+import { type Memory, remember } from "./memory.ts"
+import type { IterationReport } from "./options.ts"
+import type { Training } from "./prepare.ts"
+
+/** Knows what of a training is safe on the disk, and brings there what is due, or what is left when it ends. */
+export class Saver {
+  readonly #training: Training
+  readonly #steps: StepGuard
+  #completed: number
+  #saved: number
+  /** The weights are those after `completed` iterations, and all of these are logged. */
+  #whole = true
+  /** Of the same moment as the weights; parts are ahead of it while they work. */
+  #memory: Memory
+  /** A checkpoint is; one that was due while the weights were in doubt is written later. */
+  #due = false
+  /** Rows learned from by the last iteration. */
+  #learned: readonly Row[] = []
+  /** What the training ends with, if not well. */
+  failure: unknown
+
+  constructor(training: Training, steps: StepGuard) {
+    const { run, parts } = training
+    this.#training = training
+    this.#steps = steps
+    this.#completed = run?.iteration ?? 0
+    this.#saved = run?.saved === false && this.#completed > 0 ? -1 : this.#completed // a fork has its state elsewhere yet
+    this.#memory = remember(parts)
+  }
+
+  get completed(): number {
+    return this.#completed
+  }
+
+  /** The weights are about to change. */
+  readonly changing = (): void => {
+    this.#whole = false
+  }
+
+  /** An iteration is over that learned from these rows, and has still to be logged. */
+  complete(rows: readonly Row[]): void {
+    this.#learned = rows
+    this.#memory = remember(this.#training.parts)
+    this.#completed++
+  }
+
+  /** It is. */
+  logged(): void {
+    this.#whole = true
+  }
+
+  /** Writes a checkpoint where one is due: after so many iterations, after an evaluation that is the best so far, after the last. */
+  async keep({ iteration, evaluation }: IterationReport, isLast: boolean): Promise<void> {
+    const { run, options } = this.#training
+    this.#due ||= iteration % options.checkpointEvery === 0
+    if (run && evaluation) this.#due ||= (await run.best(iteration))?.iteration === iteration
+    if (!isLast && (!this.#due || this.#steps.inDoubt)) return
+    await this.#save()
+    this.#due = false
+  }
+
+  /**
+   * Saves the last whole iteration. Where its weights have diverged the run ends with that, if with nothing else.
+   *
+   * @param isOver whether the run has come to its end, if it has not failed
+   */
+  async finish(isOver: boolean): Promise<void> {
+    const { failure } = this
+    const { run, onWarning } = this.#training
+    let diverged: Error | undefined
+    try {
+      if (isNonFinite(failure)) await this.#check(checkLogProbs)
+      if (this.#whole) await this.#save()
+      if (run && this.#steps.inDoubt && (failure === undefined ? isOver : isNonFinite(failure)))
+        await this.#check(checkGradient)
+    } catch (error) {
+      if (!isNonFinite(error)) throw error
+      diverged = error
+    }
+    if (diverged && failure !== undefined && !isNonFinite(failure)) onWarning(diverged.message)
+    const cause = failure ?? diverged
+    if (!isNonFinite(cause)) return
+    this.failure = await withLastCheckpoint(cause, run, diverged ? this.#steps.good : run?.checkpoint)
+    throw this.failure
+  }
+
+  async #save(): Promise<void> {
+    const { run, saved, critic, options } = this.#training
+    if (this.#saved !== this.#completed && saved && run) {
+      await this.#check(checkLogProbs)
+      if (critic) await checkValues(critic, this.#learned)
+      const state = { ...saved, memory: this.#memory }
+      await run.saveCheckpoint(this.#completed, state, options.keepCheckpoints, this.#steps.good)
+    }
+    this.#saved = this.#completed
+  }
+
+  async #check(what: typeof checkLogProbs): Promise<void> {
+    const { policy, options } = this.#training
+    const moment = { iteration: this.#completed, iterations: options.iterations }
+    await what(policy, this.#learned, at(options.rollout.temperature, moment))
+  }
+}

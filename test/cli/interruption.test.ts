@@ -54,12 +54,16 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     return iteration
   }
 
-  it.each(["SIGINT", "SIGTERM"] as const)(
+  it.each([
+    ["SIGINT", 130, "Ctrl-C"],
+    ["SIGTERM", 143, "SIGTERM"],
+    ["SIGHUP", 129, "SIGHUP"],
+  ] as const)(
     "by %s within an iteration saves, says how to go on, and comes to what it would have come to",
-    async (name) => {
+    async (name, code, called) => {
       const stopped = await train(name, [], { after: /^iteration 3\/6/m, names: [name] })
-      expect(stopped.code).toBe(130)
-      expect(stopped.stderr).toBe("gigpo: Stopped by Ctrl-C. [ABORTED]\n")
+      expect(stopped.code).toBe(code)
+      expect(stopped.stderr).toBe(`gigpo: Stopped by ${called}. [ABORTED]\n`)
       expect(stopped.stdout).toMatch(/Stopping; the state is being saved/)
       expect(stopped.stdout).toMatch(new RegExp(`To go on: gigpo train ${name}/config.json --resume`))
       expect(await resumed(name, stopped)).toBeGreaterThanOrEqual(3)
@@ -102,7 +106,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
 
   it("by a second Ctrl-C at once ends at once and can still go on", async () => {
     const stopped = await train("twice", [], { after: /^iteration 3\/6/m, names: ["SIGINT", "SIGTERM"] })
-    expect(stopped.code).toBe(130)
+    expect(stopped.code).toBe(143)
     expect(await train("twice", ["--resume"])).toMatchObject({ code: 0 })
     await expectSame("twice", whole)
   })

@@ -21,6 +21,7 @@ import { type Lengths, measureCpu, measureLengths } from "../estimate/measure.ts
 import { floorSeconds, iterationWork, modelSizes, type Part } from "../estimate/work.ts"
 import { openConfiguredEnvironment } from "../model.ts"
 import { formatDuration, formatNumber } from "../terminal/format.ts"
+import { interruptible } from "../terminal/interrupt.ts"
 
 interface EstimateArguments extends ConfigArguments {
   readonly device?: "cpu" | "cuda"
@@ -60,10 +61,10 @@ export function estimateCommand(): Command {
     .option("--steps <count>", "mean steps of an episode, likewise", parseCount)
     .option("--peak <percent>", "share of a GPU's peak that is assumed besides its floor", parsePercent, 40)
     .option("--json", "print one JSON line")
-    .action(runEstimate)
+    .action((file, options) => interruptible((signal) => runEstimate(file, options, signal)))
 }
 
-async function runEstimate(file: string, options: EstimateArguments): Promise<void> {
+async function runEstimate(file: string, options: EstimateArguments, signal: AbortSignal): Promise<void> {
   const config = await loadConfig(file, options.set)
   const needs = needsOf(await configuredTraining(config))
   const training = trainingOptions(config, needs)
@@ -74,7 +75,7 @@ async function runEstimate(file: string, options: EstimateArguments): Promise<vo
   const available = options.memory ?? options.card?.memoryBytes ?? deviceMemory(policy)
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
 
-  const lengths = await findLengths(config, options)
+  const lengths = await findLengths(config, options, signal)
   const { groups, groupSize, batchRows, batchEpisodes, updates, epochs, rollout, critic } = config.training
   const episodes = groups * groupSize
   const updatesOf = (size: number) => Math.ceil((episodes * lengths.steps) / size)
@@ -152,13 +153,13 @@ function planMemory(
   }
 }
 
-async function findLengths(config: Config, given: EstimateArguments): Promise<Lengths> {
+async function findLengths(config: Config, given: EstimateArguments, signal: AbortSignal): Promise<Lengths> {
   const { promptTokens, replyTokens, steps } = given
   if (promptTokens !== undefined && replyTokens !== undefined && steps !== undefined)
     return { promptTokens, replyTokens, steps, source: "as given" }
   const environment = await openConfiguredEnvironment(config)
   await using tokenizer = await Tokenizer.open(config.model)
-  const measured = await measureLengths(config, environment, tokenizer)
+  const measured = await measureLengths(config, environment, tokenizer, signal)
   return {
     ...measured,
     ...(promptTokens !== undefined && { promptTokens }),

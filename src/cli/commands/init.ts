@@ -3,12 +3,16 @@ import { join } from "node:path"
 import { Command } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
+import { unlessAborted } from "../../linked-abort.ts"
 import { initialize } from "../../training/initialize.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import { applySet } from "../config/document.ts"
 import { resolveDocument } from "../config/resolve.ts"
 import { openConfiguredEnvironment } from "../model.ts"
 import { starterConfig, starterNames } from "../starter.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { containingStrays } from "../terminal/strays.ts"
 
 export function initCommand(): Command {
   return new Command("init")
@@ -20,25 +24,36 @@ export function initCommand(): Command {
     .argument("<environment>", `one of: ${starterNames().join(", ")}`)
     .argument("<directory>", "new folder")
     .addOption(setOption())
-    .action(runInit)
+    .action((name, directory, options) =>
+      interruptible((signal) => runInit(name, directory, options, signal), { saves: true }),
+    )
 }
 
-async function runInit(environmentName: string, directory: string, { set }: ConfigArguments): Promise<void> {
+async function runInit(
+  environmentName: string,
+  directory: string,
+  { set }: ConfigArguments,
+  signal: AbortSignal,
+): Promise<void> {
   const model = join(directory, "model")
   const parsed = starterConfig(environmentName, model, join(directory, "run"))
   for (const one of set) applySet(parsed, one)
   const config = resolveDocument(parsed)
   if (config.model !== model)
     throw new GigpoError("BAD_CONFIG", `gigpo init makes the model in ${model}; do not set another place for it.`)
-  const environment = await openConfiguredEnvironment(config)
+  const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} is already there and not empty; choose another folder.`)
   let parameters = 0
-  await writeDirectory(directory, async (temporary) => {
-    await writeFile(join(temporary, "config.yaml"), String(parsed.document))
-    const options = { ...config.initialize, seed: config.seed }
-    parameters = (await initialize({ directory: join(temporary, "model"), environment, options })).parameters
-  })
+  const options = { ...config.initialize, seed: config.seed }
+  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  const work = (signal: AbortSignal) =>
+    writeDirectory(directory, async (temporary) => {
+      await writeFile(join(temporary, "config.yaml"), String(parsed.document))
+      const made = { directory: join(temporary, "model"), environment, options, signal, onWarning: say }
+      parameters = (await initialize(made)).parameters
+    })
+  await containingStrays(environment.name, signal, work, say)
   const file = join(directory, "config.yaml")
   const steps = [
     [`gigpo clone ${file} --out ${model}`, "learn the expert's moves"],

@@ -31,6 +31,7 @@ const below: Record<string, readonly string[]> = {
     "random",
     "state",
     "version",
+    "linked-abort",
     "pace",
     "options",
     "files",

@@ -20,6 +20,10 @@ export interface GigpoOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Told all that was printed so far whenever there is more; may send signals. */
   readonly onOutput?: (stdout: string, kill: (signal: NodeJS.Signals) => void) => void
+  /** The same of standard error. */
+  readonly onErrors?: (stderr: string, kill: (signal: NodeJS.Signals) => void) => void
+  /** Standard input stays open. Default false. */
+  readonly waiting?: boolean
 }
 
 /** Runs the command line as a user does, with pipes for a terminal. */
@@ -37,8 +41,10 @@ export async function gigpo(words: readonly string[], options: GigpoOptions): Pr
   })
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text
+    options.onErrors?.(stderr, (signal) => child.kill(signal))
   })
-  child.stdin.on("error", () => {}).end(options.input ?? "")
+  child.stdin.on("error", () => {})
+  if (!options.waiting) child.stdin.end(options.input ?? "")
   const [code] = (await once(child, "close")) as [number | null]
   return { code, stdout, stderr }
 }

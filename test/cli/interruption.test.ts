@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -70,6 +71,25 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
       await expectSame(name, whole)
     },
   )
+
+  it("because its terminal has gone is saved all the same, though nothing can be told", async () => {
+    let child: ChildProcess | undefined
+    const stopped = await gigpo(["train", "small/config.yaml", "--set", "run=gone"], {
+      cwd: folder,
+      onStart: (started) => {
+        child = started
+      },
+      onOutput: (stdout, kill) => {
+        if (!/^iteration 3\/6/m.test(stdout)) return
+        child?.stdout?.destroy()
+        child?.stderr?.destroy()
+        kill("SIGHUP")
+      },
+    })
+    expect(stopped.code).toBe(129)
+    expect(await train("gone", ["--resume"])).toMatchObject({ code: 0, stderr: "" })
+    await expectSame("gone", whole)
+  })
 
   it("with a KL term still compares with the model that the run began with", async () => {
     const kl = ["--set", "training.loss.klWeight=0.5"]

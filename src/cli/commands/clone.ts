@@ -30,7 +30,7 @@ export function cloneCommand(): Command {
 }
 
 async function runClone(file: string, options: CloneArguments, signal: AbortSignal): Promise<void> {
-  const config = await loadConfig(file, options.set)
+  const config = await unlessAborted(signal, () => loadConfig(file, options.set))
   const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
   const inPlace = resolve(options.out) === resolve(config.model)
   if (!inPlace) await checkOut(options.out, options.overwrite ?? false)

@@ -1,4 +1,5 @@
 import { Command } from "commander"
+import { unlessAborted } from "../../linked-abort.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../config/modules.ts"
 import { renderConfig } from "../config/render.ts"
@@ -14,7 +15,7 @@ export function showConfigCommand(): Command {
     )
     .argument("[config]", "configuration file, YAML or JSON")
     .addOption(setOption())
-    .action((file, options) => interruptible(() => runConfig(file, options)))
+    .action((file, options) => interruptible((signal) => unlessAborted(signal, () => runConfig(file, options))))
 }
 
 async function runConfig(file: string | undefined, options: ConfigArguments): Promise<void> {

@@ -9,6 +9,7 @@ import {
   resolvePolicyOptions,
 } from "../../engine/native/options.ts"
 import { GigpoError } from "../../errors.ts"
+import { unlessAborted } from "../../linked-abort.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import { needsOf } from "../../training/make.ts"
@@ -61,7 +62,9 @@ export function estimateCommand(): Command {
     .option("--steps <count>", "mean steps of an episode, likewise", parseCount)
     .option("--peak <percent>", "share of a GPU's peak that is assumed besides its floor", parsePercent, 40)
     .option("--json", "print one JSON line")
-    .action((file, options) => interruptible((signal) => runEstimate(file, options, signal)))
+    .action((file, options) =>
+      interruptible((signal) => unlessAborted(signal, () => runEstimate(file, options, signal))),
+    )
 }
 
 async function runEstimate(file: string, options: EstimateArguments, signal: AbortSignal): Promise<void> {

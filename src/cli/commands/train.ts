@@ -51,7 +51,7 @@ function complete(old: RunConfig): object {
 }
 
 async function runTrain(file: string, options: TrainArguments, signal: AbortSignal): Promise<void> {
-  const config = await loadConfig(file, options.set)
+  const config = await unlessAborted(signal, () => loadConfig(file, options.set))
   const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
   const training = await configuredTraining(config)
   // Refuse before a large model is read, but replace nothing before it has been.

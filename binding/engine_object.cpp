@@ -97,10 +97,10 @@ void EngineObject::Finalize(Napi::BasicEnv env) { Napi::MemoryManagement::Adjust
 Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
   const Key key = key_of(info[0]);
   const double deviation = info[1].As<Napi::Number>().DoubleValue();
-  return start(info, [=](Engine& engine, const std::atomic<bool>&) {
+  return start(info, [=](Engine& engine, const std::atomic<bool>& cancelled) {
     const Transformer& transformer = engine.transformer();
     std::vector<float> weights(transformer.layout().size);
-    gigpo::initialize(transformer.config(), transformer.layout(), deviation, key, weights.data());
+    gigpo::initialize(transformer.config(), transformer.layout(), deviation, key, cancelled, weights.data());
     engine.model().write(0, weights.data(), int64_t(weights.size()));
     engine.weights_changed();
     return nothing();

@@ -3,6 +3,7 @@
 // tokens of a packed batch, H is the hidden size, D the size of a head. Operations run in the order they are issued;
 // `download` waits for those before it.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -83,6 +84,8 @@ struct DeviceTraits {
   int64_t head_logits;  // that one pass of the head should make at a time
   int64_t step_tokens;  // that one step of sampling should compute at most
   bool one_region;      // memory is scarce: sampling's cache and training's activations should take turns
+
+  int64_t head_rows(int64_t vocabulary) const { return std::max<int64_t>(head_logits / vocabulary, 16); }  // the same, in rows
 };
 
 class Device {

@@ -1,7 +1,10 @@
 #include "core/initialize.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+
+#include "core/error.h"
 
 namespace gigpo {
 
@@ -19,7 +22,9 @@ static void fill_normal(float* out, int64_t count, int64_t offset, double deviat
   }
 }
 
-void initialize(const ModelConfig& config, const ModelLayout& layout, double deviation, Key key, float* weights) {
+void initialize(const ModelConfig& config, const ModelLayout& layout, double deviation, Key key, const std::atomic<bool>& cancelled,
+                float* weights) {
+  constexpr int64_t stretch = int64_t{1} << 20;  // between two looks at `cancelled`
   for (const Parameter& parameter : layout.parameters) {
     float* out = weights + parameter.offset;
     if (parameter.shape.size() == 1) {
@@ -29,7 +34,10 @@ void initialize(const ModelConfig& config, const ModelLayout& layout, double dev
     }
     const bool residual = ends_with(parameter.name, "o_proj.weight") || ends_with(parameter.name, "down_proj.weight");
     const double scale = residual ? 1 / std::sqrt(2 * double(config.layers)) : 1;
-    fill_normal(out, parameter.size(), parameter.offset, deviation * scale, key);
+    for (int64_t at = 0; at < parameter.size(); at += stretch) {
+      if (cancelled) throw Error("ABORTED", "Stopped.");
+      fill_normal(out + at, std::min(stretch, parameter.size() - at), parameter.offset + at, deviation * scale, key);
+    }
   }
 }
 

@@ -69,6 +69,22 @@ void train_largest_micro_batch(Engine& engine, int64_t tokens, int64_t longest) 
   engine.trainer().forward_backward(engine.policy(), batch, {}, cancelled);
 }
 
+// A micro-batch is played through up to this size. The plan itself must not take memory in proportion to what is planned.
+constexpr int64_t most_played = 16384;
+
+// Each further token takes as much as the one before it, so two micro-batches tell of any that is larger; but for logits, of which
+// there is only ever one chunk, whose rows beyond those of the device that was played on are `more_logits`.
+int64_t activation_bytes(Engine& engine, int64_t tokens, int64_t longest, int64_t more_logits) {
+  const auto played = [&](int64_t count) {
+    train_largest_micro_batch(engine, count, longest);
+    return int64_t(engine.trainer().peak_bytes());
+  };
+  if (tokens <= most_played) return played(tokens);
+  const int64_t half = played(most_played / 2), all = played(most_played);
+  const double per_token = double(all - half) / (most_played - most_played / 2);
+  return all + int64_t(per_token * double(tokens - most_played)) + more_logits;
+}
+
 // A step of as many tokens as may be, from as many sequences as are usual at once. An arena grows by halves until it has seen the
 // largest step.
 int64_t sampling_bytes(Device& device, const Transformer& transformer, const EngineOptions& options) {
@@ -102,13 +118,16 @@ std::string size_text(int64_t bytes) {
 }  // namespace
 
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, const Purpose& purpose) {
-  auto owned = std::make_unique<DryDevice>(traits);
+  const int64_t tokens = std::max(options.micro_batch_tokens, std::min(options.longest_row, config.max_positions - 1));
+  const int64_t played = std::min(tokens, most_played);
+  DeviceTraits playing = traits;
+  if (tokens > played) playing.head_logits = 0;  // the fewest rows at a time, however many there are
+  auto owned = std::make_unique<DryDevice>(playing);
   DryDevice& device = *owned;
   ModelConfig quick = config;  // only as many positions as are used here: their table takes time
-  const int64_t tokens = std::max(options.micro_batch_tokens, std::min(options.longest_row, config.max_positions - 1));
-  quick.max_positions = std::min(config.max_positions, tokens + 1);
+  quick.max_positions = std::min(config.max_positions, played + 1);
   EngineOptions apart = options;
-  apart.micro_batch_tokens = tokens;
+  apart.micro_batch_tokens = played;
   apart.region_bytes = 0;
   apart.cache_bytes = 0;
   Engine engine(std::move(owned), quick, apart);
@@ -136,8 +155,9 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
         trainer.gradients(), trainer.first_moment(), trainer.second_moment();
       });
     }
-    train_largest_micro_batch(engine, tokens, quick.max_positions - 1);
-    plan.activations = int64_t(engine.trainer().peak_bytes());
+    const int64_t vocabulary = config.vocabulary_size;
+    const int64_t more_rows = std::min(tokens, traits.head_rows(vocabulary)) - playing.head_rows(vocabulary);
+    plan.activations = activation_bytes(engine, tokens, quick.max_positions - 1, more_rows * vocabulary * of_type);
   }
   plan.shared = traits.one_region;
   plan.recompute = options.recompute;

@@ -147,7 +147,7 @@ void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, const Bu
 Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadRow* inputs,
                          const PolicyHeadOptions& options, PolicyHeadResult* results) {
   const int64_t vocabulary = transformer_.config().vocabulary_size, count = hidden.rows;
-  const int64_t chunk = std::min(count, std::max<int64_t>(device_.traits().head_logits / vocabulary, 16));
+  const int64_t chunk = std::min(count, device_.traits().head_rows(vocabulary));
   const Tensor table = transformer_.head(weights), chunk_logits = arena_.tensor(chunk, vocabulary);
   const bool training = options.mode != HeadMode::score;
   const Tensor d_hidden = training ? arena_.tensor(count, hidden.columns) : Tensor{};

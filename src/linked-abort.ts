@@ -10,6 +10,25 @@ export function linkAbort(signal: AbortSignal | undefined, controller: AbortCont
   return () => signal.removeEventListener("abort", abort)
 }
 
+/** A signal that is aborted so many milliseconds after this one, unless it is disposed of before. */
+export function delayAbort(
+  signal: AbortSignal | undefined,
+  milliseconds: number,
+): Disposable & { signal: AbortSignal } {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const start = () => {
+    timer = setTimeout(() => controller.abort(signal?.reason), milliseconds)
+  }
+  if (signal?.aborted) start()
+  else signal?.addEventListener("abort", start, { once: true })
+  const dispose = () => {
+    signal?.removeEventListener("abort", start)
+    clearTimeout(timer)
+  }
+  return { signal: controller.signal, [Symbol.dispose]: dispose }
+}
+
 /** What `call` gives, or the signal's reason once it is aborted. A result that comes later is dropped. */
 export async function unlessAborted<T>(signal: AbortSignal | undefined, call: () => T | Promise<T>): Promise<T> {
   signal?.throwIfAborted()

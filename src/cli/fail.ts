@@ -1,6 +1,6 @@
 import { CommanderError } from "commander"
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
-import { interrupted } from "./terminal/interrupt.ts"
+import { Stopped } from "./terminal/interrupt.ts"
 import { visible } from "./terminal/visible.ts"
 
 const failed = 4
@@ -18,7 +18,6 @@ const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
   DEVICE_UNAVAILABLE: 3,
   NATIVE_MISSING: 3,
   OUT_OF_MEMORY: 3,
-  ABORTED: interrupted,
 }
 
 /** Prints what went wrong as one paragraph, with the stack only where `debug` asks for it, and gives the exit code. */
@@ -27,6 +26,7 @@ export function reportFailure(error: unknown, debug: boolean): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   process.stderr.write(`${visible(describeFailure(error))}\n`)
   if (debug) process.stderr.write(`${visible(inspectStack(error))}\n`)
+  if (error instanceof Stopped) return error.exitCode
   return GigpoError.is(error) ? (exitCodes[error.code] ?? failed) : failed
 }
 

@@ -28,7 +28,8 @@ const program = new Command("gigpo")
   .addHelpText("after", "\nTo begin, where nothing is there yet: gigpo init sokoban demo")
   .addHelpText(
     "after",
-    "\nExit codes: 0 done, 2 wrong command or input, 3 device or build missing, 4 failed, 130 stopped.",
+    "\nExit codes: 0 done, 2 wrong command or input, 3 device or build missing, 4 failed, " +
+      "130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP (the terminal has gone).",
   )
 
 await runProgram(program)

@@ -9,20 +9,21 @@ export interface Model extends AsyncDisposable {
 }
 
 /** Opens the configured model to be trained, with room for what is needed beside it. */
-export function openModel(config: Config, needs: ReadonlySet<string> = new Set()): Promise<Model> {
-  return open(config.model, trainingOptions(config, needs))
+export function openModel(config: Config, signal: AbortSignal, needs: ReadonlySet<string> = new Set()): Promise<Model> {
+  return open(config.model, { ...trainingOptions(config, needs), signal })
 }
 
 /** Opens the configured model, or another one in its place, to be sampled from. Whether it has an adapter its folder says. */
-export function openPlayer(config: Config, directory: string = config.model): Promise<Model> {
+export function openPlayer(config: Config, signal: AbortSignal, directory: string = config.model): Promise<Model> {
   const { lora: _, ...options } = policyOptions(config)
-  return open(directory, { ...options, training: false, base: config.model })
+  return open(directory, { ...options, training: false, base: config.model, signal })
 }
 
 async function open(directory: string, options: Parameters<typeof NativePolicy.open>[1]): Promise<Model> {
   // The smaller part first: a wrong folder is told before gigabytes are read.
   const tokenizer = await Tokenizer.open(directory)
   try {
+    options?.signal?.throwIfAborted()
     const policy = await NativePolicy.open(directory, options)
     const dispose = async () => {
       await policy.dispose()

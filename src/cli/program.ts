@@ -1,23 +1,36 @@
 import type { Command } from "commander"
+import { GigpoError } from "../errors.ts"
 import { reportFailure } from "./fail.ts"
+import { Stopped } from "./terminal/interrupt.ts"
+
+/** What a stream says whose reader has gone: `| head` that has seen enough, or a terminal that was closed. */
+const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"])
+
+/** Milliseconds that what an environment left behind may keep the process alive. */
+const lingering = 1000
 
 /** Runs the command that was typed and sets the exit code. */
 export async function runProgram(program: Command): Promise<void> {
-  // A reader that has seen enough (`| head`) is no reason to stop training.
+  // No reason to stop training, nor to end without having saved it.
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error
+    stream.on("error", (cause: NodeJS.ErrnoException) => {
+      if (readerGone.has(cause.code)) return
+      throw new GigpoError("IO", `What is printed cannot be written: ${cause.message}`, { cause })
     })
   }
   const debug = () => program.opts<{ debug?: boolean }>().debug === true || Boolean(process.env.DEBUG)
-  process.on("uncaughtException", (error) => process.exit(reportFailure(error, debug())))
+  process.on("uncaughtException", (error) => {
+    // Whoever else listens has work to save.
+    if (process.listenerCount("uncaughtException") === 1) process.exit(reportFailure(error, debug()))
+  })
 
   for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError("(--help explains)")
+  let stopped = false
   try {
     await program.parseAsync()
   } catch (error) {
+    stopped = error instanceof Stopped
     process.exitCode = reportFailure(error, debug())
   }
-  // What an environment left behind must not keep the process alive.
-  setTimeout(() => process.exit(), 1000).unref()
+  setTimeout(() => process.exit(), stopped ? 0 : lingering).unref()
 }

@@ -1,7 +1,7 @@
 import { GigpoError } from "../errors.ts"
+import { Pace } from "../pace.ts"
 import { analyse } from "./analyse.ts"
 import { byteToLength } from "./length-byte.ts"
-import { Pace } from "./pace.ts"
 import { compareIds, idOf, postingsOf, type Segment } from "./segment.ts"
 import { SegmentWriter } from "./segment-writer.ts"
 import { Top } from "./top.ts"

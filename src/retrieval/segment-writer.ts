@@ -1,5 +1,5 @@
+import type { Pace } from "../pace.ts"
 import { lengthToByte } from "./length-byte.ts"
-import type { Pace } from "./pace.ts"
 import type { Segment } from "./segment.ts"
 
 const mostDocuments = 1 << 16

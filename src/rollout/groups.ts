@@ -43,7 +43,7 @@ export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<
         count = Math.min(count, place)
         return
       }
-      groups[place] ??= { task, index, episodes: new Array<Episode>(groupSize) }
+      groups[place] ??= { task, index, episodes: [] }
       deadlines[place] ??= begin(index)
       groups[place].episodes[member] = await play(task, index, member, deadlines[place].signal)
       onEpisode(count)

@@ -9,7 +9,10 @@ export const rolloutFields = {
   // 0 would do to sample, but has no gradient.
   temperature: scheduled(number(1, "Sampling temperature.", { least: lowestTemperature })),
   maxReplyTokens: whole(512, "Most tokens of one reply.", { least: 1 }),
-  concurrency: whole(128, "Episodes in flight at once; changes speed only, never the result.", { least: 1 }),
+  concurrency: whole(128, "Episodes in flight at once; changes speed only, never the result.", {
+    least: 1,
+    most: 65_536,
+  }),
   maxSteps: whole(1000, "Steps after which an episode is cut off, for environments that set no limit of their own.", {
     least: 1,
   }),

@@ -2,6 +2,7 @@ import { checkWhole } from "../engine/check-arguments.ts"
 import { environmentError } from "../environment/contract.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
+import { Pace } from "../pace.ts"
 import type { Random } from "../random.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import type { TaskSource } from "./hooks.ts"
@@ -30,21 +31,38 @@ export function environmentTasks<Task>(
   random: Random,
   onWarning: (message: string) => void = (message) => process.emitWarning(message),
 ): TaskSource<Task> & Disposable {
-  const tasks = offered(environment, split, random)
+  const tasks = drawnTasks(environment, split, random)
   let drawn = 0
+  return {
+    ...tasks,
+    next() {
+      try {
+        const task = tasks.next()
+        if (task !== undefined) drawn++
+        return task
+      } catch (error) {
+        if (drawn === 0) throw error
+        onWarning(`There are no more than ${drawn} ${split} tasks in this iteration. ${(error as GigpoError).message}`)
+        return undefined
+      }
+    },
+  }
+}
+
+/** The same for work that must not be done on fewer tasks than there are: whatever fails is thrown, with the environment's name. */
+export function drawnTasks<Task>(
+  environment: Environment<Task>,
+  split: Split,
+  random: Random,
+): Disposable & { next(): Task | undefined } {
+  const tasks = offered(environment, split, random)
   return {
     next() {
       try {
         const { done, value } = tasks.next()
-        if (done) return undefined
-        const task = defined(value, environment.name)
-        drawn++
-        return task
+        return done ? undefined : defined(value, environment.name)
       } catch (cause) {
-        const error = environmentError(environment.name, cause)
-        if (drawn === 0) throw error
-        onWarning(`There are no more than ${drawn} ${split} tasks in this iteration. ${error.message}`)
-        return undefined
+        throw environmentError(environment.name, cause)
       }
     },
     [Symbol.dispose]: () => {
@@ -64,12 +82,17 @@ export function drawInOrder<Task>(
   caller: HookCaller,
 ): (index: number) => Promise<Task | undefined> {
   const drawn: Promise<Task | undefined>[] = []
+  const pace = new Pace(caller.signal)
   const ask = (index: number) =>
     callHook(
       "tasks.next",
       caller,
       [index, "task"],
-      (context) => source.next({ ...context, index }),
+      async (context) => {
+        // Episodes that end at once, task after task, must not keep signals from their turn.
+        if (pace.due()) await pace.rest()
+        return await source.next({ ...context, index })
+      },
       (task) => task,
     )
   return (index) => {

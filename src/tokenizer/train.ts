@@ -1,4 +1,5 @@
 import { GigpoError } from "../errors.ts"
+import { Pace } from "../pace.ts"
 import { byteCharacters, preTokenPattern } from "./byte-level.ts"
 import { longestOf } from "./encoder.ts"
 
@@ -7,6 +8,7 @@ export interface TrainTokenizerOptions {
   readonly vocabularySize: number
   /** Default {@link chatMlTokens}. They get the highest ids and are never cut nor learned from. */
   readonly specialTokens?: readonly string[]
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What byte-level BPE has learned. */
@@ -34,7 +36,10 @@ interface Word {
  * occurs twice. Among equally frequent pairs the one with the lowest ids wins, so the same texts give the same
  * tokenizer.
  */
-export function trainByteLevelTokenizer(texts: Iterable<string>, options: TrainTokenizerOptions): ByteLevelBpe {
+export async function trainByteLevelTokenizer(
+  texts: Iterable<string>,
+  options: TrainTokenizerOptions,
+): Promise<ByteLevelBpe> {
   const specialTokens = options.specialTokens ?? chatMlTokens
   const room = options.vocabularySize - specialTokens.length
   if (!Number.isSafeInteger(options.vocabularySize) || room < 256) {
@@ -47,8 +52,10 @@ export function trainByteLevelTokenizer(texts: Iterable<string>, options: TrainT
   const tokens = [...byteCharacters]
   const idOf = new Map(tokens.map((token, id) => [token, id]))
   const merges: [string, string][] = []
-  const pairs = new PairCounts(countWords(texts, specialTokens))
+  const pace = new Pace(options.signal)
+  const pairs = new PairCounts(await countWords(texts, specialTokens, pace))
   while (tokens.length < room) {
+    if (pace.due()) await pace.rest()
     const best = pairs.mostFrequent()
     if (best === undefined) break
     const [left, right] = best
@@ -63,13 +70,15 @@ export function trainByteLevelTokenizer(texts: Iterable<string>, options: TrainT
 }
 
 /** Distinct pre-tokens with how often each occurs, as bytes. */
-function countWords(texts: Iterable<string>, specialTokens: readonly string[]): Word[] {
+async function countWords(texts: Iterable<string>, specialTokens: readonly string[], pace: Pace): Promise<Word[]> {
   const counts = new Map<string, number>()
   const special = new RegExp(longestOf(specialTokens))
   const preToken = new RegExp(preTokenPattern, "gu")
-  for (const text of texts)
+  for (const text of texts) {
+    if (pace.due()) await pace.rest()
     for (const part of text.split(special))
       for (const [word] of part.matchAll(preToken)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
   const encoder = new TextEncoder()
   return Array.from(counts, ([word, count]) => ({ ids: [...encoder.encode(word)], count }))
 }

@@ -5,11 +5,9 @@ import { GigpoError } from "../errors.ts"
 import { crossEntropy } from "../loss/cross-entropy.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
-import { playExpert } from "../rollout/expert.ts"
-import { rolloutDefaults } from "../rollout/options.ts"
-import { takeTasks } from "../rollout/tasks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { accumulate } from "./accumulate.ts"
+import { expertEpisodes } from "./expert-episodes.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
@@ -22,6 +20,8 @@ export interface CloneSetup<Task = unknown> extends CloneOptions {
   readonly environment: Environment<Task>
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Told of episodes in which the environment or its expert failed, which are left out. Default: `process.emitWarning`. */
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 export interface CloneReport {
@@ -42,7 +42,7 @@ export function clone<Task>(setup: CloneSetup<Task>): Reports<CloneReport> {
 }
 
 async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneReport, void, undefined> {
-  const { policy, tokenizer, environment, signal, onProgress, ...given } = setup
+  const { policy, tokenizer, environment, signal, onProgress, onWarning: _, ...given } = setup
   const { seed, tasks, epochs, batchRows, optimizer } = readOptions("clone", given, cloneFields)
   if (optimizer.warmup > epochs)
     throw new GigpoError(
@@ -76,16 +76,12 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
 }
 
 /** The expert's steps over whole episodes of the training split. */
-async function expertRows<Task>(
-  { environment, tokenizer, policy, signal }: CloneSetup<Task>,
-  tasks: number,
-  random: Random,
-): Promise<Row[]> {
+async function expertRows<Task>(setup: CloneSetup<Task>, tasks: number, random: Random): Promise<Row[]> {
+  const { environment, tokenizer, policy, signal, onWarning } = setup
   const end = tokenizer.eosTokens[0]!
   const rows: Row[] = []
-  for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), tasks).entries()) {
-    const expert = { ...rolloutDefaults, environment, task, random: random.fork("environment", index), signal }
-    for await (const { messages, reply } of playExpert(expert)) {
+  for await (const steps of expertEpisodes({ environment, tasks, random, signal, onWarning })) {
+    for (const { messages, reply } of steps) {
       const { tokens, attachments } = await tokenizer.encodeChat(messages)
       const said = stepRow(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
       const row = attachments ? { ...said, attachments } : said

@@ -60,7 +60,8 @@ export async function foretell(critic: Critic, rows: readonly Row[], signal?: Ab
 /**
  * The critic's passes over an iteration's rows, towards the returns in them. Its batches are of rows from all tasks: the steps of one
  * task have much the same returns, and a critic that meets them task by task learns the task at hand over and over, and to tell no
- * states apart. Rows of one prompt stay together, since the engine computes it once.
+ * states apart. Rows of one prompt stay together, since the engine computes it once. `stop` throws where the update is to be dropped,
+ * and gives the signal that says so later.
  */
 export async function updateCritic(
   critic: Critic,
@@ -68,6 +69,7 @@ export async function updateCritic(
   { clip, batchRows, epochs, optimizer }: ResolvedCriticOptions,
   moment: Moment,
   random: Random,
+  stop: () => AbortSignal | undefined,
 ): Promise<CriticTotals> {
   const totals: CriticTotals = { losses: [], steps: [] }
   const loss = { kind: "clipped-value", clip: at(clip, moment) } as const
@@ -76,7 +78,7 @@ export async function updateCritic(
   const prompts = byPrompt(rows.filter(({ spans }) => spans.every((span) => span.returns && span.values)))
   for (let epoch = 0; epoch < epochs; epoch++) {
     for (const batch of batches(prompts, batchRows, random.fork(epoch))) {
-      totals.losses.push(await critic.forwardBackward(batch, loss))
+      totals.losses.push(await critic.forwardBackward(batch, loss, { signal: stop() }))
       totals.steps.push(await critic.optimizerStep(adamw))
     }
   }

@@ -5,7 +5,7 @@ import { Random } from "../random.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Play } from "../rollout/play.ts"
 import { rollout } from "../rollout/rollout.ts"
-import { takeTasks } from "../rollout/tasks.ts"
+import { drawnTasks } from "../rollout/tasks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { failuresOf, playerName } from "./failure-reasons.ts"
 import { mean } from "./mean.ts"
@@ -28,13 +28,14 @@ export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<Evalua
   const options = readOptions("evaluate", given, evaluateFields)
   tokenizer.checkVocabulary?.(policy.vocabularySize)
   const random = new Random(options.seed).fork("evaluation")
-  const tasks = takeTasks(environment, "test", random, options.tasks)
+  using tasks = drawnTasks(environment, "test", random)
   const { groups } = await rollout({
     policy,
     tokenizer,
     environment,
     play,
     tasks,
+    groups: options.tasks,
     groupSize: 1,
     random,
     ...options.rollout,

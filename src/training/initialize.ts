@@ -8,12 +8,10 @@ import type { ModelConfig } from "../model-files/model-config.ts"
 import { readOptions } from "../options/read.ts"
 import type { Resolved } from "../options/table.ts"
 import { Random } from "../random.ts"
-import { playExpert } from "../rollout/expert.ts"
-import { rolloutDefaults } from "../rollout/options.ts"
-import { takeTasks } from "../rollout/tasks.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { trainByteLevelTokenizer } from "../tokenizer/train.ts"
 import { writeTokenizer } from "../tokenizer/write.ts"
+import { expertEpisodes } from "./expert-episodes.ts"
 import { type InitializeOptions, initializeFields } from "./options.ts"
 
 export type { InitializeOptions } from "./options.ts"
@@ -25,6 +23,10 @@ export interface InitializeSetup {
   readonly options?: InitializeOptions
   /** Replace a model that this package wrote there; all other files stay. Default false. */
   readonly overwrite?: boolean
+  /** Aborting it leaves what was there as it was. */
+  readonly signal?: AbortSignal | undefined
+  /** Told of episodes in which the environment or its expert failed, which are left out. Default: `process.emitWarning`. */
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /** What was made. */
@@ -40,11 +42,11 @@ export interface Initialized {
  * It can say nothing sensible yet: clone the environment's expert first.
  */
 export async function initialize(setup: InitializeSetup): Promise<Initialized> {
-  const { directory, environment, overwrite = false } = setup
+  const { directory, overwrite = false, signal } = setup
   const options = readOptions("initialize", setup.options, initializeFields)
   const random = new Random(options.seed).fork("initialize")
-  const texts = await sampleTexts(environment, random)
-  const bpe = trainByteLevelTokenizer(texts.flat(), { vocabularySize: options.vocabularySize })
+  const texts = await sampleTexts(setup, random)
+  const bpe = await trainByteLevelTokenizer(texts.flat(), { vocabularySize: options.vocabularySize, signal })
   let made = { parameters: 0, vocabularySize: 0, longestReply: 0 }
   await writeDirectory(
     directory,
@@ -57,7 +59,9 @@ export async function initialize(setup: InitializeSetup): Promise<Initialized> {
         deviation: options.deviation ?? 1 / Math.sqrt(config.hiddenSize),
         device: "cpu", // the same weights on every machine
         training: false,
+        signal,
       })
+      signal?.throwIfAborted()
       await policy.store.save(temporary)
       await writeGenerationConfig(temporary, tokenizer.eosTokens)
       const longestReply = Math.max(1, ...texts.map(([, reply]) => tokenizer.encode(reply).length + 1))
@@ -104,11 +108,10 @@ function modelConfig(
 const sampledTasks = 64
 
 /** Prompts and expert replies of some training tasks: what the tokenizer is learned from, [prompt, reply] each. */
-async function sampleTexts(environment: Environment, random: Random): Promise<[string, string][]> {
+async function sampleTexts(setup: InitializeSetup, random: Random): Promise<[string, string][]> {
   const texts: [string, string][] = []
-  for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), sampledTasks).entries()) {
-    const expert = { ...rolloutDefaults, environment, task, random: random.fork("environment", index) }
-    for await (const { messages, reply } of playExpert(expert)) {
+  for await (const steps of expertEpisodes({ ...setup, tasks: sampledTasks, random })) {
+    for (const { messages, reply } of steps) {
       // With the words of the chat template, so that each of them becomes one token too.
       const prompt = messages.map((message) => `${message.role}\n${message.content}\n`).join("")
       texts.push([`${prompt}assistant\n`, reply])

@@ -130,8 +130,7 @@ export class Run {
     const metrics = join(directory, files.metrics)
     if (kind === "resume") {
       const path = join(directory, files.config)
-      // Without a checkpoint it begins again, with the evaluation before its first iteration.
-      this.#length = await cutBack(metrics, this.#checkpoint?.iteration ?? -1)
+      this.#length = await cutBack(metrics, this.iteration)
       if (text !== (await readFile(path, "utf8"))) await replaceFile(path, text)
     } else {
       const logged = fork ? await linesUpTo(join(fork.run, files.metrics), this.iteration) : ""

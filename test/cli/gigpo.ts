@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -20,6 +20,12 @@ export interface GigpoOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Told all that was printed so far whenever there is more; may send signals. */
   readonly onOutput?: (stdout: string, kill: (signal: NodeJS.Signals) => void) => void
+  /** The same of standard error, and once when the process has started. */
+  readonly onErrors?: (stderr: string, kill: (signal: NodeJS.Signals) => void) => void
+  /** Told of the process as soon as it runs. */
+  readonly onStart?: (child: ChildProcess) => void
+  /** Standard input stays open. Default false. */
+  readonly waiting?: boolean
 }
 
 /** Runs the command line as a user does, with pipes for a terminal. */
@@ -30,6 +36,7 @@ export async function gigpo(words: readonly string[], options: GigpoOptions): Pr
     env: { ...inherited, ...options.env },
     stdio: "pipe",
   })
+  options.onStart?.(child)
   let [stdout, stderr] = ["", ""]
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     stdout += text
@@ -37,8 +44,10 @@ export async function gigpo(words: readonly string[], options: GigpoOptions): Pr
   })
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr += text
+    options.onErrors?.(stderr, (signal) => child.kill(signal))
   })
-  child.stdin.on("error", () => {}).end(options.input ?? "")
+  child.stdin.on("error", () => {})
+  if (!options.waiting) child.stdin.end(options.input ?? "")
   const [code] = (await once(child, "close")) as [number | null]
   return { code, stdout, stderr }
 }

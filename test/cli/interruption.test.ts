@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -54,18 +55,41 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     return iteration
   }
 
-  it.each(["SIGINT", "SIGTERM"] as const)(
+  it.each([
+    ["SIGINT", 130, "Ctrl-C"],
+    ["SIGTERM", 143, "SIGTERM"],
+    ["SIGHUP", 129, "SIGHUP"],
+  ] as const)(
     "by %s within an iteration saves, says how to go on, and comes to what it would have come to",
-    async (name) => {
+    async (name, code, called) => {
       const stopped = await train(name, [], { after: /^iteration 3\/6/m, names: [name] })
-      expect(stopped.code).toBe(130)
-      expect(stopped.stderr).toBe("gigpo: Stopped by Ctrl-C. [ABORTED]\n")
+      expect(stopped.code).toBe(code)
+      expect(stopped.stderr).toBe(`gigpo: Stopped by ${called}. [ABORTED]\n`)
       expect(stopped.stdout).toMatch(/Stopping; the state is being saved/)
       expect(stopped.stdout).toMatch(new RegExp(`To go on: gigpo train ${name}/config.json --resume`))
       expect(await resumed(name, stopped)).toBeGreaterThanOrEqual(3)
       await expectSame(name, whole)
     },
   )
+
+  it("because its terminal has gone is saved all the same, though nothing can be told", async () => {
+    let child: ChildProcess | undefined
+    const stopped = await gigpo(["train", "small/config.yaml", "--set", "run=gone"], {
+      cwd: folder,
+      onStart: (started) => {
+        child = started
+      },
+      onOutput: (stdout, kill) => {
+        if (!/^iteration 3\/6/m.test(stdout)) return
+        child?.stdout?.destroy()
+        child?.stderr?.destroy()
+        kill("SIGHUP")
+      },
+    })
+    expect(stopped.code).toBe(129)
+    expect(await train("gone", ["--resume"])).toMatchObject({ code: 0, stderr: "" })
+    await expectSame("gone", whole)
+  })
 
   it("with a KL term still compares with the model that the run began with", async () => {
     const kl = ["--set", "training.loss.klWeight=0.5"]
@@ -107,7 +131,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
 
   it("by a second Ctrl-C at once ends at once and can still go on", async () => {
     const stopped = await train("twice", [], { after: /^iteration 3\/6/m, names: ["SIGINT", "SIGTERM"] })
-    expect(stopped.code).toBe(130)
+    expect(stopped.code).toBe(143)
     expect(await train("twice", ["--resume"])).toMatchObject({ code: 0 })
     await expectSame("twice", whole)
   })

@@ -60,7 +60,7 @@ struct Subject {
                 .step_tokens = setup.step_tokens, .region_bytes = setup.region_bytes, .adapter = setup.adapter,
                 .recompute = setup.recompute, .moments = setup.moments}),
         host(engine.transformer().layout().size) {
-    initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, host.data());
+    initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, std::atomic<bool>(false), host.data());
     for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show
       if (parameter.shape.size() > 1) continue;
       for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 0.2f * uniform(parameter.offset + i);

@@ -100,6 +100,22 @@ describe("the memory plan", () => {
     expect(memoryPlan(large, { ...cuda, training: false }).longestRow).toBe(0)
   })
 
+  it("of a micro-batch of any size takes no memory itself, and is refused with one that fits", () => {
+    // From 8192 on all grows in proportion, but for what is there once.
+    const sizes = [8192, 16384, 100_000, 2 ** 27]
+    for (const device of ["cpu", "cuda"] as const) {
+      const bytes = sizes.map(
+        (microBatchTokens) => memoryPlan(large, { device, microBatchTokens, recompute: "none" }).activations,
+      )
+      const perToken = [1, 2, 3].map((at) => (bytes[at]! - bytes[at - 1]!) / (sizes[at]! - sizes[at - 1]!))
+      expect(perToken[1]! / perToken[0]!).toBeCloseTo(1, 3)
+      expect(perToken[2]! / perToken[0]!).toBeCloseTo(1, 3)
+    }
+    const huge = { ...cuda, microBatchTokens: 1e9, lora: { rank: 32 } }
+    expect(() => memoryPlan(large, huge, 80e9)).toThrow(/It would fit with .*microBatchTokens: 4096/)
+    expect(() => memoryPlan(large, { ...cuda, microBatchTokens: 1e12 })).toThrow(/from 1 to 2147483647/)
+  })
+
   it("is what rows are held to", async () => {
     const small = {
       ...large,
@@ -132,7 +148,9 @@ describe("the memory plan", () => {
   })
 
   it("refuses bad options as a policy does", () => {
-    expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(/microBatchTokens must be at least 1, not 0/)
+    expect(() => memoryPlan(large, { microBatchTokens: 0 })).toThrow(
+      /microBatchTokens must be a whole number from 1 to 2147483647, not 0/,
+    )
     expect(() => memoryPlan({ ...large, heads: 3 })).toThrow(/multiple of keyValueHeads/)
   })
 

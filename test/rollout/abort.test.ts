@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { runEpisode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { doorsEnvironment } from "./doors.ts"
@@ -49,8 +49,7 @@ describe("a rollout that is aborted", () => {
   it("rejects with the signal's reason, after all its episodes were told and disposed of", async () => {
     const { setup, controller, count } = endless()
     const running = rollout(setup)
-    await sleep(50)
-    expect(count).toEqual({ started: 128, disposed: 0, told: 0 })
+    await vi.waitFor(() => expect(count).toEqual({ started: 128, disposed: 0, told: 0 }), { timeout: 20_000 })
     expect(listeners(controller.signal)).toBeLessThan(10)
     controller.abort(reason)
     await expect(running).rejects.toBe(reason)

@@ -17,7 +17,7 @@ export function useTokenizer(): { readonly get: () => Tokenizer } {
   let [folder, tokenizer]: [string | undefined, Tokenizer | undefined] = [undefined, undefined]
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-rollout-"))
-    await writeTokenizer(folder, trainByteLevelTokenizer([], { vocabularySize: 259 }))
+    await writeTokenizer(folder, await trainByteLevelTokenizer([], { vocabularySize: 259 }))
     tokenizer = await Tokenizer.open(folder)
   })
   afterAll(async () => {

@@ -16,7 +16,7 @@ export const corpus: readonly string[] = Array.from({ length: 8 }, () => [
 export async function tokenizerFolder(): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), "gigpo-tokenizer-"))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  await writeTokenizer(directory, trainByteLevelTokenizer(corpus, { vocabularySize: 400 }))
+  await writeTokenizer(directory, await trainByteLevelTokenizer(corpus, { vocabularySize: 400 }))
   return directory
 }
 

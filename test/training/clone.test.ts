@@ -54,7 +54,61 @@ describe("cloning", () => {
   })
 })
 
+describe("an episode of the expert that fails", () => {
+  const failingAt = (numbers: readonly number[], task = (index: number) => numbers.includes(index)) => {
+    const { start } = doors()
+    return doors({
+      start: (door, context) =>
+        task((door as { index: number }).index) ? Promise.reject(new Error("no server")) : start(door, context),
+    })
+  }
+  const clonedWith = async (environment: Environment) => {
+    const warnings: string[] = []
+    const model = await tiny.open()
+    const onWarning = (message: string) => warnings.push(message)
+    const reports = await all(clone({ ...model, environment, ...small, onWarning }))
+    return { rows: reports[0]!.rows, warnings }
+  }
+
+  it("is left out and told", async () => {
+    expect(await clonedWith(failingAt([2, 5, 6, 7]))).toEqual({
+      rows: 12,
+      warnings: [
+        "4 of 8 episodes of the expert failed, the first of them that of task 2: doors: no server. They are left out.",
+      ],
+    })
+    const { expert } = doors()
+    const lost = doors({
+      expert: (door) =>
+        (door as { index: number }).index === 1
+          ? {
+              reply() {
+                throw new Error("lost")
+              },
+            }
+          : expert!(door),
+    })
+    const { rows, warnings } = await clonedWith(lost)
+    expect([rows, warnings.length]).toEqual([21, 1])
+  })
+
+  it("ends the cloning where more than half of them do", async () => {
+    await expect(clonedWith(failingAt([0, 2, 4, 6, 7]))).rejects.toMatchObject({
+      code: "ENVIRONMENT_FAILED",
+      message: expect.stringMatching(/^5 of 8 episodes of the expert failed/),
+    })
+  })
+})
+
 describe("cloning that is aborted", () => {
+  it("while the expert plays without end and never waits stops there", async () => {
+    const controller = new AbortController()
+    const { tokenizer, policy } = await tiny.open()
+    setTimeout(() => controller.abort(new Error("enough")), 20)
+    const endless = { policy, tokenizer, environment: doors(), ...small, tasks: 1e9, signal: controller.signal }
+    await expect(all(clone(endless))).rejects.toThrow("enough")
+  })
+
   const reason = new Error("Ctrl-C")
 
   it("in an epoch stops there and leaves the policy usable", async () => {
@@ -108,7 +162,10 @@ describe("cloning is refused", () => {
       message: "The expert of doors gave no reply in 8 tasks.",
     })
     const failing = doors({ start: () => Promise.reject(new Error("no server")) })
-    await expect(run({}, failing)).rejects.toMatchObject({ code: "ENVIRONMENT_FAILED", message: "doors: no server" })
+    await expect(run({}, failing)).rejects.toMatchObject({
+      code: "ENVIRONMENT_FAILED",
+      message: expect.stringMatching(/^8 of 8 episodes of the expert failed, the first .* task 0: doors: no server\./),
+    })
   })
 
   it("where a step does not fit the model, before anything is trained", async () => {

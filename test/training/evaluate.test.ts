@@ -39,6 +39,40 @@ describe("an evaluation", () => {
     expect(report.successInterval).toEqual(wilsonInterval(report.success * 12, 12))
   })
 
+  it("draws its tasks one by one, however many there are to be, and stops when it is aborted", async () => {
+    let drawn = 0
+    const environment: Environment = {
+      ...openDoors(),
+      *tasks() {
+        for (;;) yield { index: drawn++, rooms: ["red"] }
+      },
+    }
+    const controller = new AbortController()
+    const reason = new Error("enough")
+    const onProgress = ({ done }: { done: number }) => done === 20 && controller.abort(reason)
+    const endless = { environment, tasks: 1e9, signal: controller.signal }
+    await expect(run({ ...endless, onProgress: (progress) => void onProgress(progress) })).rejects.toBe(reason)
+    expect(drawn).toBeLessThan(1000)
+    expect(getEventListeners(controller.signal, "abort")).toEqual([])
+    // No reply fits: nothing is waited for.
+    const started = run({ ...endless, rollout: { maxReplyTokens: 1e6 }, signal: AbortSignal.timeout(50) })
+    await expect(started).rejects.toMatchObject({ name: "TimeoutError" })
+  })
+
+  it("fails where the environment has no further task but an error", async () => {
+    const environment: Environment = {
+      ...openDoors(),
+      *tasks() {
+        yield { index: 0, rooms: ["red"] }
+        throw new Error("no more levels")
+      },
+    }
+    await expect(run({ environment })).rejects.toMatchObject({
+      code: "ENVIRONMENT_FAILED",
+      message: "doors: no more levels",
+    })
+  })
+
   it("gives the same for the same seed, with however many in flight, and another for another", async () => {
     const one = await run({ seed: 5, temperature: 1 })
     for (const concurrency of [1, 5])

@@ -315,7 +315,7 @@ describe("bad options", () => {
     [{ epochs: -1 }, /epochs must be at least 1, not -1/],
     [{ checkpointEvery: 0 }, /checkpointEvery must be at least 1, not 0/],
     [{ keepCheckpoints: 0 }, /keepCheckpoints must be at least 1, not 0/],
-    [{ rollout: { concurrency: 0 } }, /rollout.concurrency must be at least 1, not 0/],
+    [{ rollout: { concurrency: 0 } }, /rollout.concurrency must be a whole number from 1 to 65536, not 0/],
     [{ rollout: { maxSteps: 0 } }, /rollout.maxSteps must be at least 1, not 0/],
     [{ rollout: { environmentTimeout: 0 } }, /rollout.environmentTimeout must be above 0, not 0/],
     [{ rollout: { maxReplyTokens: 0 } }, /rollout.maxReplyTokens must be at least 1, not 0/],

@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import type { Command } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
+import { unlessAborted } from "../../linked-abort.ts"
 import { clone } from "../../training/clone.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
@@ -10,6 +11,7 @@ import { openConfiguredEnvironment, openModel } from "../model.ts"
 import { formatBar, formatDuration, formatNumber } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
+import { containingStrays } from "../terminal/strays.ts"
 
 interface CloneArguments extends ConfigArguments {
   readonly out: string
@@ -24,18 +26,19 @@ export function cloneCommand(): Command {
     )
     .requiredOption("-o, --out <directory>", "where the model goes; the configured model's own folder is replaced")
     .option("--overwrite", "replace another model folder that is there")
-    .action(runClone)
+    .action((file, options) => interruptible((signal) => runClone(file, options, signal), { saves: true }))
 }
 
-async function runClone(file: string, options: CloneArguments): Promise<void> {
-  const config = await loadConfig(file, options.set)
-  const environment = await openConfiguredEnvironment(config)
+async function runClone(file: string, options: CloneArguments, signal: AbortSignal): Promise<void> {
+  const config = await unlessAborted(signal, () => loadConfig(file, options.set))
+  const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
   const inPlace = resolve(options.out) === resolve(config.model)
   if (!inPlace) await checkOut(options.out, options.overwrite ?? false)
-  await using model = await openModel(config)
+  await using model = await openModel(config, signal)
   const screen = new Screen(process.stdout)
-  await interruptible(async (signal) => {
-    const setup = { ...model, environment, ...config.clone, seed: config.seed, signal }
+  const say = (text: string) => screen.print(text)
+  const work = async (signal: AbortSignal) => {
+    const setup = { ...model, environment, ...config.clone, seed: config.seed, signal, onWarning: say }
     const epochs = clone({
       ...setup,
       onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  step ${done}/${total}`]),
@@ -45,9 +48,10 @@ async function runClone(file: string, options: CloneArguments): Promise<void> {
       screen.print(columns.join("  "))
     }
     screen.clear()
-    const save = (folder: string) => model.policy.save(folder, { files: model.tokenizer.files })
+    const save = (folder: string) => model.policy.save(folder, { files: model.tokenizer.files, signal })
     await writeDirectory(options.out, save, { overwrite: true })
-  })
+  }
+  await containingStrays(environment.name, signal, work, say)
   screen.print(`The model is in ${options.out}.`)
 }
 

@@ -1,8 +1,10 @@
 import { Command } from "commander"
+import { unlessAborted } from "../../linked-abort.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../config/modules.ts"
 import { renderConfig } from "../config/render.ts"
 import { loadConfig } from "../config/resolve.ts"
+import { interruptible } from "../terminal/interrupt.ts"
 
 export function showConfigCommand(): Command {
   return new Command("config")
@@ -13,7 +15,7 @@ export function showConfigCommand(): Command {
     )
     .argument("[config]", "configuration file, YAML or JSON")
     .addOption(setOption())
-    .action(runConfig)
+    .action((file, options) => interruptible((signal) => unlessAborted(signal, () => runConfig(file, options))))
 }
 
 async function runConfig(file: string | undefined, options: ConfigArguments): Promise<void> {

@@ -1,5 +1,7 @@
 import { Command } from "commander"
+import { unlessAborted } from "../../linked-abort.ts"
 import { checkMachine, type Finding } from "../doctor.ts"
+import { interruptible } from "../terminal/interrupt.ts"
 import { visible } from "../terminal/visible.ts"
 
 /** Exit code where something is missing that training needs. */
@@ -12,7 +14,7 @@ export function doctorCommand(): Command {
       "Says what this machine has and runs a short self-test of the engine. Exit code 3 when something needed is missing.",
     )
     .option("--json", "print the findings as one JSON line")
-    .action(runDoctor)
+    .action((options) => interruptible((signal) => unlessAborted(signal, () => runDoctor(options))))
 }
 
 async function runDoctor({ json = false }: { readonly json?: boolean }): Promise<void> {

@@ -1,11 +1,13 @@
 import { dirname } from "node:path"
 import type { Command } from "commander"
+import { unlessAborted } from "../../linked-abort.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { loadDocument, readDocument } from "../config/resolve.ts"
 import { parseCount, parseDevice, parseMemory, parsePercent } from "../estimate/arguments.ts"
 import { cards, requireCard } from "../estimate/cards.ts"
 import { describeEstimate, estimateJson } from "../estimate/describe.ts"
 import { estimateTraining, type Given } from "../estimate/estimate.ts"
+import { interruptible } from "../terminal/interrupt.ts"
 
 interface EstimateArguments extends ConfigArguments, Given {
   readonly peak: number
@@ -39,13 +41,15 @@ export function estimateCommand(): Command {
     .option("--steps <count>", "mean steps of an episode, likewise", parseCount)
     .option("--peak <percent>", "share of a GPU's peak that is assumed besides its floor", parsePercent, 40)
     .option("--json", "print one JSON line")
-    .action(runEstimate)
+    .action((file, options) =>
+      interruptible((signal) => unlessAborted(signal, () => runEstimate(file, options, signal))),
+    )
 }
 
-async function runEstimate(file: string, options: EstimateArguments): Promise<void> {
+async function runEstimate(file: string, options: EstimateArguments, signal: AbortSignal): Promise<void> {
   const parsed = await readDocument(file, options.set)
   const config = await loadDocument(parsed, dirname(file))
-  const estimate = await estimateTraining(config, parsed.document.has("clone"), options)
+  const estimate = await estimateTraining(config, parsed.document.has("clone"), options, signal)
   const lines = options.json
     ? [JSON.stringify(estimateJson(estimate, options.peak))]
     : describeEstimate(estimate, options.peak)

@@ -8,7 +8,7 @@ import { describeReason } from "../terminal/failures.ts"
 import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
-import { survivingStrays } from "../terminal/strays.ts"
+import { containingStrays } from "../terminal/strays.ts"
 
 interface EvaluateArguments extends ConfigArguments {
   readonly model?: string
@@ -23,14 +23,14 @@ export function evaluateCommand(): Command {
     )
     .option("-m, --model <directory>", "model folder to evaluate instead of the configured one, e.g. a run's model")
     .option("--json", "print the result as one JSON line")
-    .action(runEvaluate)
+    .action((file, options) => interruptible((signal) => runEvaluate(file, options, signal)))
 }
 
-async function runEvaluate(file: string, options: EvaluateArguments): Promise<void> {
+async function runEvaluate(file: string, options: EvaluateArguments, signal: AbortSignal): Promise<void> {
   const config = await loadConfig(file, options.set)
   const environment = await openConfiguredEnvironment(config)
   const directory = options.model ?? config.model
-  await using model = await openPlayer(config, directory)
+  await using model = await openPlayer(config, signal, directory)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const {
     evaluation: { tasks, temperature },
@@ -47,10 +47,8 @@ async function runEvaluate(file: string, options: EvaluateArguments): Promise<vo
       signal,
       onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
     })
-  const report = await survivingStrays(
-    () => interruptible(work),
-    (text) => new Screen(process.stderr, { live: false }).print(text),
-  )
+  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  const report = await containingStrays(environment.name, signal, work, say)
   screen.clear()
   if (options.json) {
     process.stdout.write(`${JSON.stringify({ model: directory, environment: environment.name, ...report })}\n`)

@@ -4,12 +4,16 @@ import { Command } from "commander"
 import type { Environment } from "../../environment/environment.ts"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
+import { unlessAborted } from "../../linked-abort.ts"
 import { initialize } from "../../training/initialize.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import { applySet } from "../config/document.ts"
 import { loadDocument } from "../config/resolve.ts"
 import { openConfiguredEnvironment } from "../model.ts"
 import { starterConfig, starterNames } from "../starter.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { containingStrays } from "../terminal/strays.ts"
 
 export function initCommand(): Command {
   return new Command("init")
@@ -21,31 +25,43 @@ export function initCommand(): Command {
     .argument("<environment>", `one of: ${starterNames().join(", ")}; or the path of a module of your own, ./mine.mjs`)
     .argument("<directory>", "new folder")
     .addOption(setOption())
-    .action(runInit)
+    .action((name, directory, options) =>
+      interruptible((signal) => runInit(name, directory, options, signal), { saves: true }),
+    )
 }
 
 const replyLimit = ["training", "rollout", "maxReplyTokens"]
 
-async function runInit(environmentName: string, directory: string, { set }: ConfigArguments): Promise<void> {
+async function runInit(
+  environmentName: string,
+  directory: string,
+  { set }: ConfigArguments,
+  signal: AbortSignal,
+): Promise<void> {
   const model = join(directory, "model")
   const parsed = starterConfig(environmentName, directory)
   for (const one of set) applySet(parsed, one)
   const config = await loadDocument(parsed, directory)
   if (config.model !== model)
     throw new GigpoError("BAD_CONFIG", `gigpo init makes the model in ${model}; do not set another place for it.`)
-  const environment = await openConfiguredEnvironment(config)
+  const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
   if (!environment.expert) throw withoutExpert(environment)
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} is already there and not empty; choose another folder.`)
   let parameters = 0
-  const fill = async (temporary: string): Promise<void> => {
-    const options = { ...config.initialize, seed: config.seed }
-    const made = await initialize({ directory: join(temporary, "model"), environment, options })
-    parameters = made.parameters
-    if (!parsed.document.hasIn(replyLimit)) parsed.document.setIn(replyLimit, 2 * made.longestReply)
-    await writeFile(join(temporary, "config.yaml"), String(parsed.document))
+  const options = { ...config.initialize, seed: config.seed }
+  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  const work = (signal: AbortSignal) => {
+    const fill = async (temporary: string): Promise<void> => {
+      const setup = { directory: join(temporary, "model"), environment, options, signal, onWarning: say }
+      const made = await initialize(setup)
+      parameters = made.parameters
+      if (!parsed.document.hasIn(replyLimit)) parsed.document.setIn(replyLimit, 2 * made.longestReply)
+      await writeFile(join(temporary, "config.yaml"), String(parsed.document))
+    }
+    return writeDirectory(directory, fill, { manifest: "none" })
   }
-  await writeDirectory(directory, fill, { manifest: "none" })
+  await containingStrays(environment.name, signal, work, say)
   const file = join(directory, "config.yaml")
   const steps = [
     [`gigpo clone ${file} --in-place`, "learn the expert's moves"],

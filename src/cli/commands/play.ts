@@ -3,9 +3,10 @@ import type { Environment } from "../../environment/environment.ts"
 import { environmentNames } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
 import { isModuleFile } from "../../options/module-path.ts"
+import { Pace } from "../../pace.ts"
 import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
-import { takeTasks } from "../../rollout/tasks.ts"
+import { drawnTasks } from "../../rollout/tasks.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { applySet, parseConfigDocument } from "../config/document.ts"
@@ -15,6 +16,7 @@ import { expertPlayer, handPlayer, playActions } from "../play.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { PlayView } from "../terminal/play-view.ts"
 import { Screen } from "../terminal/screen.ts"
+import { containingStrays } from "../terminal/strays.ts"
 
 interface PlayArguments extends ConfigArguments {
   readonly model?: string
@@ -42,26 +44,47 @@ export function playCommand(): Command {
     .option("--by-hand", "play yourself: one action a line, from the keyboard or a pipe")
     .addOption(new Option("--split <name>", "which tasks").choices(["train", "test"]).default("test"))
     .addOption(new Option("--task <index>", "which task of them, from 0").argParser(parseIndex).default(0))
-    .action(runPlay)
+    .action((source, options) => interruptible((signal) => runPlay(source, options, signal)))
 }
 
-async function runPlay(source: string, options: PlayArguments): Promise<void> {
+async function runPlay(source: string, options: PlayArguments, signal: AbortSignal): Promise<void> {
   const bare = environmentNames.includes(source) || isModuleFile(source)
   const config = await (bare ? bareConfig(source, options) : loadConfig(source, options.set))
   const environment = await openConfiguredEnvironment(config)
   const random = new Random(config.seed).fork("evaluation")
-  const tasks = takeTasks(environment, options.split, random, options.task + 1)
-  const task = tasks[options.task]
-  if (task === undefined) throw tooFew(environment, options, tasks.length)
-  const view = new PlayView(new Screen(process.stdout))
+  const task = await findTask(environment, random, options, signal)
+  const screen = new Screen(process.stdout)
+  const view = new PlayView(screen)
   const { environmentTimeout } = config.training.rollout
   const episode = { environment, task, random: random.fork(options.task, 0), environmentTimeout }
-  await interruptible(async (signal) => {
+  const work = async (signal: AbortSignal) => {
     if (options.byHand || options.expert) {
       const player = options.byHand ? handPlayer(view, signal) : expertPlayer(environment, task)
       await playActions({ ...episode, signal, view, player })
     } else await playModel(config, options.model, { ...episode, signal }, view)
-  })
+  }
+  await containingStrays(environment.name, signal, work, (text) => screen.print(text))
+}
+
+/** The tasks before it are drawn, and forgotten. */
+async function findTask<Task>(
+  environment: Environment<Task>,
+  random: Random,
+  { split, task: index }: PlayArguments,
+  signal: AbortSignal,
+): Promise<Task> {
+  using tasks = drawnTasks(environment, split, random)
+  const pace = new Pace(signal)
+  for (let drawn = 0; ; drawn++) {
+    if (pace.due()) await pace.rest()
+    const task = tasks.next()
+    if (task === undefined)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `${environment.name} has only ${drawn} ${split} tasks; --task ${index} must be below that.`,
+      )
+    if (drawn === index) return task
+  }
 }
 
 /** The configuration that an environment's name, or its module's path, alone stands for. */
@@ -88,7 +111,7 @@ async function playModel(
   episode: ModelEpisode,
   view: PlayView,
 ): Promise<void> {
-  await using model = await openPlayer(config, directory)
+  await using model = await openPlayer(config, episode.signal, directory)
   const { evaluation, rollout } = config.training
   const steps = playEpisode({
     ...rollout,
@@ -115,8 +138,4 @@ async function playModel(
 function parseIndex(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 0.")
   return Number(text)
-}
-
-function tooFew({ name }: Environment, { split, task }: PlayArguments, count: number): GigpoError {
-  return new GigpoError("BAD_ARGUMENT", `${name} has only ${count} ${split} tasks; --task ${task} must be below that.`)
 }

@@ -23,22 +23,20 @@ export function retrieverCommand(): Command {
     .option("--host <address>", "whom to answer; 0.0.0.0 is everybody", "127.0.0.1")
     .option("-p, --port <number>", "0 takes any that is free", whole(0, 65_535), 8000)
     .option("--topk <count>", "passages where a request does not say how many", whole(1, 1000), 3)
-    .action(runRetriever)
+    .action((path, options) => interruptible((signal) => runRetriever(path, options, signal)))
 }
 
-async function runRetriever(path: string, options: RetrieverArguments): Promise<void> {
+async function runRetriever(path: string, options: RetrieverArguments, signal: AbortSignal): Promise<void> {
   const screen = new Screen(process.stderr)
-  await interruptible(async (signal) => {
-    const count = (passages: number) => `${passages.toLocaleString("en-US")} passages of ${path}`
-    const corpus = await openCorpus(path, { signal, onProgress: (passages) => screen.show([count(passages)]) })
-    screen.clear()
-    const onError = (error: unknown) => screen.print(describeFailure(error))
-    const server = await serveRetriever({ ...options, corpus, signal, onError })
-    screen.print(`${count(corpus.size)}; Ctrl-C ends it.`)
-    process.stdout.write(`${server.url}\n`)
-    if (!signal.aborted) await once(signal, "abort")
-    await server.close()
-  })
+  const count = (passages: number) => `${passages.toLocaleString("en-US")} passages of ${path}`
+  const corpus = await openCorpus(path, { signal, onProgress: (passages) => screen.show([count(passages)]) })
+  screen.clear()
+  const onError = (error: unknown) => screen.print(describeFailure(error))
+  const server = await serveRetriever({ ...options, corpus, signal, onError })
+  screen.print(`${count(corpus.size)}; Ctrl-C ends it.`)
+  process.stdout.write(`${server.url}\n`)
+  if (!signal.aborted) await once(signal, "abort")
+  await server.close()
 }
 
 function whole(least: number, most: number): (text: string) => number {

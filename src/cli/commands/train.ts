@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative, resolve, sep } from "node:path"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import { GigpoError } from "../../errors.ts"
+import { unlessAborted } from "../../linked-abort.ts"
 import { needsOf } from "../../training/make.ts"
 import { Run } from "../../training/run.ts"
 import { changeableKeys, formatRunConfig, type RunConfig } from "../../training/run-config.ts"
@@ -13,7 +14,7 @@ import { loadConfig, resolveConfig } from "../config/resolve.ts"
 import { openModel } from "../model.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
-import { survivingStrays } from "../terminal/strays.ts"
+import { containingStrays } from "../terminal/strays.ts"
 import { describeEvaluation, TrainingView } from "../terminal/training-view.ts"
 
 interface TrainArguments extends ConfigArguments, RunMode {
@@ -34,7 +35,7 @@ export function trainCommand(): Command {
     .option("--overwrite", "replace the run that is there, once this one has saved something; others' files stay")
     .option("--fork <folder>", "begin a new run with the state of another: its folder, or a checkpoint")
     .option("--json", "print one JSON line an iteration instead of the display")
-    .action(runTrain)
+    .action((file, options) => interruptible((signal) => runTrain(file, options, signal), { saves: true }))
 }
 
 function parseResume(text: string): "auto" {
@@ -55,14 +56,14 @@ function complete(old: RunConfig): object {
   return { ...resolveConfig(formatRunConfig(old), [], "the run's config.json"), precision: old.precision }
 }
 
-async function runTrain(file: string, options: TrainArguments): Promise<void> {
-  const config = await loadConfig(file, options.set)
-  const environment = await openConfiguredEnvironment(config)
+async function runTrain(file: string, options: TrainArguments, signal: AbortSignal): Promise<void> {
+  const config = await unlessAborted(signal, () => loadConfig(file, options.set))
+  const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
   const training = await configuredTraining(config)
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
   if (options.overwrite) checkModelOutside(config)
-  await using model = await openModel(config, needsOf(training))
+  await using model = await openModel(config, signal, needsOf(training))
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
   const { device, precision } = model.policy
@@ -76,6 +77,8 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
 
   const view = new TrainingView(screen, iterations, run.iteration)
   const work = async (signal: AbortSignal) => {
+    const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
+    signal.addEventListener("abort", stopping, { once: true })
     const setup = { ...model, environment, run, ...training, signal, onWarning: say }
     for await (const report of train({ ...setup, onProgress: (progress) => view.progress(progress) })) {
       if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
@@ -88,8 +91,7 @@ async function runTrain(file: string, options: TrainArguments): Promise<void> {
     await sayBest(run, config, say)
   }
   try {
-    const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
-    const path = await survivingStrays(() => interruptible(work, stopping), say)
+    const path = await containingStrays(environment.name, signal, work, say)
     screen.keep()
     const saved = relative(process.cwd(), path)
     await sayOutcome()

@@ -64,7 +64,12 @@ interface CloningEstimate {
 }
 
 /** @param clones - whether the model is to be cloned first. */
-export async function estimateTraining(config: Config, clones: boolean, given: Given): Promise<Estimate> {
+export async function estimateTraining(
+  config: Config,
+  clones: boolean,
+  given: Given,
+  signal: AbortSignal,
+): Promise<Estimate> {
   const needs = needsOf(await configuredTraining(config))
   const training = trainingOptions(config, needs)
   const device = given.device ?? (given.card ? "cuda" : chooseDevice(training))
@@ -74,7 +79,7 @@ export async function estimateTraining(config: Config, clones: boolean, given: G
   const available = given.memory ?? given.card?.memoryBytes ?? deviceMemory(policy)
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
 
-  const lengths = await findLengths(config, given)
+  const lengths = await findLengths(config, given, signal)
   const { groups, groupSize, batchRows, batchEpisodes, updates, epochs, rollout, critic } = config.training
   const episodes = groups * groupSize
   const updatesOf = (size: number) => Math.ceil((episodes * lengths.steps) / size)
@@ -145,12 +150,13 @@ function planMemory(
   }
 }
 
-async function findLengths(config: Config, { promptTokens, replyTokens, steps }: Given): Promise<Lengths> {
+async function findLengths(config: Config, given: Given, signal: AbortSignal): Promise<Lengths> {
+  const { promptTokens, replyTokens, steps } = given
   if (promptTokens !== undefined && replyTokens !== undefined && steps !== undefined)
     return { promptTokens, replyTokens, steps, source: "as given" }
   const environment = await openConfiguredEnvironment(config)
   await using tokenizer = await Tokenizer.open(config.model)
-  const measured = await measureLengths(config, environment, tokenizer)
+  const measured = await measureLengths(config, environment, tokenizer, signal)
   return {
     ...measured,
     ...(promptTokens !== undefined && { promptTokens }),

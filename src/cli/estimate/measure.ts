@@ -5,7 +5,7 @@ import { Random } from "../../random.ts"
 import { randomActions, withMessages } from "../../rollout/choosers.ts"
 import { startEpisode } from "../../rollout/environment-episode.ts"
 import { playExpert } from "../../rollout/expert.ts"
-import { takeTasks } from "../../rollout/tasks.ts"
+import { drawnTasks } from "../../rollout/tasks.ts"
 import { playTurns } from "../../rollout/turns.ts"
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import type { Config } from "../config/config.ts"
@@ -29,14 +29,21 @@ const episodes = 16
 const patience = 5
 
 /** Plays a few training tasks, by the environment's expert or at random. */
-export async function measureLengths(config: Config, environment: Environment, tokenizer: Tokenizer): Promise<Lengths> {
+export async function measureLengths(
+  config: Config,
+  environment: Environment,
+  tokenizer: Tokenizer,
+  signal: AbortSignal,
+): Promise<Lengths> {
   const random = new Random(config.seed).fork("estimate")
   const { environmentTimeout, maxSteps, maxReplyTokens } = config.training.rollout
   const started = performance.now()
   let [played, steps, prompt, reply] = [0, 0, 0, 0]
-  for (const [index, task] of takeTasks(environment, "train", random.fork("tasks"), episodes).entries()) {
-    if (performance.now() - started > 1000 * patience) break
-    const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps }
+  using tasks = drawnTasks(environment, "train", random.fork("tasks"))
+  for (let index = 0; index < episodes && performance.now() - started < 1000 * patience; index++) {
+    const task = tasks.next()
+    if (task === undefined) break
+    const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps, signal }
     for await (const step of environment.expert ? playExpert(setup) : playAtRandom(setup)) {
       prompt += (await tokenizer.encodeChat(step.messages)).tokens.length
       reply += step.reply === undefined ? maxReplyTokens : tokenizer.encode(step.reply).length + 1

@@ -1,22 +1,49 @@
+import { setMaxListeners } from "node:events"
 import { reason } from "../../environment/contract.ts"
+import { GigpoError } from "../../errors.ts"
+import { linkAbort } from "../../linked-abort.ts"
 
 /**
- * Runs `work`, and survives promises that environments left behind without awaiting them: where they reject, Node would end the
- * process. The first is told, the others are counted.
+ * Runs `work` in which an environment plays, and keeps what it throws where nobody can catch it from ending the process. A promise
+ * that nobody awaited and that rejects costs nothing: the first is told, the others are counted. An error from a timer or another
+ * callback may have left anything behind: it aborts the signal that `work` is given, so that the state is saved, and is its reason.
+ *
+ * @param name - the environment's.
+ * @param signal - aborts the work, too.
  */
-export async function survivingStrays<T>(work: () => Promise<T>, say: (text: string) => void): Promise<T> {
-  let strays = 0
+export async function containingStrays<T>(
+  name: string,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+  say: (text: string) => void,
+): Promise<T> {
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal)
+  const unlink = linkAbort(signal, controller)
+  let rejected = 0
   const stray = (error: unknown) => {
-    if (++strays > 1) return
+    if (++rejected > 1) return
     say(
-      `A promise that nobody awaited was rejected: ${reason(error)} The work goes on; the environment should await it.`,
+      `${name}: a promise that nobody awaited was rejected: ${reason(error)} The work goes on; the environment should await it.`,
     )
   }
-  process.on("unhandledRejection", stray)
+  const thrown = (error: unknown) => controller.abort(thrownError(name, error))
+  process.on("unhandledRejection", stray).on("uncaughtException", thrown)
   try {
-    return await work()
+    return await work(controller.signal)
   } finally {
-    process.off("unhandledRejection", stray)
-    if (strays > 1) say(`${strays} promises that nobody awaited were rejected.`)
+    process.off("unhandledRejection", stray).off("uncaughtException", thrown)
+    unlink()
+    if (rejected > 1) say(`${name}: ${rejected} promises that nobody awaited were rejected.`)
   }
+}
+
+/** What is not the package's own is taken to be the environment's: nothing else of somebody's runs beside it. */
+function thrownError(name: string, error: unknown): GigpoError {
+  if (GigpoError.is(error)) return error
+  return new GigpoError(
+    "BAD_ENVIRONMENT",
+    `${name}: an error was thrown in a timer or another callback, where only the environment can catch it: ${reason(error)}`,
+    { cause: error },
+  )
 }

@@ -24,6 +24,8 @@ export interface LearnerModel {
 interface SaveOptions {
   /** Copied beside the weights: a tokenizer's, say. */
   readonly files?: readonly string[]
+  /** Aborting it leaves what was written so far. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Files of a policy or of its critic, in Hugging Face layout; of an adapter as PEFT has them. */
@@ -50,13 +52,13 @@ export class LearnerFiles {
   }
 
   /** Copies the weights into the engine. What an adapter stands beside is hashed on the way, to be known again. */
-  async takeWeights(files: TensorFiles, directory: string): Promise<void> {
+  async takeWeights(files: TensorFiles, directory: string, signal?: AbortSignal): Promise<void> {
     const hash = this.lora && createHash("sha256")
     for (const [index, { name }] of this.#learner.parameters.entries()) {
       const { dtype, shape } = files.info(name)
       hash?.update(JSON.stringify([name, dtype, shape]))
       const chunks = hash ? hashed(files.read(name), hash) : files.read(name)
-      await writeTensor(this.#learner, "weights", index, dtype, chunks)
+      await writeTensor(this.#learner, "weights", index, dtype, chunks, signal)
     }
     this.#base = { directory: resolve(directory), ...(hash && { sha256: hash.digest("hex") }) }
   }
@@ -65,7 +67,10 @@ export class LearnerFiles {
     const { config, head, original } = this.#model
     await io("create", directory, mkdir(directory, { recursive: true }))
     await writeModelConfig(directory, config, { dtype: "F32", head, ...(original && { original }) })
-    await writeShardedSafetensors(directory, tensorSources(this.#learner, this.lora ? "merged" : "weights"))
+    await writeShardedSafetensors(
+      directory,
+      tensorSources(this.#learner, this.lora ? "merged" : "weights", options.signal),
+    )
     await copyInto(directory, options.files)
   }
 

@@ -51,6 +51,7 @@ import { readTensor } from "./tensor-transfer.ts"
 interface SaveOptions {
   readonly files?: readonly string[]
   readonly overwrite?: boolean
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What sampling has cost since the policy was opened. */
@@ -90,15 +91,19 @@ export class NativePolicy implements Trainable {
    * writes it, and with it the model it names.
    *
    * @param options.base - the adapter's model, where it is no longer at the place that the adapter names.
+   * @param options.signal - aborting it gives up opening.
    * @throws GigpoError `BAD_MODEL` where files are missing, corrupt or do not fit together (nothing is allocated before all
    * headers have been checked), `OUT_OF_MEMORY` with settings that would fit, `DEVICE_UNAVAILABLE`.
    */
   static async open(
     directory: string,
-    options: NativePolicyOptions & { readonly base?: string } = {},
+    {
+      signal,
+      ...options
+    }: NativePolicyOptions & { readonly base?: string; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<NativePolicy> {
     await settleFolder(directory) // what a crash left undone in it
-    if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options)
+    if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
     const stored = await readAdapterConfig(directory)
     const { rank, alpha } = stored
     const asked = options.lora && adapterConfig(options.lora)
@@ -107,11 +112,15 @@ export class NativePolicy implements Trainable {
       throw new GigpoError("BAD_ARGUMENT", `The adapter in ${directory} has ${both}: leave lora out, or give the same.`)
     }
     const base = await findBase(directory, stored, options.base)
-    const policy = await NativePolicy.#openModel(base, { ...options, lora: { rank, alpha } })
+    const policy = await NativePolicy.#openModel(base, { ...options, lora: { rank, alpha } }, signal)
     return await policy.#orDispose(() => policy.loadAdapter(directory))
   }
 
-  static async #openModel(directory: string, options: NativePolicyOptions): Promise<NativePolicy> {
+  static async #openModel(
+    directory: string,
+    options: NativePolicyOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<NativePolicy> {
     await settleFolder(directory)
     const config = await readModelConfig(directory)
     const files = await openSafetensors(directory)
@@ -119,7 +128,7 @@ export class NativePolicy implements Trainable {
       checkTensors(config, files)
       const policy = new NativePolicy(config, options, await readConfigJson(directory))
       return await policy.#orDispose(async () => {
-        await policy.#files.takeWeights(files, directory)
+        await policy.#files.takeWeights(files, directory, signal)
         if (policy.lora) await initializeAdapter(policy.#engine, new Random(options.lora?.seed ?? 0).fork("adapter"))
       })
     } finally {
@@ -134,11 +143,14 @@ export class NativePolicy implements Trainable {
   static async create(
     config: ModelConfig,
     random: Random,
-    options: NativePolicyOptions & { readonly deviation?: number } = {},
+    {
+      signal,
+      ...options
+    }: NativePolicyOptions & { readonly deviation?: number; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<NativePolicy> {
     const policy = new NativePolicy(config, options)
     return await policy.#orDispose(async () => {
-      await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02))
+      await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02), signal)
       if (policy.lora) await initializeAdapter(policy.#engine, random.fork("adapter"))
     })
   }

@@ -15,6 +15,9 @@ export const loraFields = {
   seed: whole(0, "Seeds A's first values where the model is opened from files.", { least: 0 }),
 }
 
+/** Tokens and positions are counted in 32 bits. */
+const mostTokens = 2 ** 31 - 1
+
 export const nativePolicyFields = {
   device: oneOf(
     "auto",
@@ -30,17 +33,23 @@ export const nativePolicyFields = {
   threads: whole(undefined, "Threads that compute.", { least: 1, otherwise: "every core" }),
   maxPositions: whole(undefined, "Longest sequence, prompt and reply together.", {
     least: 1,
+    most: mostTokens,
     otherwise: "the model's own limit",
   }),
   microBatchTokens: whole(undefined, "Tokens trained at once; more takes more memory and changes nothing else.", {
     least: 1,
+    most: mostTokens,
     otherwise: "2048, on a GPU 16384",
   }),
   longestRow: whole(
     undefined,
     "Tokens of the longest row that will be trained; one longer than microBatchTokens is trained alone, and this counts the " +
       "memory that it takes.",
-    { least: 1, otherwise: "as long as there is room for beside what is planned (`plan.longestRow`)" },
+    {
+      least: 1,
+      most: mostTokens,
+      otherwise: "as long as there is room for beside what is planned (`plan.longestRow`)",
+    },
   ),
   cacheBytes: whole(undefined, "Memory for keys and values while sampling, in bytes.", {
     least: 1,

@@ -20,11 +20,12 @@ export async function writeTensor(
   index: number,
   dtype: WeightDtype,
   chunks: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const width = dtype === "F32" ? 4 : 2
   let offset = 0
   for await (const bytes of chunks) {
-    await settle(() => learner.write(buffer, index, offset, bytes, dtype))
+    await settle(() => learner.write(buffer, index, offset, bytes, dtype), signal)
     offset += bytes.length / width
   }
 }
@@ -41,12 +42,12 @@ function parametersOf(learner: NativeLearner, buffer: NativeBuffer): readonly Na
 }
 
 /** All tensors of a buffer, to be written to a file. Names of moments are prefixed, as in `firstMoment.model.norm.weight`. */
-export function tensorSources(learner: NativeLearner, buffer: StoredBuffer): TensorSource[] {
+export function tensorSources(learner: NativeLearner, buffer: StoredBuffer, signal?: AbortSignal): TensorSource[] {
   return parametersOf(learner, buffer).map(({ name, shape }, index) => ({
     name: modelBuffers.includes(buffer) || buffer === "adapter" ? name : `${buffer}.${name}`,
     dtype: "F32",
     shape,
-    chunks: chunksOf(learner, buffer, index, sizeOf(shape)),
+    chunks: chunksOf(learner, buffer, index, sizeOf(shape), signal),
   }))
 }
 
@@ -71,9 +72,10 @@ async function* chunksOf(
   buffer: StoredBuffer,
   index: number,
   size: number,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < size; at += chunkElements) {
-    const values = await settle(() => learner.read(buffer, index, at, Math.min(chunkElements, size - at)))
+    const values = await settle(() => learner.read(buffer, index, at, Math.min(chunkElements, size - at)), signal)
     yield new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
   }
 }

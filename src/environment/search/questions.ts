@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
+import { Pace } from "../../pace.ts"
 import type { Random } from "../../random.ts"
-import { Pace } from "../../retrieval/pace.ts"
 import { readJsonLines } from "./json-lines.ts"
 import { readParquetRows } from "./parquet.ts"
 

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../errors.ts"
-import { Pace } from "../../retrieval/pace.ts"
+import { Pace } from "../../pace.ts"
 import { PythonRandom } from "../mersenne-twister.ts"
 import type { ProductSource } from "./catalogue.ts"
 import type { Instruction, Product } from "./product.ts"

@@ -1,5 +1,5 @@
+import { Pace } from "../../../pace.ts"
 import { Random } from "../../../random.ts"
-import { Pace } from "../../../retrieval/pace.ts"
 import { type Kind, kindNames, kinds } from "./kinds.ts"
 import { makeNames } from "./names.ts"
 

@@ -1,0 +1,68 @@
+import type { Environment } from "../environment/environment.ts"
+import { GigpoError } from "../errors.ts"
+import { Pace } from "../pace.ts"
+import type { Random } from "../random.ts"
+import { type ExpertStep, playExpert } from "../rollout/expert.ts"
+import { rolloutDefaults } from "../rollout/options.ts"
+import { drawnTasks } from "../rollout/tasks.ts"
+import { guardFields } from "./guards/options.ts"
+
+export interface ExpertEpisodes<Task = unknown> {
+  readonly environment: Environment<Task>
+  /** Most tasks of the training split that it plays, one episode each. */
+  readonly tasks: number
+  readonly random: Random
+  readonly signal?: AbortSignal | undefined
+  /** Told of failed episodes. Default: `process.emitWarning`. */
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/** Most share of the episodes that may fail: where more do, the tasks that are left are others than those asked for. */
+const failureShare = guardFields.failureShare.fallback
+
+/**
+ * The steps of an environment's expert, episode by episode, each task drawn when its turn comes. One that throws is counted and left
+ * out.
+ *
+ * @throws GigpoError what the first failed episode did, where too many fail; `BAD_ENVIRONMENT` where there is no expert.
+ */
+export async function* expertEpisodes<Task>(
+  setup: ExpertEpisodes<Task>,
+): AsyncGenerator<readonly ExpertStep[], void, undefined> {
+  const { environment, tasks, random, signal } = setup
+  const { onWarning = (message) => process.emitWarning(message) } = setup
+  if (!environment.expert)
+    throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} has no expert to learn from; use a pretrained model.`)
+  using drawn = drawnTasks(environment, "train", random.fork("tasks"))
+  const pace = new Pace(signal)
+  let [played, failed] = [0, 0]
+  let first: { readonly index: number; readonly error: GigpoError } | undefined
+  const failures = () =>
+    `${failed} of ${played} episodes of the expert failed, the first of them that of task ${first!.index}: ${sentence(first!.error.message)}`
+  for (let index = 0; index < tasks; index++) {
+    if (pace.due()) await pace.rest() // an expert that never waits must not keep signals from their turn
+    const task = drawn.next()
+    if (task === undefined) break
+    played++
+    const steps: ExpertStep[] = []
+    try {
+      const own = random.fork("environment", index)
+      for await (const step of playExpert({ ...rolloutDefaults, environment, task, random: own, signal }))
+        steps.push(step)
+    } catch (error) {
+      signal?.throwIfAborted()
+      failed++
+      first ??= { index, error: error as GigpoError }
+      continue
+    }
+    yield steps
+  }
+  if (!first) return
+  if (failed > failureShare * played)
+    throw new GigpoError(first.error.code, `${failures()} Mend the environment or its expert.`, { cause: first.error })
+  onWarning(`${failures()} They are left out.`)
+}
+
+function sentence(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`
+}

@@ -126,9 +126,10 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     ...(tasks && { tasks }),
   }
   remember(parts) // refuses states that cannot be saved
-  run?.check({ parts })
+  const frozen = run && (await policy.frozen?.({ reference: needs.has("reference"), signal }))
+  await run?.check({ parts, frozen })
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
-  const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts }
+  const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
   return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 

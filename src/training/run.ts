@@ -16,6 +16,7 @@ import {
   verifyCheckpoint,
   writeCheckpoint,
 } from "./checkpoint.ts"
+import { checkFrozen, untold } from "./frozen-weights.ts"
 import { cutBack, linesUpTo } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
 import { changeableKeys, checkSameConfig, formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
@@ -51,7 +52,7 @@ const files = { config: "config.json", metrics: "metrics.jsonl", lock: "run.lock
  */
 export class Run {
   readonly directory: string
-  readonly #start: Start
+  #start: Start
   readonly #onWarning: Told["onWarning"]
   #lock: Lock | undefined
   #metrics: FileHandle | undefined
@@ -196,9 +197,24 @@ export class Run {
     return model
   }
 
-  /** Refuses (`BAD_CONFIG`) to resume with another estimator, loss, hooks or tasks than the checkpoint is of; touches nothing. */
-  check({ parts = {} }: Pick<Saved, "parts">): void {
-    if (this.#start.kind === "resume") checkParts(this.#checkpoint!, parts)
+  /**
+   * Refuses to resume with another estimator, loss, hooks or tasks than the checkpoint is of (`BAD_CONFIG`), and to go on with other
+   * frozen weights than the run began with (`BAD_MODEL`); touches nothing.
+   */
+  async check({ parts = {}, frozen }: Pick<Saved, "parts" | "frozen">): Promise<void> {
+    const { kind, text, fork } = this.#start
+    if (kind === "resume") checkParts(this.#checkpoint!, parts)
+    if (!frozen) return
+    const directory = fork ? dirname(dirname(fork.directory)) : this.directory
+    const before = kind === "resume" || fork ? await readRunConfig(join(directory, files.config)) : undefined
+    const origin = before && { directory, config: before, forked: fork !== undefined }
+    if (origin) checkFrozen(origin, frozen)
+    if (origin && kind === "resume" && untold(origin, frozen))
+      this.#onWarning(
+        `The run in ${directory} is of an older version and does not tell the weights that it depends on: that the model's are ` +
+          "still those that it began with is taken for granted.",
+      )
+    this.#start = { ...this.#start, text: formatRunConfig({ ...JSON.parse(text), frozen }) }
   }
 
   /**
@@ -206,7 +222,7 @@ export class Run {
    * the run that it is of: these begin anew, with a warning.
    */
   async restore(saved: Saved): Promise<void> {
-    this.check(saved)
+    await this.check(saved)
     if (!this.#checkpoint) return
     for (const odd of await restoreCheckpoint(this.#checkpoint, saved)) this.#onWarning(odd)
   }

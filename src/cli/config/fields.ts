@@ -1,7 +1,8 @@
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
 import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
-import { choice, group, optionalGroup, required, text, whole } from "../../options/field.ts"
+import { choice, field, group, optionalGroup, required, text, whole } from "../../options/field.ts"
 import { without } from "../../options/fixed.ts"
+import { isObject } from "../../options/read.ts"
 import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
 
 /** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference or a critic from training. */
@@ -10,6 +11,11 @@ export const policyFields = without(nativePolicyFields, "training", "reference",
 /** Every key of a configuration file. The seed stands once, at the top. */
 export const configFields = {
   gigpo: text(undefined, "The version that wrote the file; not read."),
+  frozen: field<object | undefined, string>(
+    undefined,
+    "In a run's config.json the digests of the weights that it depends on; not read.",
+    (value) => (isObject(value) ? undefined : "must be a group of keys"),
+  ),
   model: required(text(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
   environment: {
     ...choice(undefined, environmentFields, "Which environment; its own options stand beside the name.", {

@@ -3,6 +3,7 @@ import { basename, dirname, extname, join } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { ioError } from "../../files/io-error.ts"
 import { readTable, refusal } from "../../options/read.ts"
+import type { RunConfig } from "../../training/run-config.ts"
 import type { Config } from "./config.ts"
 import { applySet, type ConfigDocument, parseConfigDocument } from "./document.ts"
 import { configFields } from "./fields.ts"
@@ -38,7 +39,7 @@ export function resolveConfig(text: string, sets: readonly string[] = [], source
 export function resolveDocument({ document, source, where }: ConfigDocument): Config {
   const { value, complaints } = readTable(plainValue(document, source), configFields, "file")
   if (complaints.length > 0) throw refusal("BAD_CONFIG", source, complaints, where)
-  const { gigpo: _, ...config } = value as unknown as Config & { readonly gigpo?: string }
+  const { gigpo: _, frozen: __, ...config } = value as unknown as Config & Pick<RunConfig, "gigpo" | "frozen">
   return { ...config, run: config.run ?? join("runs", nameOf(config)) }
 }
 

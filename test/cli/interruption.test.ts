@@ -37,7 +37,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-stop-"))
     expect(await gigpo(["init", "sokoban", "small", ...tiny], { cwd: folder })).toMatchObject({ code: 0 })
-    expect(await gigpo(["clone", "small/config.yaml", "--out", "small/model"], { cwd: folder })).toMatchObject({
+    expect(await gigpo(["clone", "small/config.yaml", "--in-place"], { cwd: folder })).toMatchObject({
       code: 0,
     })
     expect(await train("whole")).toMatchObject({ code: 0 })

@@ -135,6 +135,31 @@ describe("a cloning with a run", () => {
     expect((await part({ directory, resume: true })).end).toEqual((await part({})).end)
   })
 
+  it("that there is no room for is refused before the expert plays", async () => {
+    const { policy, tokenizer } = await tiny.open()
+    const directory = newFolder()
+    await using run = await Run.open(directory, {})
+    const bytes = { model: 1, checkpoint: 1e18 }
+    const full = new Proxy(policy, {
+      get: (target, key) => {
+        const value = Reflect.get(target, key, target)
+        if (key === "store") return { ...policy.store, bytes }
+        return typeof value === "function" ? value.bind(target) : value
+      },
+    })
+    const environment = doorsEnvironment({ start: () => Promise.reject(new Error("was played")) }) as Environment
+    await expect(clone({ policy: full, tokenizer, environment, run, ...options })).rejects.toMatchObject({
+      code: "IO",
+      message: expect.stringMatching(/is going to take about .* but the disk has/),
+    })
+    expect(run.begun).toBe(false)
+    const needed = policy.store.bytes!
+    expect(needed).toEqual({ model: 4 * policy.parameters, checkpoint: 12 * policy.parameters })
+    const adapted = await tiny.open(tiny.directory, { lora: { rank: 1 } })
+    expect(adapted.policy.store.bytes!.model).toBe(needed.model)
+    expect(adapted.policy.store.bytes!.checkpoint).toBeLessThan(needed.checkpoint / 10)
+  })
+
   it("that diverges says so and keeps its last good checkpoint", async () => {
     const directory = newFolder()
     const learningRate = { from: 3e-3, to: 1e30, over: 1, after: 1 }

@@ -41,7 +41,7 @@ async function runInit(environmentName: string, directory: string, { set }: Conf
   })
   const file = join(directory, "config.yaml")
   const steps = [
-    [`gigpo clone ${file} --out ${model}`, "learn the expert's moves"],
+    [`gigpo clone ${file} --in-place`, "learn the expert's moves"],
     [`gigpo train ${file}`, "get better by playing"],
   ] as const
   process.stdout.write(

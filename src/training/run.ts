@@ -16,7 +16,7 @@ import {
   verifyCheckpoint,
   writeCheckpoint,
 } from "./checkpoint.ts"
-import { checkFrozen, untold } from "./frozen-weights.ts"
+import { goesOnWith } from "./frozen-weights.ts"
 import { cutBack, linesUpTo } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
 import { changeableKeys, checkSameConfig, formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
@@ -204,17 +204,11 @@ export class Run {
   async check({ parts = {}, frozen }: Pick<Saved, "parts" | "frozen">): Promise<void> {
     const { kind, text, fork } = this.#start
     if (kind === "resume") checkParts(this.#checkpoint!, parts)
-    if (!frozen) return
     const directory = fork ? dirname(dirname(fork.directory)) : this.directory
     const before = kind === "resume" || fork ? await readRunConfig(join(directory, files.config)) : undefined
     const origin = before && { directory, config: before, forked: fork !== undefined }
-    if (origin) checkFrozen(origin, frozen)
-    if (origin && kind === "resume" && untold(origin, frozen))
-      this.#onWarning(
-        `The run in ${directory} is of an older version and does not tell the weights that it depends on: that the model's are ` +
-          "still those that it began with is taken for granted.",
-      )
-    this.#start = { ...this.#start, text: formatRunConfig({ ...JSON.parse(text), frozen }) }
+    const told = goesOnWith(frozen, origin, this.#onWarning)
+    if (told) this.#start = { ...this.#start, text: formatRunConfig({ ...JSON.parse(text), frozen: told }) }
   }
 
   /**

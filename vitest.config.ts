@@ -36,6 +36,7 @@ export default defineConfig({
   resolve: { alias: { gigpo: fileURLToPath(new URL("src/index.ts", import.meta.url)) } },
   test: {
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     isolate: false,
     projects: [
       {

@@ -53,6 +53,7 @@ export type {
   Completion,
   Critic,
   CrossEntropy,
+  FrozenWeights,
   KlEstimator,
   LinearLoss,
   LogProbsOptions,

@@ -209,6 +209,14 @@ export interface Trainable extends Sampler {
   check(plan: RunPlan): Promise<readonly string[]>
   /** Where it can keep a frozen copy of the policy: what `logProbs` of "reference" asks. */
   readonly reference?: { freeze(): Promise<void> }
+  /**
+   * Tells the weights that a training which begins now depends on and its checkpoints do not hold, for a run that goes on to know
+   * them again: an adapter's model, and with `reference` what `freeze` would keep. undefined where there are none.
+   */
+  frozen?(options: {
+    readonly reference: boolean
+    readonly signal?: AbortSignal | undefined
+  }): Promise<FrozenWeights | undefined>
   /** Where it can be saved. */
   readonly store?: ModelStore
   /** Where it can train a critic: the one that it has, made of the policy's weights when it is first asked for. */
@@ -246,10 +254,25 @@ export interface Critic {
   readonly store?: ModelStore
 }
 
+/** Weights that stay as they are, each by a SHA-256 that depends on their values alone, not on how files or devices divide them. */
+export interface FrozenWeights {
+  /** The folder that they are from. */
+  readonly directory?: string
+  /** Of the model that an adapter is trained beside. */
+  readonly base?: string
+  /** Of what a KL compares the policy with. */
+  readonly reference?: string
+}
+
 /** Saving a model, and all that its training goes on from. */
 export interface ModelStore {
+  /** About what they take on the disk. */
+  readonly bytes?: { readonly model: number; readonly checkpoint: number }
   /** Writes the model in Hugging Face layout; `files` (a tokenizer's, say) are copied beside the weights. */
-  save(directory: string, options?: { readonly files?: readonly string[] }): Promise<void>
+  save(
+    directory: string,
+    options?: { readonly files?: readonly string[]; readonly signal?: AbortSignal | undefined },
+  ): Promise<void>
   /**
    * Writes weights and the optimizer's state into an empty folder, or keeps them elsewhere. What it returns stands in the
    * checkpoint's manifest, and `restore` gets it back.

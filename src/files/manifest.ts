@@ -23,29 +23,31 @@ export const checkpointManifest = "manifest.json"
 export interface Written {
   readonly manifest: string
   readonly files: readonly WrittenFile[]
+  /** By what a model was made: "initialize", "clone" or "train". */
+  readonly made?: unknown
 }
 
 /** What this package wrote into a folder; undefined where no manifest tells. */
 export async function readWritten(folder: string): Promise<Written | undefined> {
   for (const manifest of [folderManifest, checkpointManifest]) {
     const text = await readFile(join(folder, manifest), "utf8").catch(() => "null")
-    const files = filesOf(text)
-    if (files) return { manifest, files }
+    const written = parse(text)
+    if (written) return { manifest, ...written }
   }
   return undefined
 }
 
-/** A manifest's files. One that names what lies elsewhere is none of ours. */
-function filesOf(text: string): readonly WrittenFile[] | undefined {
+/** One that names what lies elsewhere is none of ours. */
+function parse(text: string): Omit<Written, "manifest"> | undefined {
   try {
-    const { gigpo, version, files } = JSON.parse(text)
+    const { gigpo, version, files, made } = JSON.parse(text)
     const isFile = ({ name, bytes, sha256 }: WrittenFile) =>
       typeof name === "string" &&
       name.split("/").every((part) => !["", ".", ".."].includes(part)) &&
       typeof bytes === "number" &&
       typeof sha256 === "string"
     const isOurs = typeof gigpo === "string" || version === 1 // of checkpoints of gigpo 0.1
-    return isOurs && Array.isArray(files) && files.every(isFile) ? files : undefined
+    return isOurs && Array.isArray(files) && files.every(isFile) ? { files, made } : undefined
   } catch {
     return undefined
   }

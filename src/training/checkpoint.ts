@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
-import type { ModelStore } from "../engine/engine.ts"
+import type { FrozenWeights, ModelStore } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import { io, ioError, isSystemError } from "../files/io-error.ts"
@@ -42,6 +42,8 @@ export interface Saved {
   readonly files?: readonly string[]
   /** What may remember something: estimator, loss, hooks, tasks. */
   readonly parts?: Parts
+  /** What the run depends on and no checkpoint holds; its config.json tells them. */
+  readonly frozen?: FrozenWeights | undefined
   /** What they remembered, where that was asked before. Default: what they remember now. */
   readonly memory?: Memory
 }

@@ -7,17 +7,22 @@ import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { accumulate } from "./accumulate.ts"
+import { CloningRun } from "./cloning-run.ts"
+import { Epoch } from "./epoch.ts"
 import { expertEpisodes } from "./expert-episodes.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
 import { batches, byTask } from "./rows.ts"
+import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
 
 export interface CloneSetup<Task = unknown> extends CloneOptions {
   readonly policy: Trainable
   readonly tokenizer: ChatCodec
   readonly environment: Environment<Task>
+  /** Where its log and checkpoints go; without it nothing is written. A run's iterations are here optimizer steps. */
+  readonly run?: Run | undefined
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Told of episodes in which the environment or its expert failed, which are left out. Default: `process.emitWarning`. */
@@ -36,14 +41,19 @@ export interface CloneReport {
 /**
  * Behaviour cloning: fits the policy to the replies of the environment's expert, so that reinforcement learning starts from
  * something sensible. Each report is one pass over the expert's steps. Iterate it, or await it for all of them.
+ *
+ * With a run each report is logged, a checkpoint is written after every `checkpointEvery` epochs, and however the cloning ends, its
+ * last whole step is saved. Everything random is keyed by (seed, epoch, batch), so one that is resumed comes to what it would have
+ * come to; the expert plays again then.
  */
 export function clone<Task>(setup: CloneSetup<Task>): Reports<CloneReport> {
   return new Reports(() => passes(setup))
 }
 
 async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneReport, void, undefined> {
-  const { policy, tokenizer, environment, signal, onProgress, onWarning: _, ...given } = setup
-  const { seed, tasks, epochs, batchRows, optimizer } = readOptions("clone", given, cloneFields)
+  const { policy, tokenizer, environment: _, run, signal, onProgress, onWarning: __, ...given } = setup
+  const options = readOptions("clone", given, cloneFields)
+  const { seed, tasks, epochs, batchRows, optimizer, checkpointEvery } = options
   if (optimizer.warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
@@ -51,28 +61,55 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
         "tenth of one.",
     )
   tokenizer.checkVocabulary?.(policy.vocabularySize)
+  const epoch = new Epoch()
+  const cloning = run && (await CloningRun.check(setup, run, epoch))
   const random = new Random(seed).fork("clone")
   const rows = await expertRows(setup, tasks, random)
   const apart = byTask(rows)
   const loss = crossEntropy()
   const perEpoch = Math.ceil(rows.length / batchRows)
-  let step = 0
-  for (let epoch = 0; epoch < epochs; epoch++) {
-    const started = performance.now()
-    let [sum, tokens] = [0, 0]
-    for (const [index, batch] of batches(apart, batchRows, random.fork("epoch", epoch)).entries()) {
-      const moment = { iteration: epoch, iterations: epochs }
-      const draws = random.fork("loss", epoch, index)
-      const report = await accumulate(policy, batch, loss, { moment, random: draws, imitation: true, signal })
-      const place = { index: step, total: epochs * perEpoch, perIteration: perEpoch }
-      await policy.optimizerStep(adamwAt(optimizer, place))
-      sum += report.loss * report.tokens
-      tokens += report.tokens
-      onProgress?.({ stage: "clone", done: ++step, total: epochs * perEpoch })
+  const total = epochs * perEpoch
+  epoch.over(rows, perEpoch)
+  await cloning?.begin()
+  let step = run?.iteration ?? 0
+  let whole = true // the weights are those after `step` steps
+  try {
+    while (epoch.index < epochs) {
+      const done = step - epoch.index * perEpoch
+      const drawn = batches(apart, batchRows, random.fork("epoch", epoch.index))
+      for (const [index, batch] of drawn.entries()) {
+        if (index < done) continue
+        const started = performance.now()
+        const moment = { iteration: epoch.index, iterations: epochs }
+        const draws = random.fork("loss", epoch.index, index)
+        const report = await accumulate(policy, batch, loss, { moment, random: draws, imitation: true, signal })
+        whole = false
+        const { skipped } = await policy.optimizerStep(
+          adamwAt(optimizer, { index: step, total, perIteration: perEpoch }),
+        )
+        if (skipped) throw diverged(step)
+        epoch.add(report, (performance.now() - started) / 1000)
+        step++
+        whole = true
+        onProgress?.({ stage: "clone", done: step, total })
+      }
+      const { loss: mean, seconds } = epoch
+      const report = { epoch: epoch.index + 1, epochs, loss: mean, rows: rows.length, seconds }
+      await cloning?.log(step, report)
+      epoch.next()
+      if (epoch.index === epochs || epoch.index % checkpointEvery === 0) await cloning?.save(step)
+      yield report
     }
-    const seconds = (performance.now() - started) / 1000
-    yield { epoch: epoch + 1, epochs, loss: sum / tokens, rows: rows.length, seconds }
+  } finally {
+    if (whole) await cloning?.save(step)
   }
+}
+
+function diverged(step: number): GigpoError {
+  return new GigpoError(
+    "NON_FINITE",
+    `The gradients of step ${step + 1} of the cloning are not finite: begin it anew with a lower optimizer.learningRate.`,
+  )
 }
 
 /** The expert's steps over whole episodes of the training split. */

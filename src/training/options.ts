@@ -108,6 +108,7 @@ export const cloneFields = {
   epochs: whole(10, "Passes over the expert's steps.", { least: 1 }),
   batchRows: whole(64, "Steps of one optimizer step.", { least: 1 }),
   optimizer: group(optimizerFields, "How AdamW takes its steps."),
+  checkpointEvery: whole(1, "Write a checkpoint after every so many epochs; the last always is.", { least: 1 }),
 }
 
 /** The shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings). */

@@ -128,9 +128,10 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     ...(tasks && { tasks }),
   }
   remember(parts) // refuses states that cannot be saved
+  const frozen = run && (await policy.frozen?.({ reference: needs.has("reference"), signal }))
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
-  const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts }
-  await run?.check({ parts, files: tokenizer.files ?? [] })
+  const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
+  if (saved) await run?.check(saved)
   return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 

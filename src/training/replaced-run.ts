@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { flush } from "../files/flush.ts"
 import { io, isMissing } from "../files/io-error.ts"
 import { listFiles, readWritten } from "../files/manifest.ts"
-import { moveFiles, moveOwn } from "../files/own-files.ts"
+import { moveFiles, moveOwn, removeEmptyFolders } from "../files/own-files.ts"
 import { settleFolder } from "../files/replace-files.ts"
 import { runFiles } from "./run-files.ts"
 
@@ -50,6 +50,13 @@ async function bringRunBack(run: string): Promise<void> {
 export async function discardReplaced(run: string): Promise<void> {
   await renamed(run, aside, discarded)
   await removeDiscarded(run)
+}
+
+/** Removes a run that has served its purpose and is closed, and its folder where nothing else is in it. */
+export async function removeRun(run: string): Promise<void> {
+  await setRunAside(run)
+  await discardReplaced(run)
+  await removeEmptyFolders(run, [join(runFiles.checkpoints, "step")])
 }
 
 /** Finishes what a crash left undone: the old run comes back, or goes where the new one has a checkpoint or a model. */

@@ -4,7 +4,10 @@ import { GigpoError } from "../errors.ts"
 import { isSystemError } from "../files/io-error.ts"
 import { version } from "../version.ts"
 
-/** A run's config.json: what was asked for, and the version that was asked, which also marks the file as ours. */
+/**
+ * A run's config.json: what was asked for, the version that was asked, which also marks the file as ours, and as `frozen` the
+ * digests of what the run depends on (`FrozenWeights`).
+ */
 export type RunConfig = Readonly<Record<string, unknown>> & { readonly gigpo: string }
 
 /** Keys that change how long a run goes on, what is kept of it, how fast it is and what it puts up with, but not what it computes where all is well. */
@@ -22,6 +25,9 @@ export const changeableKeys: readonly string[] = [
   "guards",
   "stop",
 ].flatMap((key) => [key, `training.${key}`])
+
+/** Keys that a run says of itself. */
+const told = ["gigpo", "frozen"]
 
 /** JSON has no infinity, but a number too large to hold is read as one. */
 export function formatRunConfig(config: object): string {
@@ -53,7 +59,7 @@ export function checkSameConfig(directory: string, old: object, now: object, may
   const before = leaves(old)
   // Through JSON and back, as the old one went.
   const after = leaves(JSON.parse(formatRunConfig(now)))
-  const fixed = (key: string) => ![...mayChange, "gigpo"].some((free) => key === free || key.startsWith(`${free}.`))
+  const fixed = (key: string) => ![...mayChange, ...told].some((free) => key === free || key.startsWith(`${free}.`))
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
     (key) => fixed(key) && !isDeepStrictEqual(before.get(key), after.get(key)),
   )

@@ -1,8 +1,9 @@
 import { type FileHandle, mkdir, open, readFile, writeFile } from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { dirname, join } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { checkTarget, resolveFolder, writeDirectory } from "../files/atomic-directory.ts"
 import { replaceFile } from "../files/atomic-file.ts"
+import { checkWritable } from "../files/check-space.ts"
 import { io } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
 import { type BestEvaluation, bestOf } from "./best.ts"
@@ -17,11 +18,12 @@ import {
   setCheckpointsAside,
   writeCheckpoint,
 } from "./checkpoint.ts"
+import { goesOnWith } from "./frozen-weights.ts"
 import { cutBack, linesUpTo, readReports, replaceLast } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
 import { discardReplaced, setRunAside, settleRun } from "./replaced-run.ts"
-import type { RunConfig } from "./run-config.ts"
-import { runFiles as files } from "./run-files.ts"
+import { formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
+import { runFiles as files, modelNames } from "./run-files.ts"
 import { checkRunFolder, type RunMode } from "./run-folder.ts"
 import { findStart, type Start } from "./run-start.ts"
 
@@ -43,7 +45,7 @@ export interface RunOptions extends RunMode {
  */
 export class Run {
   readonly directory: string
-  readonly #start: Start
+  #start: Start
   readonly #onWarning: (message: string) => void
   #lock: Lock | undefined
   #metrics: FileHandle | undefined
@@ -248,12 +250,21 @@ export class Run {
    * Refuses what would fail later, and touches nothing.
    *
    * @throws GigpoError `BAD_CONFIG` where it would be resumed with another estimator, loss, hooks or tasks than the checkpoint is of;
-   * `IO` where files of others are in the way of the final model.
+   * `BAD_MODEL` where it would go on with other frozen weights than it began with; `IO` where files of others are in the way of the
+   * final model, or the disk cannot be written or has too little room.
    */
-  async check({ parts = {}, files: copied = [] }: Pick<Saved, "parts" | "files">): Promise<void> {
-    if (this.#start.kind === "resume" && this.saved) checkParts(this.#checkpoint!, parts)
-    const names = ["config.json", "model.safetensors", ...copied.map((file) => basename(file))]
-    await checkTarget(this.#model, { overwrite: true, names })
+  async check({ parts = {}, files: copied, frozen, store, critic }: Partial<Saved>): Promise<void> {
+    const { kind, text, fork } = this.#start
+    if (kind === "resume" && this.saved) checkParts(this.#checkpoint!, parts)
+    const directory = fork ? fork.run : this.directory
+    const before = kind === "resume" || fork ? await readRunConfig(join(directory, files.config)) : undefined
+    const origin = before && { directory, config: before, forked: fork !== undefined }
+    const told = goesOnWith(frozen, origin, this.#onWarning)
+    if (told) this.#start = { ...this.#start, text: formatRunConfig({ ...JSON.parse(text), frozen: told }) }
+    await checkTarget(this.#model, { overwrite: true, names: modelNames(copied) })
+    // A checkpoint is written beside the one before.
+    const checkpoints = (this.saved ? 1 : 2) * (critic ? 2 : 1)
+    await checkWritable(this.directory, store?.bytes && checkpoints * store.bytes.checkpoint + store.bytes.model)
   }
 
   /**

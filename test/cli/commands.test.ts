@@ -44,7 +44,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       [["train"], /missing required argument 'config'/],
       [["train", "c.yaml", "--resum"], /unknown option '--resum'/],
       [["train", "c.yaml", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
-      [["clone", "c.yaml"], /required option '-o, --out <directory>' not specified/],
+      [["clone", "c.yaml"], /Give --out <folder>, or --in-place/],
+      [["clone", "c.yaml", "--out", "x", "--in-place"], /--in-place.*cannot be used with.*--out/],
+      [["clone", "c.yaml", "--in-place", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
       [["play", "c.yaml", "--task", "-1"], /'-1' is invalid.*whole number from 0/],
       [
         ["train", "nowhere.yaml"],
@@ -231,15 +233,21 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await readdir(join(folder, "small/run/model"))).toContain("model.safetensors")
     })
 
-    it("clone into the model's own folder, or over another model when told to, but over nothing else", async () => {
+    it("clone in place or over another model when told to, but over nothing else", async () => {
       const clone = ["clone", "small/config.yaml", "-s", "clone.tasks=2", "-s", "clone.epochs=1", "--out"]
+      const inPlace = [...clone.slice(0, -1), "--in-place"]
       await cp(join(folder, "small/model"), join(folder, "copy"), { recursive: true })
       refused(await run([...clone, "copy"]), 2, /There is a model in copy; add --overwrite/)
       refused(await run([...clone, "small", "--overwrite"]), 2, /small is there and is no model folder/)
       refused(await run([...clone, "small/config.yaml", "--overwrite"]), 2, /small\/config.yaml is not a folder/)
       const before = await readFile(join(folder, "copy/model.safetensors"))
       expect(await run([...clone, "copy", "--overwrite"])).toMatchObject({ code: 0 })
-      expect(await run([...clone, "copy", "-s", "model=copy"])).toMatchObject({ code: 0 })
+      refused(
+        await run([...clone, "./copy/", "--overwrite", "-s", "model=copy"]),
+        2,
+        /is the configured model itself: give --in-place/,
+      )
+      expect(await run([...inPlace, "-s", "model=copy"])).toMatchObject({ code: 0 })
       expect((await readFile(join(folder, "copy/model.safetensors"))).equals(before)).toBe(false)
       expect(await readdir(join(folder, "copy"))).toContain("tokenizer.json")
     })

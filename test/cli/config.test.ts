@@ -130,7 +130,7 @@ describe("a wrong configuration", () => {
       "training: { rollout: { zzz: 3 } }",
       "training.rollout.zzz is not an option; known: temperature, maxReplyTokens, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, retries, leastGroupSize, resamples, refills.",
     ],
-    ["zzz: 3", "zzz is not an option; known: gigpo, model, environment, run, seed,"],
+    ["zzz: 3", "zzz is not an option; known: model, environment, run, seed,"],
     ["__proto__: { x: 1 }", "__proto__ is not an option"],
     ["constructor: 1", "constructor is not an option"],
   ])("with the unknown key %j is refused with the key that was meant", (text, message) => {
@@ -237,11 +237,10 @@ describe("the description of all keys", () => {
   const text = renderConfig()
 
   it("shows every key: with its default, or commented out where it has none", () => {
-    const { gigpo: _, ...shown } = configFields
-    const optional = walk(shown, undefined).filter(({ entry }) => "otherwise" in entry && "fields" in entry)
+    const optional = walk(configFields, undefined).filter(({ entry }) => "otherwise" in entry && "fields" in entry)
     const isWithin = (groups: typeof optional, path: readonly string[]) =>
       groups.some((group) => group.path.every((key, index) => key === path[index]))
-    for (const { path, entry } of walk(shown, undefined)) {
+    for (const { path, entry } of walk(configFields, undefined)) {
       const name = path.at(-1)
       if (!("problem" in entry))
         expect(text).toMatch(new RegExp(`^ *${isWithin(optional, path) ? "# " : ""}${name}:$`, "m"))

@@ -17,7 +17,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-guards-"))
     expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0 })
-    expect(await run(["clone", "small/config.yaml", "--out", "small/model"])).toMatchObject({ code: 0 })
+    expect(await run(["clone", "small/config.yaml", "--in-place"])).toMatchObject({ code: 0 })
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 

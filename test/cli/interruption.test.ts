@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process"
-import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { cp, mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -38,7 +38,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-stop-"))
     expect(await gigpo(["init", "sokoban", "small", ...tiny], { cwd: folder })).toMatchObject({ code: 0 })
-    expect(await gigpo(["clone", "small/config.yaml", "--out", "small/model"], { cwd: folder })).toMatchObject({
+    expect(await gigpo(["clone", "small/config.yaml", "--in-place"], { cwd: folder })).toMatchObject({
       code: 0,
     })
     expect(await train("whole")).toMatchObject({ code: 0 })
@@ -100,6 +100,28 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     const uninterrupted = await read("kl-whole")
     expect(uninterrupted.model.equals(whole.model)).toBe(false)
     await expectSame("kl", uninterrupted)
+  })
+
+  it("with a KL term is not resumed once its model was cloned in place", async () => {
+    await cp(join(folder, "small"), join(folder, "again"), { recursive: true })
+    const kl = ["--set", "training.loss.klWeight=0.5", "--set", "model=again/model"]
+    expect(await train("cloned-under", kl, { after: /^iteration 3\/6/m, names: ["SIGINT"] })).toMatchObject({
+      code: 130,
+    })
+    const before = await readFile(join(folder, "cloned-under/config.json"), "utf8")
+    expect(await gigpo(["clone", "small/config.yaml", "--in-place", ...kl], { cwd: folder })).toMatchObject({ code: 0 })
+    expect(await train("cloned-under", [...kl, "--resume"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /again\/model, does not have the weights that the run in .*cloned-under began with/,
+      ),
+    })
+    expect(await readFile(join(folder, "cloned-under/config.json"), "utf8")).toBe(before)
+    await cp(join(folder, "small/model"), join(folder, "again/model"), { recursive: true })
+    // The run's own file is a configuration, too.
+    const words = ["train", "cloned-under/config.json", "--resume"]
+    expect(await gigpo(words, { cwd: folder })).toMatchObject({ code: 0, stderr: "" })
+    await expectSame("cloned-under", await read("kl-whole"))
   })
 
   it("again and again, after every iteration, comes to the same", async () => {

@@ -1,11 +1,14 @@
-import { readdir } from "node:fs/promises"
-import { resolve } from "node:path"
-import type { Command } from "commander"
-import { GigpoError } from "../../errors.ts"
+import { type Command, Option } from "commander"
 import { writeDirectory } from "../../files/atomic-directory.ts"
+import { checkWritable } from "../../files/check-space.ts"
 import { unlessAborted } from "../../linked-abort.ts"
-import { clone } from "../../training/clone.ts"
-import { type ConfigArguments, configCommand } from "../arguments.ts"
+import { type CloneReport, clone } from "../../training/clone.ts"
+import { removeRun } from "../../training/replaced-run.ts"
+import { Run } from "../../training/run.ts"
+import { checkRunFolder } from "../../training/run-folder.ts"
+import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
+import { checkTargetGiven, cloneTarget, type TargetArguments, wasCloned } from "../clone-target.ts"
+import { complete, placeKeys } from "../config/kept.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openModel } from "../model.ts"
 import { formatBar, formatDuration, formatNumber } from "../terminal/format.ts"
@@ -13,63 +16,83 @@ import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
 
-interface CloneArguments extends ConfigArguments {
-  readonly out: string
-  readonly overwrite?: boolean
-}
+type CloneArguments = ConfigArguments & TargetArguments
 
 export function cloneCommand(): Command {
   return configCommand("clone", "teach a model to imitate the environment's expert")
     .description(
       "Fits the configured model to what the environment's expert does (behaviour cloning), so that reinforcement learning " +
-        "starts from something sensible. Writes a model folder once all epochs are done.",
+        "starts from something sensible. Writes a model folder once all epochs are done; until then checkpoints and a log " +
+        "(metrics.jsonl) are in <folder>.cloning beside it. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
     )
-    .requiredOption("-o, --out <directory>", "where the model goes; the configured model's own folder is replaced")
-    .option("--overwrite", "replace another model folder that is there")
+    .option("-o, --out <folder>", "where the model goes; this or --in-place")
+    .addOption(new Option("-i, --in-place", "replace the configured model, if gigpo made it").conflicts("out"))
+    .addOption(new Option("--resume", "go on with the cloning that was stopped there").conflicts("overwrite"))
+    .option("--overwrite", "replace the model that is there, if gigpo made it, and a cloning that was stopped there")
     .action((file, options) => interruptible((signal) => runClone(file, options, signal), { saves: true }))
 }
 
+/** Settings that may be others when a cloning goes on. */
+const mayChange = [...placeKeys, "training", "initialize", "clone.checkpointEvery"]
+
 async function runClone(file: string, options: CloneArguments, signal: AbortSignal): Promise<void> {
+  checkTargetGiven(options)
   const config = await unlessAborted(signal, () => loadConfig(file, options.set))
   const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
-  const inPlace = resolve(options.out) === resolve(config.model)
-  if (!inPlace) await checkOut(options.out, options.overwrite ?? false)
+  const out = await cloneTarget(config.model, options)
+  const folder = `${out.replace(/[/\\]+$/, "")}.cloning`
+  await checkRunFolder(folder, options)
   await using model = await openModel(config, signal)
+  const { files } = model.tokenizer
+  const { store, precision } = model.policy
+  await cloneTarget(config.model, options, files)
+  // The last checkpoint is still there when the model is written.
+  await checkWritable(out, store.bytes && store.bytes.checkpoint + store.bytes.model)
   const screen = new Screen(process.stdout)
   const say = (text: string) => screen.print(text)
+  if (options.inPlace && (await wasCloned(out)))
+    say(`${out} was cloned already; this begins with what it learned then.`)
+  const { resume, overwrite } = options
+  const kept = { ...config, precision }
+  await using run = await Run.open(folder, kept, { resume, overwrite, mayChange, complete, onWarning: say })
+  if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
+
   const work = async (signal: AbortSignal) => {
-    const setup = { ...model, environment, ...config.clone, seed: config.seed, signal, onWarning: say }
+    const setup = { ...model, environment, run, ...config.clone, seed: config.seed, signal, onWarning: say }
     const epochs = clone({
       ...setup,
       onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  step ${done}/${total}`]),
     })
-    for await (const { epoch, epochs: count, loss, rows, seconds } of epochs) {
-      const columns = [`epoch ${epoch}/${count}`, `loss ${formatNumber(loss)}`, `${rows} rows`, formatDuration(seconds)]
-      screen.print(columns.join("  "))
-    }
+    for await (const report of epochs) say(describe(report))
     screen.clear()
-    const save = (folder: string) => model.policy.save(folder, { files: model.tokenizer.files, signal })
-    await writeDirectory(options.out, save, { overwrite: true })
+    const fill = async (temporary: string) => {
+      await store.save(temporary, { files, signal })
+      return { made: "clone" }
+    }
+    await writeDirectory(out, fill, { overwrite: true })
   }
-  await containingStrays(environment.name, signal, work, say)
-  screen.print(`The model is in ${options.out}.`)
+  try {
+    await containingStrays(environment.name, signal, work, say)
+  } catch (error) {
+    screen.keep()
+    if (run.begun) say(howToGoOn(file, options, run))
+    throw error
+  }
+  await run.close()
+  await removeRun(folder)
+  say(`The model is in ${out}.`)
 }
 
-/** Refuses a folder that would be lost: anything but a model folder, and that one too unless it may be replaced. */
-async function checkOut(out: string, overwrite: boolean): Promise<void> {
-  const entries = await readdir(out).catch((error: NodeJS.ErrnoException): string[] => {
-    if (error.code === "ENOENT") return []
-    throw new GigpoError("BAD_ARGUMENT", `--out ${out} is not a folder that can be read; choose another.`, {
-      cause: error,
-    })
-  })
-  if (entries.length === 0) return
-  const isModel = entries.includes("config.json") && entries.some((name) => name.endsWith(".safetensors"))
-  if (!isModel)
-    throw new GigpoError("BAD_ARGUMENT", `${out} is there and is no model folder; choose another for --out.`)
-  if (!overwrite)
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      `There is a model in ${out}; add --overwrite to replace it, or choose another.`,
-    )
+function describe({ epoch, epochs, loss, rows, seconds }: CloneReport): string {
+  return [`epoch ${epoch}/${epochs}`, `loss ${formatNumber(loss)}`, `${rows} rows`, formatDuration(seconds)].join("  ")
+}
+
+function howToGoOn(file: string, { out, set }: CloneArguments, run: Run): string {
+  const target = out === undefined ? ["--in-place"] : ["--out", out]
+  const sets = set.flatMap((one) => ["--set", one])
+  const goOn = commandLine("gigpo", "clone", file, ...target, ...sets, "--resume")
+  if (run.replaces) return "Nothing was saved; the cloning that was there before is there again."
+  return run.saved
+    ? `The state after step ${run.iteration} is saved. To go on: ${goOn}`
+    : `Nothing was saved yet. To begin again: ${goOn}`
 }

@@ -4,13 +4,14 @@ import { GigpoError } from "../../errors.ts"
 import { unlessAborted } from "../../linked-abort.ts"
 import { needsOf } from "../../training/make.ts"
 import { Run } from "../../training/run.ts"
-import { changeableKeys, formatRunConfig, type RunConfig } from "../../training/run-config.ts"
+import { changeableKeys } from "../../training/run-config.ts"
 import { checkRunFolder, type RunMode } from "../../training/run-folder.ts"
 import { train } from "../../training/train.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
+import { complete, placeKeys } from "../config/kept.ts"
 import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
-import { loadConfig, resolveConfig } from "../config/resolve.ts"
+import { loadConfig } from "../config/resolve.ts"
 import { openModel } from "../model.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -44,17 +45,7 @@ function parseResume(text: string): "auto" {
 }
 
 /** Settings that a resumed run may change: what ends and keeps it, and where and how fast it runs. */
-const mayChange = [
-  ...changeableKeys,
-  // Where a module of one's own lies: what it is, its digest tells.
-  ...["environment.use", "training.estimator.use", "training.loss.use"],
-  ...["run", "device", "threads", "microBatchTokens", "longestRow", "cacheBytes", "recompute", "clone", "initialize"],
-]
-
-/** Keys that are younger than a run hold what they stand for where they are left out. */
-function complete(old: RunConfig): object {
-  return { ...resolveConfig(formatRunConfig(old), [], "the run's config.json"), precision: old.precision }
-}
+const mayChange = [...changeableKeys, ...placeKeys, "clone", "initialize"]
 
 async function runTrain(file: string, options: TrainArguments, signal: AbortSignal): Promise<void> {
   const config = await unlessAborted(signal, () => loadConfig(file, options.set))

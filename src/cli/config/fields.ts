@@ -1,15 +1,25 @@
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
 import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
-import { choice, group, optionalGroup, required, text, whole } from "../../options/field.ts"
+import { choice, field, group, optionalGroup, required, text, whole } from "../../options/field.ts"
 import { without } from "../../options/fixed.ts"
+import { isObject } from "../../options/read.ts"
 import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
 
 /** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference or a critic from training. */
 export const policyFields = without(nativePolicyFields, "training", "reference", "critic", "lora")
 
+/** What the config.json of a run says besides, of itself: such a file is a configuration, too. */
+export const runConfigFields = {
+  gigpo: text(undefined, "The version that wrote the file; not read."),
+  frozen: field<object | undefined, string>(
+    undefined,
+    "The digests of the weights that the run depends on; not read.",
+    (value) => (isObject(value) ? undefined : "must be a group of keys"),
+  ),
+}
+
 /** Every key of a configuration file. The seed stands once, at the top. */
 export const configFields = {
-  gigpo: text(undefined, "The version that wrote the file; not read."),
   model: required(text(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
   environment: {
     ...choice(undefined, environmentFields, "Which environment; its own options stand beside the name.", {

@@ -22,8 +22,7 @@ interface Page {
 export function renderConfig(config?: Config, modules: ReadonlyMap<string, Fields> = new Map()): string {
   const page: Page = { lines: [], modules }
   comment(page, "", `A number that "may change" also takes ${ramp}: a ramp from one number to another. ${rampWords}`)
-  const { gigpo: _, ...fields } = configFields
-  for (const [key, entry] of Object.entries(fields)) {
+  for (const [key, entry] of Object.entries(configFields)) {
     page.lines.push("")
     renderEntry(page, [key], entry, config as unknown as Given, "")
   }

@@ -2,10 +2,12 @@ import { readFile } from "node:fs/promises"
 import { basename, dirname, extname, join } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { ioError } from "../../files/io-error.ts"
+import { without } from "../../options/fixed.ts"
 import { readTable, refusal } from "../../options/read.ts"
+import type { RunConfig } from "../../training/run-config.ts"
 import type { Config } from "./config.ts"
 import { applySet, type ConfigDocument, parseConfigDocument } from "./document.ts"
-import { configFields } from "./fields.ts"
+import { configFields, runConfigFields } from "./fields.ts"
 import { loadModules } from "./modules.ts"
 
 /** Reads a configuration file, and the modules that it names; see `resolveConfig`. */
@@ -46,9 +48,9 @@ export function resolveConfig(text: string, sets: readonly string[] = [], source
 
 /** The same for a document that is at hand. */
 export function resolveDocument({ document, source, where }: ConfigDocument): Config {
-  const { value, complaints } = readTable(plainValue(document, source), configFields, "file")
+  const { value, complaints } = readTable(plainValue(document, source), { ...configFields, ...runConfigFields }, "file")
   if (complaints.length > 0) throw refusal("BAD_CONFIG", source, complaints, where)
-  const { gigpo: _, ...config } = value as unknown as Config & { readonly gigpo?: string }
+  const config = without(value as unknown as Config & Pick<RunConfig, "gigpo" | "frozen">, "gigpo", "frozen")
   return { ...config, run: config.run ?? join("runs", nameOf(config)) }
 }
 

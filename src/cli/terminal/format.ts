@@ -1,3 +1,5 @@
+export { formatBytes } from "../../files/format-bytes.ts"
+
 /** Three significant digits, as short as they go: 0.0123, 12.3, 12,345, 1.2e-6. */
 export function formatNumber(value: number): string {
   const size = Math.abs(value)
@@ -19,10 +21,6 @@ export function formatDuration(seconds: number): string {
 
 export function formatShare(share: number): string {
   return `${(100 * share).toFixed(1)} %`
-}
-
-export function formatBytes(bytes: number): string {
-  return bytes >= 2 ** 30 ? `${(bytes / 2 ** 30).toFixed(1)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`
 }
 
 /** A bar of `width` characters. */

@@ -8,8 +8,10 @@ import { type Head, type ModelConfig, writeModelConfig } from "../../model-files
 import { checkTensors } from "../../model-files/model-tensors.ts"
 import { openSafetensors, type TensorFiles } from "../../model-files/safetensors.ts"
 import { writeSafetensors, writeShardedSafetensors } from "../../model-files/safetensors-writer.ts"
-import type { NativeLearner } from "../../native.ts"
-import { type StoredBuffer, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
+import type { NativeLearner, NativeParameter } from "../../native.ts"
+import type { FrozenWeights, ModelStore } from "../engine.ts"
+import { hashBuffer } from "./hash-weights.ts"
+import { type StoredBuffer, sizeOf, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
 
 /** What its files say of a learner, beside the weights. */
 export interface LearnerModel {
@@ -61,6 +63,29 @@ export class LearnerFiles {
       await writeTensor(this.#learner, "weights", index, dtype, chunks, signal)
     }
     this.#base = { directory: resolve(directory), ...(hash && { sha256: hash.digest("hex") }) }
+  }
+
+  /** As in `Trainable`: of an adapter's model the hash is known already, of the rest it is of what the engine holds now. */
+  async frozen(reference: boolean, signal?: AbortSignal): Promise<FrozenWeights | undefined> {
+    if (!reference && !this.lora) return undefined
+    const { directory, sha256 } = this.base
+    const hash = (buffer: StoredBuffer) => hashBuffer(this.#learner, buffer, signal)
+    return {
+      ...(directory !== undefined && { directory }),
+      ...(this.lora && { base: sha256 ?? (await hash("weights")) }),
+      ...(reference && { reference: await hash(this.lora ? "adapter" : "weights") }),
+    }
+  }
+
+  /** What the numbers take, all as float32; headers and a tokenizer are small beside them. */
+  get bytes(): NonNullable<ModelStore["bytes"]> {
+    const count = (parameters: readonly NativeParameter[]) =>
+      parameters.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
+    const moments = 2
+    return {
+      model: 4 * count(this.#learner.parameters),
+      checkpoint: 4 * (1 + moments) * count(trainedParameters(this.#learner)),
+    }
   }
 
   async save(directory: string, options: SaveOptions = {}): Promise<void> {

@@ -19,6 +19,7 @@ import { checkRequest } from "../check-request.ts"
 import type {
   AdamWStep,
   Completion,
+  FrozenWeights,
   LinearLoss,
   LogProbsOptions,
   LossReport,
@@ -260,6 +261,19 @@ export class NativePolicy implements Trainable {
     freeze: async () => {
       await settle(() => this.#engine.freezeReference())
     },
+  }
+
+  /** As in `Trainable`. */
+  async frozen(options: {
+    readonly reference: boolean
+    readonly signal?: AbortSignal | undefined
+  }): Promise<FrozenWeights | undefined> {
+    return await this.#files.frozen(options.reference, options.signal)
+  }
+
+  /** What a model and a checkpoint of it take on the disk: of `store`. */
+  get bytes(): { readonly model: number; readonly checkpoint: number } {
+    return this.#files.bytes
   }
 
   /** As in `Trainable`. */

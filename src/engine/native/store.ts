@@ -11,11 +11,14 @@ import type { LearnerFiles } from "./learner-files.ts"
 // moments in optimizer/model.safetensors.
 
 /** What a checkpoint is made of: a policy's files, or a critic's. */
-type Stored = Omit<LearnerFiles, "base" | "takeWeights">
+type Stored = Omit<LearnerFiles, "base" | "takeWeights" | "frozen">
 
 export function nativeStore(learner: Stored): ModelStore {
   const adapted = learner.lora !== undefined
   return {
+    get bytes() {
+      return learner.bytes
+    },
     save: async (directory, options) => await learner.save(directory, options),
     checkpoint: async (directory, options) => {
       // A merged model could not be split again; the base stays where it is and is known by its hash.

@@ -80,6 +80,6 @@ async function* chunksOf(
   }
 }
 
-function sizeOf(shape: readonly number[]): number {
+export function sizeOf(shape: readonly number[]): number {
   return shape.reduce((a, b) => a * b, 1)
 }

@@ -1,0 +1,16 @@
+import { formatRunConfig, type RunConfig } from "../../training/run-config.ts"
+import { resolveConfig } from "./resolve.ts"
+
+// What a run's folder keeps of its configuration, and what of it may be another when the run goes on.
+
+/** Where and how fast it runs, and where its parts lie. */
+export const placeKeys: readonly string[] = [
+  // Where a module of one's own lies: what it is, its digest tells.
+  ...["environment.use", "training.estimator.use", "training.loss.use"],
+  ...["run", "device", "threads", "microBatchTokens", "longestRow", "cacheBytes", "recompute"],
+]
+
+/** Keys that are younger than a run hold what they stand for where they are left out. */
+export function complete(old: RunConfig): object {
+  return { ...resolveConfig(formatRunConfig(old), [], "the run's config.json"), precision: old.precision }
+}

@@ -1,0 +1,64 @@
+import type { Trainable } from "../engine/engine.ts"
+import { GigpoError } from "../errors.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { Saved } from "./checkpoint.ts"
+import type { CloneReport } from "./clone.ts"
+import type { Epoch } from "./epoch.ts"
+import type { Run } from "./run.ts"
+
+interface Cloned {
+  readonly policy: Trainable
+  readonly tokenizer: ChatCodec
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What a cloning keeps in its run, whose iterations are optimizer steps. */
+export class CloningRun {
+  readonly #run: Run
+  readonly #saved: Saved
+  readonly #epoch: Epoch
+  #kept = ""
+
+  private constructor(run: Run, saved: Saved, epoch: Epoch) {
+    this.#run = run
+    this.#saved = saved
+    this.#epoch = epoch
+  }
+
+  /** Refuses what cannot be kept, or gone on with, before anything is done for it. */
+  static async check({ policy, tokenizer, signal }: Cloned, run: Run, epoch: Epoch): Promise<CloningRun> {
+    const { store } = policy
+    if (!store) throw new GigpoError("BAD_ARGUMENT", "This engine cannot be saved: clone without a run.")
+    if (run.iteration > 0 && !run.saved)
+      throw new GigpoError("BAD_ARGUMENT", "A cloning cannot be forked: resume it, or clone its model into a new run.")
+    const frozen = await policy.frozen?.({ reference: false, signal })
+    const saved = { store, files: tokenizer.files ?? [], parts: { epoch }, frozen }
+    await run.check(saved)
+    return new CloningRun(run, saved, epoch)
+  }
+
+  /** Makes the run, or puts policy and epoch back to where it stood. */
+  async begin(): Promise<void> {
+    await this.#run.begin()
+    await this.#run.restore(this.#saved)
+    this.#kept = this.#place(this.#run.iteration)
+  }
+
+  async log(step: number, { epoch, loss, rows, seconds }: CloneReport): Promise<void> {
+    const metrics = { "clone/epoch": epoch, "clone/loss": loss, "clone/rows": rows, "time/epoch": seconds }
+    await this.#run.log({ iteration: step, metrics })
+  }
+
+  /** Writes a checkpoint in place of the one before, unless that is of this moment. */
+  async save(step: number): Promise<void> {
+    const place = this.#place(step)
+    if (this.#kept === place) return
+    await this.#run.saveCheckpoint(step, this.#saved, 1)
+    this.#kept = place
+  }
+
+  /** The last step of an epoch is one moment before its report, and another after it. */
+  #place(step: number): string {
+    return `${step} of ${this.#epoch.index}`
+  }
+}

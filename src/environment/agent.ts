@@ -2,6 +2,7 @@ import { callback, field, flag, oneOf } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Environment, ParsedAction, Turn } from "./environment.ts"
 import { formatTurns, recentTurns } from "./memory.ts"
+import { strip } from "./python-text.ts"
 
 const thinkings = ["optional", "required", "off"] as const
 
@@ -83,7 +84,7 @@ export interface ActionForm {
 
 /**
  * Reads an action as verl-agent does (agent_system/environments/env_package/alfworld/projection.py): the lower-cased text
- * between the first `<action>` and the first `</action>`. Without such a pair the last characters of the reply are tried,
+ * between the first `<action>` and the first `</action>`, without the white space that Python strips. Without such a pair the last characters of the reply are tried,
  * and the reply is invalid; so it is where a Chinese, Japanese or Korean ideograph (U+4E00 to U+9FFF) occurs, and, where
  * thinking is required, without a thought (`hasThought`). Whether the action makes sense is not asked. Never throws.
  */
@@ -93,7 +94,7 @@ export function readAction(reply: string, { tail, thinking, keepCase = false }: 
   const end = reply.search(/<\/action>/i)
   if (start < 0 || end < 0) return { action: lastCharacters(inCase(reply), tail), valid: false }
   // An end before its start leaves nothing between them, and Python's slice says so too.
-  const action = inCase(reply.slice(start + "<action>".length, end)).trim()
+  const action = strip(inCase(reply.slice(start + "<action>".length, end)))
   const thought = thinking !== "required" || hasThought(reply)
   return { action, valid: thought && !/[\u4e00-\u9fff]/.test(reply) }
 }

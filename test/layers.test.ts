@@ -18,7 +18,7 @@ const below: Record<string, readonly string[]> = {
   files: ["errors"],
   retrieval: ["errors"],
   environment: ["errors", "random", "largest-reward", "linked-abort", "options", "retrieval"],
-  tokenizer: ["errors", "environment"],
+  tokenizer: ["errors", "options", "environment", "model-files"],
   "model-files": ["errors", "files", "native"],
   engine: ["errors", "random", "state", "native", "options", "files", "model-files"],
   loss: ["errors", "random", "state", "options", "engine"],

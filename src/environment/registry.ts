@@ -64,7 +64,7 @@ export async function openEnvironment<Name extends string>(
   options?: EnvironmentOptions<Name>,
 ): Promise<NamedEnvironment<Name>> {
   if (!Object.hasOwn(environments, name)) {
-    const near = nearestName(name, environmentNames)
+    const near = nearestName(String(name), environmentNames)
     const hint = near === undefined ? "." : `; did you mean "${near}"?`
     throw new GigpoError(
       "BAD_CONFIG",

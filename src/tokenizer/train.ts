@@ -1,4 +1,5 @@
 import { GigpoError } from "../errors.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { byteCharacters, preTokenPattern } from "./byte-level.ts"
 import { longestOf } from "./encoder.ts"
 
@@ -8,6 +9,8 @@ export interface TrainTokenizerOptions {
   /** Default {@link chatMlTokens}. They get the highest ids and are never cut nor learned from. */
   readonly specialTokens?: readonly string[]
 }
+
+const optionKeys: KeysOf<TrainTokenizerOptions> = { vocabularySize: true, specialTokens: true }
 
 /** What byte-level BPE has learned. */
 export interface ByteLevelBpe {
@@ -35,6 +38,7 @@ interface Word {
  * tokenizer.
  */
 export function trainByteLevelTokenizer(texts: Iterable<string>, options: TrainTokenizerOptions): ByteLevelBpe {
+  checkArguments("trainByteLevelTokenizer", options, optionKeys)
   const specialTokens = options.specialTokens ?? chatMlTokens
   const room = options.vocabularySize - specialTokens.length
   if (!Number.isSafeInteger(options.vocabularySize) || room < 256) {

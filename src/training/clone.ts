@@ -3,6 +3,7 @@ import { type Row, stepRow } from "../engine/rows.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { crossEntropy } from "../loss/cross-entropy.ts"
+import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
 import { playExpert } from "../rollout/expert.ts"
@@ -10,6 +11,7 @@ import { rolloutDefaults } from "../rollout/options.ts"
 import { takeTasks } from "../rollout/tasks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { accumulate } from "./accumulate.ts"
+import { checkModel } from "./check-setup.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
@@ -42,6 +44,7 @@ export function clone<Task>(setup: CloneSetup<Task>): Reports<CloneReport> {
 }
 
 async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneReport, void, undefined> {
+  checkArguments("clone", setup)
   const { policy, tokenizer, environment, signal, onProgress, ...given } = setup
   const { seed, tasks, epochs, batchRows, optimizer } = readOptions("clone", given, cloneFields)
   if (optimizer.warmup > epochs)
@@ -50,7 +53,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
       `clone: optimizer.warmup is ${optimizer.warmup} epochs, but there are ${epochs}; in cloning it counts epochs, and 0.1 is a ` +
         "tenth of one.",
     )
-  tokenizer.checkVocabulary?.(policy.vocabularySize)
+  checkModel("clone", policy, tokenizer)
   const random = new Random(seed).fork("clone")
   const rows = await expertRows(setup, tasks, random)
   const apart = byTask(rows)

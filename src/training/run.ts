@@ -5,6 +5,7 @@ import { writeDirectory } from "../files/atomic-directory.ts"
 import { replaceFile } from "../files/atomic-file.ts"
 import { io, ioError, isSystemError } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import {
   type Checkpoint,
   checkParts,
@@ -42,6 +43,15 @@ export interface RunOptions extends RunMode {
   readonly onWarning?: (message: string) => void
 }
 
+const optionKeys: KeysOf<RunOptions> = {
+  resume: true,
+  overwrite: true,
+  fork: true,
+  mayChange: true,
+  complete: true,
+  onWarning: true,
+}
+
 const files = { config: "config.json", metrics: "metrics.jsonl", lock: "run.lock", checkpoints: "checkpoints" } as const
 
 /**
@@ -69,6 +79,10 @@ export class Run {
    * it was started with another configuration. Nothing has been changed then.
    */
   static async open(directory: string, config: object, options: RunOptions = {}): Promise<Run> {
+    if (typeof directory !== "string" || directory === "")
+      throw new GigpoError("BAD_ARGUMENT", "Run.open needs the path of the run's folder.")
+    checkArguments("Run.open: the configuration", config)
+    checkArguments("Run.open", options, optionKeys)
     const path = resolve(directory)
     const state = await checkRunFolder(path, options)
     const lock = state === "run" ? await acquireLock(join(path, files.lock)) : undefined

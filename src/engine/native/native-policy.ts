@@ -8,9 +8,11 @@ import {
   type StoredAdapter,
 } from "../../model-files/adapter-files.ts"
 import { type ModelConfig, readConfigJson, readModelConfig } from "../../model-files/model-config.ts"
+import { checkModelFolder } from "../../model-files/model-folder.ts"
 import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
 import { openSafetensors } from "../../model-files/safetensors.ts"
 import { type NativeEngine, native } from "../../native.ts"
+import { checkArguments, checkList, type KeysOf } from "../../options/arguments.ts"
 import { Random } from "../../random.ts"
 import { checkModelConfig, checkTemperature, checkTokens } from "../check-arguments.ts"
 import { checkRequest } from "../check-request.ts"
@@ -45,6 +47,8 @@ import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
+
+const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, temperature: true, signal: true }
 
 /** What sampling has cost since the policy was opened. */
 export interface SamplingStatistics {
@@ -90,6 +94,8 @@ export class NativePolicy implements Trainable {
     directory: string,
     options: NativePolicyOptions & { readonly base?: string } = {},
   ): Promise<NativePolicy> {
+    resolvePolicyOptions(options) // refuses what has no meaning before any file is looked at
+    await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options)
     const stored = await readAdapterConfig(directory)
     const { rank, alpha } = stored
@@ -127,6 +133,8 @@ export class NativePolicy implements Trainable {
     random: Random,
     options: NativePolicyOptions & { readonly deviation?: number } = {},
   ): Promise<NativePolicy> {
+    if (!Array.isArray(random?.key))
+      throw new GigpoError("BAD_ARGUMENT", "NativePolicy.create needs random numbers: give new Random(seed).")
     const policy = new NativePolicy(config, options)
     return await policy.#orDispose(async () => {
       await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02))
@@ -201,6 +209,8 @@ export class NativePolicy implements Trainable {
 
   /** As in `Trainable`; "reference" is the only other model. */
   async logProbs(rows: readonly Row[], options: LogProbsOptions = {}): Promise<RowStatistics[]> {
+    checkArguments("logProbs", options, logProbsKeys)
+    checkList("logProbs: rows", rows)
     const { of = "current", needs = [], temperature = 1, signal } = options
     if (of !== "current" && of !== "reference")
       throw new GigpoError("BAD_ARGUMENT", `This engine has no model "${of}"; give "current" or "reference".`)
@@ -247,6 +257,8 @@ export class NativePolicy implements Trainable {
     loss: NativeLoss | LinearLoss,
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<LossReport> {
+    checkList("forwardBackward: rows", rows)
+    checkArguments("forwardBackward: the loss", loss)
     this.#checkTraining()
     return await forwardBackward(this.#engine, rows, loss, options.signal)
   }
@@ -350,6 +362,7 @@ export class NativePolicy implements Trainable {
 
 /** The shape of what `NativePolicy.open` would open, an adapter's model too. */
 export async function readPolicyConfig(directory: string): Promise<ModelConfig> {
+  await checkModelFolder(directory)
   if (!(await isAdapterFolder(directory))) return await readModelConfig(directory)
   return await readModelConfig(await findBase(directory, await readAdapterConfig(directory), undefined))
 }

@@ -14,10 +14,19 @@ export async function runProgram(program: Command): Promise<void> {
 
   for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError("(--help explains)")
   try {
-    await program.parseAsync()
+    await program.parseAsync(typed(program), { from: "user" })
   } catch (error) {
     process.exitCode = reportFailure(error, debug())
   }
   // What an environment left behind must not keep the process alive.
   setTimeout(() => process.exit(), 1000).unref()
+}
+
+/** What was typed; of a command that there is not no help is asked, which commander would answer with that of all and no error. */
+function typed(program: Command): string[] {
+  const words = process.argv.slice(2)
+  const command = words.find((word) => !word.startsWith("-"))
+  const known = ["help", ...program.commands.map((one) => one.name())]
+  if (command === undefined || known.includes(command)) return words
+  return words.filter((word) => word !== "-h" && word !== "--help")
 }

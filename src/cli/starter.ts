@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { GigpoError } from "../errors.ts"
+import { commandLine } from "./arguments.ts"
 import { type ConfigDocument, parseConfigDocument } from "./config/document.ts"
 
 // The configurations in examples/ are what `gigpo init` starts from: models small enough to be trained on a CPU, from nothing.
@@ -18,7 +19,7 @@ export function starterConfig(environment: string, model: string, run: string): 
     throw new GigpoError(
       "BAD_ARGUMENT",
       `${environment} is no environment for a small model made from nothing; those are: ${names.join(", ")}. ` +
-        "Use a pretrained model and write a configuration; `gigpo config` lists its keys.",
+        `Use a pretrained model and write a configuration; "${commandLine("config")}" lists its keys.`,
     )
   }
   const text = readFileSync(new URL(`${environment}.yaml`, folder), "utf8")

@@ -57,7 +57,7 @@ export const environmentFields: Readonly<Record<string, Fields>> = Object.fromEn
 
 /**
  * Makes a built-in environment; some read files or build an index first. Rejects with `BAD_CONFIG` for an unknown name or bad
- * options, `BAD_DATA` or `IO` where files are at fault.
+ * options, `BAD_DATA` where files are at fault.
  */
 export async function openEnvironment<Name extends string>(
   name: Name,

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from "node:fs/promises"
+import { type FileHandle, mkdir, open, readdir, readFile, realpath, stat, writeFile } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
@@ -83,7 +83,8 @@ export class Run {
       throw new GigpoError("BAD_ARGUMENT", "Run.open needs the path of the run's folder.")
     checkArguments("Run.open: the configuration", config)
     checkArguments("Run.open", options, optionKeys)
-    const path = resolve(directory)
+    // A link is followed: what is renamed must lie where the run does.
+    const path = await realpath(directory).catch(() => resolve(directory))
     const state = await checkRunFolder(path, options)
     const lock = state === "run" ? await acquireLock(join(path, files.lock)) : undefined
     try {

@@ -1,7 +1,18 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises"
+import {
+  appendFile,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -84,6 +95,24 @@ describe("a new run", () => {
     await run.begin()
     await run.close()
     expect(await readdir(directory)).toContain("config.json")
+  })
+
+  it("follows a link, begun, resumed and replaced", async () => {
+    const target = join(folder, "disk", "one")
+    await mkdir(target, { recursive: true })
+    await mkdir(join(folder, "runs"))
+    await symlink(target, directory)
+    await putRun(4, [2, 4])
+    expect((await readdir(target)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl"])
+    const resumed = await Run.open(directory, config, { resume: true })
+    expect(resumed.iteration).toBe(4)
+    await resumed.log({ iteration: 5, metrics: {} })
+    await resumed.close()
+    const replaced = await Run.open(directory, config, { overwrite: true })
+    await replaced.begin()
+    await replaced.close()
+    expect((await lstat(directory)).isSymbolicLink()).toBe(true)
+    expect(await readdir(join(target, "checkpoints"))).toEqual([])
   })
 
   it("is refused where a run is, with both ways out, and changes nothing", async () => {

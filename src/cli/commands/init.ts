@@ -4,7 +4,7 @@ import { Command } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { initialize } from "../../training/initialize.ts"
-import { type ConfigArguments, setOption } from "../arguments.ts"
+import { type ConfigArguments, commandLine, setOption } from "../arguments.ts"
 import { applySet } from "../config/document.ts"
 import { resolveDocument } from "../config/resolve.ts"
 import { openConfiguredEnvironment } from "../model.ts"
@@ -41,8 +41,8 @@ async function runInit(environmentName: string, directory: string, { set }: Conf
   })
   const file = join(directory, "config.yaml")
   const steps = [
-    [`gigpo clone ${file} --out ${model}`, "learn the expert's moves"],
-    [`gigpo train ${file}`, "get better by playing"],
+    [commandLine("clone", file, "--out", model), "learn the expert's moves"],
+    [commandLine("train", file), "get better by playing"],
   ] as const
   process.stdout.write(
     `Wrote ${file} and a model of ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +

@@ -5,7 +5,7 @@ import { GigpoError } from "../../errors.ts"
 import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
 import { takeTasks } from "../../rollout/tasks.ts"
-import { type ConfigArguments, setOption } from "../arguments.ts"
+import { type ConfigArguments, commandLine, setOption } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { loadConfig, resolveConfig } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openPlayer } from "../model.ts"
@@ -27,7 +27,7 @@ export function playCommand(): Command {
     .summary("watch one episode, step by step")
     .description(
       "Shows one episode: the first prompt, what is observed, what the model replies, the action that was read from it and its reward. A model " +
-        "plays a held-out task as `gigpo evaluate` has it play. An environment's name plays it as it is, without a " +
+        `plays a held-out task as "${commandLine("evaluate")}" has it play. An environment's name plays it as it is, without a ` +
         "configuration file; --set environment.<option>=<value> sets its options.",
     )
     .argument("<config>", `configuration file, or an environment: ${environmentNames.join(", ")}`)

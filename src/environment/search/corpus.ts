@@ -23,7 +23,7 @@ const optionKeys: KeysOf<OpenCorpusOptions> = { signal: true, onProgress: true }
  * Reads a corpus in JSON Lines, `{"id", "contents"}` or `{"id", "title", "text"}` each, and indexes it. The index stays in memory,
  * about 300 bytes a passage of 80 terms; the passages stay in the file and are read when found, so it must not change.
  *
- * @throws IO where the file cannot be read; BAD_DATA where it is empty, or with the line's number where a line is wrong
+ * @throws BAD_DATA where the file cannot be read, where it is empty, or with the line's number where a line is wrong
  */
 export async function openCorpus(path: string, options: OpenCorpusOptions = {}): Promise<Corpus> {
   if (typeof path !== "string")

@@ -183,7 +183,10 @@ describe("a folder of games", () => {
       message: /train\/a\/t\/game\.tw-pddl: pddl_problem ends before all its parentheses are closed/,
     })
     rmSync(join(data, "train"), { recursive: true })
-    await expect(environment.start(task!, context())).rejects.toMatchObject({ code: "IO", message: /game\.tw-pddl/ })
+    await expect(environment.start(task!, context())).rejects.toMatchObject({
+      code: "BAD_DATA",
+      message: /game\.tw-pddl/,
+    })
   })
 
   it("reads a game once for all who play it", async () => {

@@ -1,3 +1,4 @@
+import { delimiter, dirname, sep } from "node:path"
 import { Command, Option } from "commander"
 
 /** Options of every command that reads a configuration file. */
@@ -10,7 +11,7 @@ export interface ConfigArguments {
 export function configCommand(name: string, summary: string): Command {
   return new Command(name)
     .summary(summary)
-    .argument("<config>", "configuration file, YAML or JSON; `gigpo config` lists its keys")
+    .argument("<config>", `configuration file, YAML or JSON; "${commandLine("config")}" lists its keys`)
     .addOption(setOption())
 }
 
@@ -20,7 +21,18 @@ export function setOption(): Option {
     .default([], "none")
 }
 
-/** A command to be typed. */
+/** A command of this program, to be typed where it was started. */
 export function commandLine(...words: readonly string[]): string {
-  return words.map((word) => (/^[\w./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ")
+  const quoted = words.map((word) => (/^[\w./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+  return [programName(process.env, process.argv[1]), ...quoted].join(" ")
+}
+
+/**
+ * What this program is started by: npx where npm started it, which finds it in a project's own packages, or where it lies among
+ * these and the shell does not look there.
+ */
+export function programName({ npm_command: npm, PATH = "" }: NodeJS.ProcessEnv, script = ""): string {
+  const folder = dirname(script)
+  const isOwn = folder.endsWith(["node_modules", ".bin"].join(sep)) && !PATH.split(delimiter).includes(folder)
+  return npm !== undefined || isOwn ? "npx gigpo" : "gigpo"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from "commander"
 import { version } from "../version.ts"
+import { commandLine } from "./arguments.ts"
 import { cloneCommand } from "./commands/clone.ts"
 import { showConfigCommand } from "./commands/config.ts"
 import { doctorCommand } from "./commands/doctor.ts"
@@ -25,7 +26,7 @@ const program = new Command("gigpo")
   .addCommand(estimateCommand())
   .addCommand(showConfigCommand())
   .addCommand(doctorCommand())
-  .addHelpText("after", "\nTo begin, where nothing is there yet: gigpo init sokoban demo")
+  .addHelpText("after", `\nTo begin, where nothing is there yet: ${commandLine("init", "sokoban", "demo")}`)
   .addHelpText(
     "after",
     "\nExit codes: 0 done, 2 wrong command or input, 3 device or build missing, 4 failed, " +

@@ -47,7 +47,7 @@ export async function playActions<Task>(setup: PlaySetup<Task>): Promise<void> {
   for (;;) {
     const { done, value } = await turns.next()
     if (done) {
-      if (value.outcome === "stopped") return view.end("stopped", {})
+      if (value.outcome === "stopped") return view.end(player.bare ? "stopped" : "silent", {})
       view.observation(value.last, true)
       return view.end(value.outcome, metrics)
     }

@@ -27,10 +27,19 @@ export async function runProgram(program: Command): Promise<void> {
   for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError("(--help explains)")
   let stopped = false
   try {
-    await program.parseAsync()
+    await program.parseAsync(typed(program), { from: "user" })
   } catch (error) {
     stopped = error instanceof Stopped
     process.exitCode = reportFailure(error, debug())
   }
   setTimeout(() => process.exit(), stopped ? 0 : lingering).unref()
+}
+
+/** What was typed; of a command that there is not no help is asked, which commander would answer with that of all and no error. */
+function typed(program: Command): string[] {
+  const words = process.argv.slice(2)
+  const command = words.find((word) => !word.startsWith("-"))
+  const known = ["help", ...program.commands.map((one) => one.name())]
+  if (command === undefined || known.includes(command)) return words
+  return words.filter((word) => word !== "-h" && word !== "--help")
 }

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, relative, sep } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { isModuleFile } from "../options/module-path.ts"
+import { commandLine } from "./arguments.ts"
 import { type ConfigDocument, parseConfigDocument } from "./config/document.ts"
 
 // The configurations in examples/ are what `gigpo init` starts from: models small enough to be trained on a CPU, from nothing.
@@ -27,7 +28,7 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
     throw new GigpoError(
       "BAD_ARGUMENT",
       `${environment} is no environment for a small model made from nothing; those are: ${names.join(", ")}, and modules of ` +
-        "your own by their path (./mine.mjs). Use a pretrained model and write a configuration; `gigpo config` lists its keys.",
+        `your own by their path (./mine.mjs). Use a pretrained model and write a configuration; "${commandLine("config")}" lists its keys.`,
     )
   }
   const text = readFileSync(new URL(`${own ? pattern : environment}.yaml`, folder), "utf8")

@@ -1,6 +1,9 @@
 import { denseIds } from "../dense-ids.ts"
 import { GigpoError } from "../errors.ts"
 import { groupAnchors } from "../kernels/group-anchors.ts"
+import { checkArguments, checkList } from "../options/arguments.ts"
+import { keysOf } from "../options/unknown-key.ts"
+import { similarityFields } from "./options.ts"
 import { type IndexedText, indexText, readText, resembles } from "./similarity.ts"
 import type { SimilarityOptions } from "./types.ts"
 
@@ -46,8 +49,12 @@ function areTexts(keys: ArrayLike<Key>): keys is readonly string[] {
 export function groupBySimilarity(
   tasks: ArrayLike<Key>,
   anchors: ArrayLike<string>,
-  { threshold, autojunk = true }: SimilarityOptions,
+  options: SimilarityOptions,
 ): Int32Array {
+  checkArguments("similarity", options, keysOf(similarityFields))
+  checkList("groupBySimilarity: tasks", tasks)
+  checkList("groupBySimilarity: anchors", anchors)
+  const { threshold, autojunk = true } = options
   if (typeof threshold !== "number" || !(threshold > 0 && threshold <= 1))
     throw new GigpoError(
       "BAD_ARGUMENT",

@@ -1,3 +1,5 @@
+import { GigpoError } from "../errors.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { thrownBy } from "../options/outcome.ts"
 import { checkPart, partProblem } from "../options/own.ts"
 import { checkCredit, estimatorKind } from "./check-credit.ts"
@@ -47,6 +49,8 @@ export interface Amendment<C extends Credit = Credit> {
   change(credit: C, batch: Batch, context: EstimatorContext): Credit | Promise<Credit>
 }
 
+const amendmentKeys: KeysOf<Amendment> = { name: true, needs: true, change: true }
+
 /**
  * An estimator on top of another: the same needs and state, and changed credit.
  *
@@ -57,10 +61,12 @@ export interface Amendment<C extends Credit = Credit> {
  *
  * What gives one advantage a step says so in its type, as `gigpo` and `grpo` do; of others the advantages may be one a token.
  */
-export function amendCredit<C extends Credit>(
-  estimator: Estimator<C>,
-  { name, needs = [], change }: Amendment<C>,
-): Estimator {
+export function amendCredit<C extends Credit>(estimator: Estimator<C>, amendment: Amendment<C>): Estimator {
+  checkPart(estimator, estimatorKind)
+  checkArguments("amendCredit", amendment, amendmentKeys)
+  const { name, needs = [], change } = amendment
+  if (typeof change !== "function")
+    throw new GigpoError("BAD_ARGUMENT", "amendCredit: change must be a function (credit) => credit.")
   return {
     name,
     needs: [...new Set([...(estimator.needs ?? []), ...needs])],

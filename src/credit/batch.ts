@@ -3,6 +3,7 @@ import type { Column } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import { groupAnchors } from "../kernels/group-anchors.ts"
 import { largestReward } from "../largest-reward.ts"
+import { checkList } from "../options/arguments.ts"
 import { groupByAnchor } from "./anchors.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
 import type { GrpoStep } from "./types.ts"
@@ -48,6 +49,7 @@ export function collect(
   input: readonly BatchStep[],
   statistics?: Batch["statistics"],
 ): { readonly batch: Batch; readonly index: Int32Array } {
+  checkList("The steps", input)
   const steps = input.filter((step) => step.padding !== true)
   const index = new Int32Array(steps.length)
   for (let at = 0, row = 0; row < steps.length; at++) if (input[at] === steps[row]) index[row++] = at

@@ -1,4 +1,5 @@
 import { GigpoError } from "../errors.ts"
+import { checkArguments } from "../options/arguments.ts"
 import { Random } from "../random.ts"
 import { collect, scatter } from "./batch.ts"
 import { gigpoMetrics, summarizeAdvantages, summarizeLevels, summarizeStepGroups } from "./diagnostics.ts"
@@ -41,6 +42,7 @@ const replaced = [
  * @throws BAD_ARGUMENT for an option that has no meaning, or stands beside the part that replaces it
  */
 export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
+  checkArguments("gigpo", given)
   const { episode, signal, levels, normalize, combine, ...options } = given
   const parts = { episode, signal, levels, normalize, combine }
   for (const [part, option] of replaced) {

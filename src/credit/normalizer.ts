@@ -1,4 +1,5 @@
 import { GigpoError } from "../errors.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { type GroupStatistics, groupStatistics } from "./statistics.ts"
 
 /** How values are compared within their group. Published codes disagree on each of these, so each can be said. */
@@ -13,6 +14,8 @@ export interface NormalizerOptions {
   readonly leaveOneOut?: boolean | undefined
 }
 
+const optionKeys: KeysOf<NormalizerOptions> = { std: true, epsilon: true, singleton: true, leaveOneOut: true }
+
 /**
  * Values [rows] compared within their groups [rows] (dense ids, -1 for a row of no group), as advantages [rows]: (x - mean) / F_norm.
  * Exactly 0 where the group's values are equal up to rounding, and for a row of no group.
@@ -21,6 +24,7 @@ export type Normalizer = (values: Float64Array, groups: Int32Array) => Float64Ar
 
 /** @throws BAD_ARGUMENT for an option that has no meaning */
 export function normalizer(options: NormalizerOptions = {}): Normalizer {
+  checkArguments("normalizer", options, optionKeys)
   const normalize = normalizerOf(options)
   return (values, groups) => normalize(values, groups, groupStatistics(values, groups))
 }

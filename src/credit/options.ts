@@ -46,7 +46,7 @@ export const grpoFields = {
 const share = { above: 0, most: 1 } as const
 
 /** See `groupBySimilarity`. */
-const similarityFields = {
+export const similarityFields = {
   threshold: required(
     number(undefined, "Least `similarityRatio` of a group's members to its first member, in (0, 1].", share),
   ),

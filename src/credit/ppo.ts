@@ -43,12 +43,14 @@ export function ppo(options: PpoOptions = {}): Estimator {
     name: "ppo",
     needs: ["value"],
     estimate(plain, { moment }) {
-      const { level, whiten: isWhitened, ...settings } = settle("ppo", options, ppoFields, moment)
+      const settings = settle("ppo", options, ppoFields, moment)
+      const { level, gamma, lambda, whiten: isWhitened } = settings
       const values = plain.statistics?.value
       if (values === undefined)
         throw new GigpoError("BAD_ARGUMENT", "ppo reads a critic's values before each token; give statistics.value.")
       const batch = paidBatch(plain, payPenalties(plain, settings))
-      const found = level === "token" ? overTokens(batch, values, settings) : overSteps(batch, values, settings)
+      const over = level === "token" ? overTokens : overSteps
+      const found = over(batch, values, { gamma, lambda })
       const advantages = isWhitened ? whiten(found.advantages) : found.advantages
       return { advantages: perToken(advantages, batch.lengths), returns: perToken(found.returns, batch.lengths) }
     },

@@ -1,3 +1,4 @@
+import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 import { countGroups } from "./statistics.ts"
 
 export interface TraceSettings {
@@ -6,6 +7,8 @@ export interface TraceSettings {
   /** How far one looks past the critic, in [0, 1]: 0 believes the next value, 1 waits for the outcome. */
   readonly lambda: number
 }
+
+const settingKeys: KeysOf<TraceSettings> = { gamma: true, lambda: true }
 
 /**
  * Generalized advantage estimation (GAE, arXiv 1506.02438, Eq. 16): A_t = Σ_k (γλ)^k δ_{t+k}, δ_t = r_t + γ V_{t+1} - V_t. The value
@@ -18,9 +21,14 @@ export interface TraceSettings {
 export function generalizedAdvantages(
   rewards: Float64Array,
   values: Float64Array,
-  { gamma, lambda }: TraceSettings,
+  settings: TraceSettings,
   episodes: Int32Array,
 ): Float64Array {
+  checkArguments("generalizedAdvantages", settings, settingKeys)
+  checkList("generalizedAdvantages: rewards", rewards)
+  checkList("generalizedAdvantages: values", values)
+  checkList("generalizedAdvantages: episodes", episodes)
+  const { gamma, lambda } = settings
   const count = countGroups(episodes)
   const [nextValue, trace] = [new Float64Array(count), new Float64Array(count)] // of the moment after, by episode
   const advantages = new Float64Array(rewards.length)

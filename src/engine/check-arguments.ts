@@ -1,6 +1,7 @@
 import { isInt32Array } from "node:util/types"
 import { GigpoError } from "../errors.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import type { AdamWStep, ClippedSurrogate, ValueLoss } from "./engine.ts"
 
 // What is refused before it reaches native code, with sentences.
@@ -73,8 +74,27 @@ export function checkAdamW(step: { readonly [Key in keyof AdamWStep]-?: NonNulla
     throw bad(`maxGradientNorm is ${step.maxGradientNorm}; it must be positive (Infinity turns clipping off)`)
 }
 
+const modelKeys: KeysOf<ModelConfig> = {
+  architecture: true,
+  vocabularySize: true,
+  hiddenSize: true,
+  intermediateSize: true,
+  layers: true,
+  heads: true,
+  keyValueHeads: true,
+  headSize: true,
+  rmsNormEpsilon: true,
+  ropeTheta: true,
+  ropeScaling: true,
+  tieEmbeddings: true,
+  queryKeyValueBias: true,
+  queryKeyNorm: true,
+  maxPositions: true,
+}
+
 /** For a configuration that was written by hand: `parseModelConfig` has checked those of files. */
 export function checkModelConfig(config: ModelConfig): void {
+  checkArguments("The model's configuration", config, modelKeys)
   const sizes = [
     "vocabularySize",
     "hiddenSize",

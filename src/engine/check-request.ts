@@ -1,11 +1,24 @@
 import { GigpoError } from "../errors.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { checkSamplingTemperature, checkTokens, checkWhole } from "./check-arguments.ts"
 import type { SampleRequest } from "./engine.ts"
+
+const requestKeys: KeysOf<SampleRequest> = {
+  prompt: true,
+  attachments: true,
+  maxTokens: true,
+  temperature: true,
+  stopTokens: true,
+  key: true,
+  constraint: true,
+  signal: true,
+}
 
 /** Refuses a request that no engine could answer, before anything is made of it. */
 export function checkRequest(request: SampleRequest, vocabularySize: number): void {
   if (typeof request !== "object" || request === null)
     throw bad("sample() needs a request: { prompt, maxTokens, stopTokens, key }")
+  checkArguments("sample", request, requestKeys)
   const { prompt, maxTokens, temperature = 1, stopTokens, key } = request
   checkTokens(prompt, "prompt", vocabularySize)
   checkSamplingTemperature(temperature)

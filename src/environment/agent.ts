@@ -1,7 +1,9 @@
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { callback, field, flag, oneOf } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Environment, ParsedAction, Turn } from "./environment.ts"
 import { formatTurns, recentTurns } from "./memory.ts"
+import { strip } from "./python-text.ts"
 
 const thinkings = ["optional", "required", "off"] as const
 
@@ -48,8 +50,10 @@ export function thinkingField(fallback: Thinking) {
 /** What the prompt tells of the past: `memory`'s text, or the last `history` steps; "" where there is nothing to tell. */
 export function rememberTurns(
   turns: readonly Turn[],
-  { history, memory }: { readonly history: number | "all"; readonly memory: AgentOptions["memory"] },
+  options: { readonly history: number | "all"; readonly memory: AgentOptions["memory"] },
 ): string {
+  checkArguments("rememberTurns", options)
+  const { history, memory } = options
   return memory ? memory(turns) : formatTurns(recentTurns(turns, history))
 }
 
@@ -81,19 +85,23 @@ export interface ActionForm {
   readonly keepCase?: boolean
 }
 
+const formKeys: KeysOf<ActionForm> = { tail: true, thinking: true, keepCase: true }
+
 /**
  * Reads an action as verl-agent does (agent_system/environments/env_package/alfworld/projection.py): the lower-cased text
- * between the first `<action>` and the first `</action>`. Without such a pair the last characters of the reply are tried,
+ * between the first `<action>` and the first `</action>`, without the white space that Python strips. Without such a pair the last characters of the reply are tried,
  * and the reply is invalid; so it is where a Chinese, Japanese or Korean ideograph (U+4E00 to U+9FFF) occurs, and, where
- * thinking is required, without a thought (`hasThought`). Whether the action makes sense is not asked. Never throws.
+ * thinking is required, without a thought (`hasThought`). Whether the action makes sense is not asked. Never throws, whatever the reply.
  */
-export function readAction(reply: string, { tail, thinking, keepCase = false }: ActionForm): ParsedAction {
+export function readAction(reply: string, form: ActionForm): ParsedAction {
+  checkArguments("readAction", form, formKeys)
+  const { tail, thinking, keepCase = false } = form
   const inCase = (text: string) => (keepCase ? text : text.toLowerCase())
   const start = reply.search(/<action>/i)
   const end = reply.search(/<\/action>/i)
   if (start < 0 || end < 0) return { action: lastCharacters(inCase(reply), tail), valid: false }
   // An end before its start leaves nothing between them, and Python's slice says so too.
-  const action = inCase(reply.slice(start + "<action>".length, end)).trim()
+  const action = strip(inCase(reply.slice(start + "<action>".length, end)))
   const thought = thinking !== "required" || hasThought(reply)
   return { action, valid: thought && !/[\u4e00-\u9fff]/.test(reply) }
 }

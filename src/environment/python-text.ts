@@ -1,4 +1,4 @@
-/** How Python splits and escapes texts, where JavaScript does it a little differently and texts are compared to the letter. */
+/** How Python splits, strips and escapes texts, where JavaScript does it a little differently and texts are compared to the letter. */
 
 // What str.isspace() takes for white space; unlike \s it has U+001C to U+001F and U+0085, and lacks U+FEFF.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are white space in Python
@@ -12,6 +12,25 @@ export function isSpace(character: string): boolean {
 /** `str.split()`. */
 export function splitWords(text: string): string[] {
   return text.split(spaces).filter((word) => word !== "")
+}
+
+/** `str.strip()`. */
+export function strip(text: string): string {
+  return stripAny(text, isSpace)
+}
+
+/** `str.strip(character)`. */
+export function stripCharacter(text: string, unwanted: string): string {
+  return stripAny(text, (character) => character === unwanted)
+}
+
+// By hand: a pattern that ends in `+$` takes quadratic time on long runs in the middle.
+function stripAny(text: string, unwanted: (character: string) => boolean): string {
+  let start = 0
+  let end = text.length
+  while (start < end && unwanted(text[start]!)) start++
+  while (end > start && unwanted(text[end - 1]!)) end--
+  return text.slice(start, end)
 }
 
 /** A string as `json.dumps` writes it: nothing but printable ASCII. */

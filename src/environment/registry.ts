@@ -57,14 +57,14 @@ export const environmentFields: Readonly<Record<string, Fields>> = Object.fromEn
 
 /**
  * Makes a built-in environment; some read files or build an index first. Rejects with `BAD_CONFIG` for an unknown name or bad
- * options, `BAD_DATA` or `IO` where files are at fault.
+ * options, `BAD_DATA` where files are at fault.
  */
 export async function openEnvironment<Name extends string>(
   name: Name,
   options?: EnvironmentOptions<Name>,
 ): Promise<NamedEnvironment<Name>> {
   if (!Object.hasOwn(environments, name)) {
-    const near = nearestName(name, environmentNames)
+    const near = nearestName(String(name), environmentNames)
     const hint = near === undefined ? "." : `; did you mean "${near}"?`
     throw new GigpoError(
       "BAD_CONFIG",

@@ -2,6 +2,7 @@ import { checkFixedLength } from "../engine/check-arguments.ts"
 import { GigpoError } from "../errors.ts"
 import { aggregationField, aggregations, clippedSurrogateFields, lossFields } from "../loss/options.ts"
 import { type NativeSurrogateReport, native } from "../native.ts"
+import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 import { fixed, without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
@@ -17,6 +18,15 @@ export interface SurrogateInput {
   /** Length of each row; they sum to the number of tokens. */
   readonly rows: Int32Array
   readonly referenceLogProbs?: Float32Array
+}
+
+const inputKeys: KeysOf<SurrogateInput> = {
+  logProbs: true,
+  oldLogProbs: true,
+  advantages: true,
+  mask: true,
+  rows: true,
+  referenceLogProbs: true,
 }
 
 /** As in training, but its numbers stay, and there is one more aggregation. */
@@ -40,6 +50,10 @@ export type { NativeSurrogateReport as SurrogateReport }
  * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
  */
 export function clippedSurrogate(input: SurrogateInput, given: SurrogateOptions = {}): NativeSurrogateReport {
+  checkArguments("clippedSurrogate: the input", input, inputKeys)
+  checkArguments("clippedSurrogate", given)
+  for (const name of ["logProbs", "oldLogProbs", "advantages", "mask", "rows"] as const)
+    checkList(`clippedSurrogate: ${name}`, input[name])
   const { device, ...options } = given
   const tokens = input.logProbs.length
   for (const name of ["oldLogProbs", "advantages", "mask", "referenceLogProbs"] as const) {

@@ -1,9 +1,12 @@
 import { denseIds } from "../dense-ids.ts"
 import { GigpoError } from "../errors.ts"
 import { native } from "../native.ts"
+import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 import { type AnchorBytes, toBytes } from "./anchor-bytes.ts"
 
 export type { AnchorBytes } from "./anchor-bytes.ts"
+
+const optionKeys: KeysOf<GroupAnchorsOptions> = { device: true }
 
 export interface GroupAnchorsOptions {
   /**
@@ -31,6 +34,10 @@ export function groupAnchors(
   anchors: readonly string[] | AnchorBytes,
   options: GroupAnchorsOptions = {},
 ): { groups: Int32Array; count: number } {
+  checkArguments("groupAnchors", options, optionKeys)
+  checkList("groupAnchors: tasks", tasks)
+  if (typeof anchors !== "object" || anchors === null || !("bytes" in anchors))
+    checkList("groupAnchors: anchors", anchors)
   const { device = "auto" } = options
   if ("bytes" in anchors) checkBytes(tasks.length, anchors)
   else if (tasks.length !== anchors.length)

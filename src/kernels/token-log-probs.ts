@@ -1,5 +1,6 @@
 import { GigpoError } from "../errors.ts"
 import { native } from "../native.ts"
+import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 import { deviceOf, type KernelDevice } from "./device.ts"
 
 export interface TokenLogProbsOptions {
@@ -8,6 +9,8 @@ export interface TokenLogProbsOptions {
   /** Default "auto", which is the CPU: to a GPU the logits would travel for longer than they take. */
   readonly device?: KernelDevice | undefined
 }
+
+const optionKeys: KeysOf<TokenLogProbsOptions> = { temperature: true, device: true }
 
 /**
  * Log-probability of one token a row, and the entropy of the row's distribution in nats, in one pass.
@@ -23,6 +26,9 @@ export function tokenLogProbs(
   tokens: Int32Array,
   options: TokenLogProbsOptions = {},
 ): { logProbs: Float32Array; entropies: Float32Array } {
+  checkArguments("tokenLogProbs", options, optionKeys)
+  checkList("tokenLogProbs: logits", logits)
+  checkList("tokenLogProbs: tokens", tokens)
   const { temperature = 1 } = options
   if (!Number.isSafeInteger(vocabulary) || vocabulary < 1) throw bad("vocabulary must be a whole number of at least 1")
   if (logits.length !== vocabulary * tokens.length)

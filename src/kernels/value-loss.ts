@@ -1,6 +1,7 @@
 import type { Column } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import { type NativeValueLoss, native } from "../native.ts"
+import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
 
 /** Tokens in any order; arrays are [tokens], and exact where they are Float64Arrays. */
 export interface ValueLossInput {
@@ -18,6 +19,9 @@ export interface ValueLossOptions {
   readonly clip?: number | undefined
 }
 
+const inputKeys: KeysOf<ValueLossInput> = { values: true, returns: true, oldValues: true, mask: true }
+const optionKeys: KeysOf<ValueLossOptions> = { clip: true }
+
 export type { NativeValueLoss as ValueLossReport }
 
 /**
@@ -27,6 +31,9 @@ export type { NativeValueLoss as ValueLossReport }
  * @throws GigpoError `BAD_ARGUMENT` where arrays are not of one length, or a finite clip has no `oldValues`.
  */
 export function valueLoss(input: ValueLossInput, options: ValueLossOptions = {}): NativeValueLoss {
+  checkArguments("valueLoss: the input", input, inputKeys)
+  checkArguments("valueLoss", options, optionKeys)
+  for (const name of ["values", "returns"] as const) checkList(`valueLoss: ${name}`, input[name])
   const { clip = Number.POSITIVE_INFINITY } = options
   const { values, returns, oldValues, mask } = input
   for (const name of ["returns", "oldValues", "mask"] as const) {

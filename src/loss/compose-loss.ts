@@ -5,7 +5,7 @@ import { readOptions } from "../options/read.ts"
 import { type AtMoment, atMoment } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { shares } from "./aggregation.ts"
-import { evaluateLoss } from "./as-token-loss.ts"
+import { asTokenLoss, evaluateLoss } from "./as-token-loss.ts"
 import { klEstimators } from "./kl-estimators.ts"
 import { lossFields } from "./options.ts"
 import type { LossInput, LossNeed, LossOutput, TokenLoss } from "./token-loss.ts"
@@ -25,7 +25,8 @@ type Terms = AtMoment<Resolved<typeof lossFields>>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function composeLoss(policy: TokenLoss, given: LossTerms = {}): TokenLoss {
+export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
+  const policy = asTokenLoss(loss)
   const terms = readOptions("composeLoss", given, lossFields)
   checkFixedLength(terms)
   const needs = new Set<LossNeed>(policy.needs)

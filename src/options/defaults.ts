@@ -2,7 +2,7 @@ import { GigpoError } from "../errors.ts"
 import { without } from "./fixed.ts"
 import { type Complaint, readTable, refusal } from "./read.ts"
 import type { Entry, Fields, OptionsOf, RequiredField } from "./table.ts"
-import { unknownKey } from "./unknown-key.ts"
+import { keysOf, unknownKey } from "./unknown-key.ts"
 
 /**
  * The same table with other defaults, which the options take that are left out.
@@ -12,8 +12,7 @@ import { unknownKey } from "./unknown-key.ts"
  */
 export function withDefaults<F extends Fields>(fields: F, values: OptionsOf<F>): F {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
-  const known = Object.fromEntries(Object.keys(fields).map((key) => [key, true as const]))
-  const unknown = unknownKey(Object.fromEntries(given), known)
+  const unknown = unknownKey(Object.fromEntries(given), keysOf(fields))
   if (unknown !== undefined) throw new GigpoError("BAD_ARGUMENT", `A default of no option: ${unknown}.`)
   return { ...fields, ...Object.fromEntries(given.map(([key, value]) => [key, withDefault(key, fields[key]!, value)])) }
 }

@@ -1,5 +1,10 @@
 import { nearestName } from "./nearest.ts"
 
+/** The keys of a table, to know others by. */
+export function keysOf(table: object): Readonly<Record<string, true>> {
+  return Object.fromEntries(Object.keys(table).map((key) => [key, true as const]))
+}
+
 /**
  * Says of the first key in `given` that is not known what was probably meant; undefined where all are known. The instance of a class
  * may hold more than it is asked for.

@@ -3,7 +3,7 @@ import { pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
 import { parseJsonLines } from "../environment/search/json-lines.ts"
 
-/** The records of a JSON lines file, `.gz` or plain. Throws `IO` where it cannot be read, `BAD_DATA` with the line's number. */
+/** The records of a JSON lines file, `.gz` or plain. Throws `BAD_DATA` where it cannot be read, and with the line's number. */
 export async function* readRecording(path: string): AsyncGenerator<unknown, void> {
   const file = createReadStream(path)
   // Errors of either part reach whoever reads the last.

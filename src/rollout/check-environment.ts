@@ -9,6 +9,7 @@ import {
   strictly,
 } from "../environment/contract.ts"
 import type { Environment, EnvironmentEpisode, Observation, StepResult } from "../environment/environment.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { Random } from "../random.ts"
 import { expertReplies, randomActions } from "./choosers.ts"
 import { unlessLate } from "./time-limit.ts"
@@ -29,6 +30,15 @@ export interface CheckOptions {
   readonly timeLimit?: number
 }
 
+const optionKeys: KeysOf<CheckOptions> = {
+  seed: true,
+  splits: true,
+  tasks: true,
+  steps: true,
+  actions: true,
+  timeLimit: true,
+}
+
 /**
  * Plays an environment and throws `BAD_ENVIRONMENT` at the first rule of the contract that it breaks: same seed, same
  * tasks; same task and actions, same episode; one start for the whole group; finite rewards and metrics; readable
@@ -38,6 +48,8 @@ export async function checkEnvironment<Task>(
   environment: Environment<Task>,
   options: CheckOptions = {},
 ): Promise<void> {
+  checkArguments("checkEnvironment", options, optionKeys)
+  ensure(typeof environment === "object" && environment !== null, "it must be an object")
   const check: Check<Task> = {
     environment,
     random: new Random(options.seed ?? 1),

@@ -1,9 +1,14 @@
 import { inspect } from "node:util"
 import { checkSamplingTemperature, checkWhole } from "../engine/check-arguments.ts"
+import type { Sampler } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { unknownKey } from "../options/unknown-key.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { EpisodeSetup } from "./episode.ts"
 import type { RolloutHooks, TaskSource } from "./hooks.ts"
+import type { rolloutFields } from "./options.ts"
 import type { Play } from "./play.ts"
 import type { RolloutSetup } from "./rollout.ts"
 
@@ -48,13 +53,56 @@ export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<
 /** No limit, in seconds. */
 const none = Number.POSITIVE_INFINITY
 
-/** Checks the setup of a rollout and says how many groups are wanted. */
-export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
-  const { policy, tokenizer, tasks, groups, resamples = 0, refills = 0, retries = 0 } = setup
+/** What plays episodes is set up by the same keys, so that one object does for all of it; what one has no use for is left aside. */
+const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
+  policy: true,
+  tokenizer: true,
+  environment: true,
+  play: true,
+  task: true,
+  tasks: true,
+  groups: true,
+  groupSize: true,
+  random: true,
+  moment: true,
+  maxPositions: true,
+  temperature: true,
+  maxReplyTokens: true,
+  concurrency: true,
+  maxSteps: true,
+  environmentTimeout: true,
+  turnTimeout: true,
+  episodeTimeout: true,
+  groupTimeout: true,
+  retries: true,
+  leastGroupSize: true,
+  resamples: true,
+  refills: true,
+  onlyVaried: true,
+  hooks: true,
+  onEpisode: true,
+  onStep: true,
+  signal: true,
+}
+
+/** Refuses what is no setup of episodes, and keys that none has. */
+export function checkEpisodes(name: string, setup: object): void {
+  checkArguments(name, setup, setupKeys)
+}
+
+/** Whether this can speak and be spoken to. */
+export function checkSampler(policy: Sampler, tokenizer: ChatCodec): void {
   checkMethods("policy", policy, ["sample"])
   checkWhole(policy.vocabularySize, "policy.vocabularySize")
   checkMethods("tokenizer", tokenizer, ["encodeChat", "decode"])
   if (!Array.isArray(tokenizer.eosTokens)) throw bad("tokenizer.eosTokens must be the list of ids that end a turn")
+}
+
+/** Checks the setup of a rollout and says how many groups are wanted. */
+export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
+  checkEpisodes("rollout", setup)
+  const { policy, tokenizer, tasks, groups, resamples = 0, refills = 0, retries = 0 } = setup
+  checkSampler(policy, tokenizer)
   for (const name of ["groupSize", "concurrency", "maxSteps", "maxPositions", "maxReplyTokens"] as const)
     checkWhole(setup[name], name)
   checkSamplingTemperature(setup.temperature)

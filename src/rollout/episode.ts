@@ -5,6 +5,7 @@ import type { GigpoError } from "../errors.ts"
 import type { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
+import { checkEpisodes, checkMethods, checkSampler } from "./check-setup.ts"
 import { firstTake } from "./choosers.ts"
 import { Deadline } from "./deadline.ts"
 import { startEpisode } from "./environment-episode.ts"
@@ -117,6 +118,9 @@ export async function runEpisode<Task>(
 export async function* playEpisode<Task>(
   setup: EpisodeSetup<Task>,
 ): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
+  checkEpisodes("An episode", setup)
+  checkSampler(setup.policy, setup.tokenizer)
+  checkMethods("environment", setup.environment, ["start", "prompt", "parse"])
   const { environment, task, random, hooks } = setup
   let metrics: Readonly<Record<string, number>> = {}
   using deadline = new Deadline(setup.signal)

@@ -1,6 +1,7 @@
 import { environmentError } from "../environment/contract.ts"
 import type { Message } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
+import { checkEpisodes, checkMethods } from "./check-setup.ts"
 import { expertReplies, withMessages } from "./choosers.ts"
 import { type EnvironmentEpisodeSetup, startEpisode } from "./environment-episode.ts"
 import { playTurns } from "./turns.ts"
@@ -18,6 +19,8 @@ export interface ExpertStep {
 
 /** Lets the environment's expert play one episode, to its end or until it does not know what to do. */
 export async function* playExpert<Task>(setup: ExpertSetup<Task>): AsyncGenerator<ExpertStep, void, undefined> {
+  checkEpisodes("playExpert", setup)
+  checkMethods("environment", setup.environment, ["start", "prompt", "parse"])
   const { environment, task, maxSteps, signal } = setup
   if (!environment.expert)
     throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} has no expert to learn from; use a pretrained model.`)

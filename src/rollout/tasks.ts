@@ -5,12 +5,14 @@ import { GigpoError } from "../errors.ts"
 import { Pace } from "../pace.ts"
 import type { Random } from "../random.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
+import { checkMethods } from "./check-setup.ts"
 import type { TaskSource } from "./hooks.ts"
 
 export type Split = "train" | "test"
 
 /** The first `count` tasks of a split; fewer where the environment has no more. */
 export function takeTasks<Task>(environment: Environment<Task>, split: Split, random: Random, count: number): Task[] {
+  checkMethods("environment", environment, ["tasks"])
   checkWhole(count, "the number of tasks")
   const tasks: Task[] = []
   for (const task of offered(environment, split, random)) {
@@ -31,6 +33,7 @@ export function environmentTasks<Task>(
   random: Random,
   onWarning: (message: string) => void = (message) => process.emitWarning(message),
 ): TaskSource<Task> & Disposable {
+  checkMethods("environment", environment, ["tasks"])
   const tasks = drawnTasks(environment, split, random)
   let drawn = 0
   return {

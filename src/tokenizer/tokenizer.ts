@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { GigpoError } from "../errors.ts"
-import { settleFolder } from "../files/replace-files.ts"
+import { checkModelFolder } from "../model-files/model-folder.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import type { ChatCodec, Prompt } from "./chat-codec.ts"
 import { ChatTemplate, type ChatTemplateLimits } from "./chat-template.ts"
 import { createEncoder } from "./encoder.ts"
@@ -22,6 +23,9 @@ export interface RenderChatOptions {
   /** More variables for the template, e.g. `{ enable_thinking: false }`. Plain data only. */
   readonly variables?: Readonly<Record<string, unknown>>
 }
+
+const limitKeys: KeysOf<ChatTemplateLimits> = { timeoutMs: true, maxLength: true }
+const renderKeys: KeysOf<RenderChatOptions> = { addGenerationPrompt: true, variables: true }
 
 const fileNames = [
   "tokenizer.json",
@@ -57,13 +61,14 @@ export class Tokenizer implements ChatCodec {
 
   /**
    * Reads tokenizer.json, tokenizer_config.json and the chat template (chat_template.jinja, else the one of
-   * tokenizer_config.json). Fails with BAD_TOKENIZER where a file is missing or corrupt.
+   * tokenizer_config.json). Fails with BAD_TOKENIZER where a file is missing or corrupt, with BAD_MODEL where there is no such folder.
    *
    * Chat templates may come from strangers: they run under `limits`. The patterns of tokenizer.json have none: open
    * tokenizers of models that you trust.
    */
   static async open(directory: string, limits: ChatTemplateLimits = {}): Promise<Tokenizer> {
-    await settleFolder(directory) // what a crash left undone in it
+    checkArguments("Tokenizer.open", limits, limitKeys)
+    await checkModelFolder(directory)
     const path = (name: string) => join(directory, name)
     const json = await readJson(path("tokenizer.json"), sizeLimits.tokenizer)
     checkTokenizerJson(json, path("tokenizer.json"))
@@ -142,6 +147,7 @@ export class Tokenizer implements ChatCodec {
    * long, with BAD_TOKENIZER where there is none, it refuses the messages or its text is too long.
    */
   async renderChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<string> {
+    checkArguments("renderChat", options, renderKeys)
     if (this.#template === undefined)
       throw new GigpoError("BAD_TOKENIZER", `${this.directory} has no chat template; add a chat_template.jinja`)
     return await this.#template.render({

@@ -1,4 +1,5 @@
 import { GigpoError } from "../errors.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { Pace } from "../pace.ts"
 import { byteCharacters, preTokenPattern } from "./byte-level.ts"
 import { longestOf } from "./encoder.ts"
@@ -10,6 +11,8 @@ export interface TrainTokenizerOptions {
   readonly specialTokens?: readonly string[]
   readonly signal?: AbortSignal | undefined
 }
+
+const optionKeys: KeysOf<TrainTokenizerOptions> = { vocabularySize: true, specialTokens: true, signal: true }
 
 /** What byte-level BPE has learned. */
 export interface ByteLevelBpe {
@@ -40,6 +43,7 @@ export async function trainByteLevelTokenizer(
   texts: Iterable<string>,
   options: TrainTokenizerOptions,
 ): Promise<ByteLevelBpe> {
+  checkArguments("trainByteLevelTokenizer", options, optionKeys)
   const specialTokens = options.specialTokens ?? chatMlTokens
   const room = options.vocabularySize - specialTokens.length
   if (!Number.isSafeInteger(options.vocabularySize) || room < 256) {

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { GigpoError } from "../errors.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { preTokenizer } from "./byte-level.ts"
 import type { ByteLevelBpe } from "./train.ts"
 
@@ -21,6 +22,8 @@ export interface WriteTokenizerOptions {
   readonly padToken?: string
 }
 
+const optionKeys: KeysOf<WriteTokenizerOptions> = { chatTemplate: true, eosToken: true, padToken: true }
+
 /**
  * Writes tokenizer.json and tokenizer_config.json in Hugging Face layout, to be read by `Tokenizer.open`, Python's
  * tokenizers and transformers. The directory is made where it is missing.
@@ -30,6 +33,9 @@ export async function writeTokenizer(
   bpe: ByteLevelBpe,
   options: WriteTokenizerOptions = {},
 ): Promise<void> {
+  checkArguments("writeTokenizer", options, optionKeys)
+  if (!Array.isArray(bpe?.tokens))
+    throw new GigpoError("BAD_ARGUMENT", "writeTokenizer needs what trainByteLevelTokenizer learned.")
   const { chatTemplate = chatMlTemplate, eosToken = "<|im_end|>", padToken = "<|endoftext|>" } = options
   for (const token of [eosToken, padToken])
     if (!bpe.specialTokens.includes(token))

@@ -3,6 +3,7 @@ import type { Row } from "../engine/rows.ts"
 import { evaluateLoss } from "../loss/as-token-loss.ts"
 import { lossInput } from "../loss/loss-input.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 
@@ -19,6 +20,15 @@ export interface AccumulateOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+const optionKeys: KeysOf<AccumulateOptions> = {
+  moment: true,
+  random: true,
+  temperature: true,
+  unit: true,
+  imitation: true,
+  signal: true,
+}
+
 /**
  * Adds the gradient of a loss over one optimizer batch. An engine that knows the loss runs it in its kernel; for any other the
  * log-probabilities are taken, the loss is evaluated once on whole sequences, and its coefficients go back to the engine. A loss
@@ -28,8 +38,10 @@ export async function accumulate(
   policy: Trainable,
   rows: readonly Row[],
   loss: TokenLoss,
-  { moment, random, temperature = 1, unit = "span", imitation, signal }: AccumulateOptions,
+  options: AccumulateOptions,
 ): Promise<LossReport> {
+  checkArguments("accumulate", options, optionKeys)
+  const { moment, random, temperature = 1, unit = "span", imitation, signal } = options
   const native = nativeForm(policy, loss, moment, rows)
   if (native) {
     const whole = native.kind === "clipped-surrogate" ? { ...native, unit } : native

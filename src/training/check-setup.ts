@@ -10,8 +10,8 @@ const engineMethods = ["sample", "logProbs", "forwardBackward", "optimizerStep",
 const codecMethods = ["encodeChat", "encode", "decode"] as const
 
 /** Whether this can learn and be spoken to. */
-export function checkModel(policy: Trainable, tokenizer: ChatCodec): void {
-  if (!policy || !tokenizer) throw bad("train needs a policy and a tokenizer.")
+export function checkModel(name: string, policy: Trainable, tokenizer: ChatCodec): void {
+  if (!policy || !tokenizer) throw bad(`${name} needs a policy and a tokenizer.`)
   checkMethods("policy", policy, engineMethods)
   if (!Array.isArray(policy.losses))
     throw bad("The policy's losses must be a list: the built-in losses that it runs itself, or [].")

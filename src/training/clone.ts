@@ -3,10 +3,12 @@ import { type Row, stepRow } from "../engine/rows.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { crossEntropy } from "../loss/cross-entropy.ts"
+import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { accumulate } from "./accumulate.ts"
+import { checkModel } from "./check-setup.ts"
 import { CloningRun } from "./cloning-run.ts"
 import { Epoch } from "./epoch.ts"
 import { expertEpisodes } from "./expert-episodes.ts"
@@ -51,6 +53,7 @@ export function clone<Task>(setup: CloneSetup<Task>): Reports<CloneReport> {
 }
 
 async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneReport, void, undefined> {
+  checkArguments("clone", setup)
   const { policy, tokenizer, environment: _, run, signal, onProgress, onWarning: __, ...given } = setup
   const options = readOptions("clone", given, cloneFields)
   const { seed, tasks, epochs, batchRows, optimizer, checkpointEvery } = options
@@ -60,7 +63,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
       `clone: optimizer.warmup is ${optimizer.warmup} epochs, but there are ${epochs}; in cloning it counts epochs, and 0.1 is a ` +
         "tenth of one.",
     )
-  tokenizer.checkVocabulary?.(policy.vocabularySize)
+  checkModel("clone", policy, tokenizer)
   const epoch = new Epoch()
   const cloning = run && (await CloningRun.check(setup, run, epoch))
   const random = new Random(seed).fork("clone")

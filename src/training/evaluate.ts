@@ -1,7 +1,9 @@
 import type { Sampler } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
+import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
+import { checkSampler } from "../rollout/check-setup.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Play } from "../rollout/play.ts"
 import { rollout } from "../rollout/rollout.ts"
@@ -24,8 +26,10 @@ export interface EvaluateSetup<Task = unknown> extends EvaluateOptions {
 
 /** Plays held-out tasks, one episode each, and says how many were solved. */
 export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<EvaluationReport> {
+  checkArguments("evaluate", setup)
   const { policy, tokenizer, environment, play, signal, onProgress, ...given } = setup
   const options = readOptions("evaluate", given, evaluateFields)
+  checkSampler(policy, tokenizer)
   tokenizer.checkVocabulary?.(policy.vocabularySize)
   const random = new Random(options.seed).fork("evaluation")
   using tasks = drawnTasks(environment, "test", random)

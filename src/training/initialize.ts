@@ -5,6 +5,7 @@ import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import type { Resolved } from "../options/table.ts"
 import { Random } from "../random.ts"
@@ -37,12 +38,24 @@ export interface Initialized {
   readonly longestReply: number
 }
 
+const setupKeys: KeysOf<InitializeSetup> = {
+  directory: true,
+  environment: true,
+  options: true,
+  overwrite: true,
+  signal: true,
+  onWarning: true,
+}
+
 /**
  * Makes a small model for an environment, with random weights and a byte-level tokenizer of its own, in Hugging Face layout.
  * It can say nothing sensible yet: clone the environment's expert first.
  */
 export async function initialize(setup: InitializeSetup): Promise<Initialized> {
+  checkArguments("initialize", setup, setupKeys)
   const { directory, overwrite = false, signal } = setup
+  if (typeof directory !== "string" || directory === "")
+    throw new GigpoError("BAD_ARGUMENT", "initialize needs the directory that the model is written to.")
   const options = readOptions("initialize", setup.options, initializeFields)
   const random = new Random(options.seed).fork("initialize")
   const texts = await sampleTexts(setup, random)

@@ -1,6 +1,7 @@
 import type { Critic, ModelStore, Trainable } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
+import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
 import { checkPlayers } from "../rollout/check-setup.ts"
@@ -65,6 +66,7 @@ export interface Learning extends Credited, Pick<TrainSetup, "policy" | "tokeniz
  * @throws GigpoError `BAD_ARGUMENT` for an option, or for what the engine cannot do; `BAD_TOKENIZER`.
  */
 export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Task>> {
+  checkArguments("train", all)
   const {
     policy,
     tokenizer,
@@ -81,7 +83,7 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   } = all
   const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
   const options = readOptions("train", given, trainFields)
-  checkModel(policy, tokenizer)
+  checkModel("train", policy, tokenizer)
   checkObservers(observers)
   checkPlayers({ environment, play, hooks, tasks })
   if (!environment && options.evaluation.every > 0)

@@ -6,6 +6,7 @@ import { replaceFile } from "../files/atomic-file.ts"
 import { checkWritable } from "../files/check-space.ts"
 import { io } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { type BestEvaluation, bestOf } from "./best.ts"
 import {
   type Checkpoint,
@@ -38,6 +39,15 @@ export interface RunOptions extends RunMode {
   readonly onWarning?: (message: string) => void
 }
 
+const optionKeys: KeysOf<RunOptions> = {
+  resume: true,
+  overwrite: true,
+  fork: true,
+  mayChange: true,
+  complete: true,
+  onWarning: true,
+}
+
 /**
  * The folder of one training run: config.json, metrics.jsonl with one line an iteration, checkpoints/step-N and at the end
  * the model. One process works in it at a time. A process killed at any moment leaves a folder that can be resumed from its
@@ -66,6 +76,10 @@ export class Run {
    * it was started with another configuration. Nothing has been changed then.
    */
   static async open(directory: string, config: object, options: RunOptions = {}): Promise<Run> {
+    if (typeof directory !== "string" || directory === "")
+      throw new GigpoError("BAD_ARGUMENT", "Run.open needs the path of the run's folder.")
+    checkArguments("Run.open: the configuration", config)
+    checkArguments("Run.open", options, optionKeys)
     const path = await resolveFolder(directory)
     const state = await checkRunFolder(path, options)
     const lock = state === "run" ? await acquireLock(join(path, files.lock)) : undefined

@@ -41,6 +41,8 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     it.each([
       [[], /Usage: gigpo/],
       [["trian"], /unknown command 'trian'\n.*Did you mean train\?/],
+      [["trian", "--help"], /unknown command 'trian'\n.*Did you mean train\?/],
+      [["--debug", "-h", "fly", "-h"], /unknown command 'fly'/],
       [["train"], /missing required argument 'config'/],
       [["train", "c.yaml", "--resum"], /unknown option '--resum'/],
       [["train", "c.yaml", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
@@ -112,6 +114,16 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         /--set: environment.boxes must be a whole number from 1 to 20, not 99/,
       )
       expect(await readdir(folder)).toEqual(["small"])
+    })
+  })
+
+  describe("hints", () => {
+    it("name the command as it was started", async () => {
+      const begin = async (env: Readonly<Record<string, string>>) => (await run(["--help"], { env })).stdout
+      expect(await begin({})).toContain("is there yet: gigpo init sokoban demo")
+      expect(await begin({ npm_command: "exec" })).toContain("is there yet: npx gigpo init sokoban demo")
+      const made = await run(["init", "sokoban", "hinted", ...tiny], { env: { npm_command: "exec" } })
+      expect(made.stdout).toMatch(/^ {2}npx gigpo clone .*\n {2}npx gigpo train hinted\/config.yaml /m)
     })
   })
 
@@ -280,7 +292,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       await writeFile(join(folder, "broken.jsonl"), '{"id": "1", "contents": "a"}\n{"id": ')
       refused(await run(["retriever", "broken.jsonl"]), 2, /broken\.jsonl.*line 2/)
       refused(await run(["retriever", "broken.jsonl", "--port", "70000"]), 2, /whole number from 0 to 65535/)
-      refused(await run(["retriever", "none.jsonl"]), 4, /none\.jsonl/)
+      refused(await run(["retriever", "none.jsonl"]), 2, /none\.jsonl.*\[BAD_DATA\]/)
     })
   })
 
@@ -292,6 +304,37 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(stdout).toContain("success 1")
       refused(await run(["play", "sokoban"]), 2, /Say who plays sokoban: --expert, --by-hand or --model/)
       refused(await run(["play", "sokoban", "--expert", "--set", "environment.boxes=0"]), 2, /boxes must be a whole/)
+    })
+
+    it("says why the expert ends where it has no move", async () => {
+      const ends = async (task: number) =>
+        (await run(["play", "points24", "--expert", "--task", String(task)])).stdout.trim().split("\n").at(-1)
+      const said = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map(ends))
+      const [solved, others] = [
+        said.filter((line) => line!.includes("success 1")),
+        said.filter((line) => !line!.includes("success 1")),
+      ]
+      expect([solved.length > 0, others.length > 0]).toEqual([true, true])
+      for (const line of others)
+        expect(line).toBe(
+          "The expert knows no move here, as the task has no solution or none that it can find: 0 steps, return 0.",
+        )
+    })
+
+    it("names the line of an environment that cannot be opened, and one exit code for data that is not there", async () => {
+      const nowhere = join(folder, "nowhere")
+      for (const [options, message] of [
+        [
+          "name: alfworld, testSplit: nowhere",
+          /^gigpo: broken.yaml, line 2: alfworld: testSplit must .*\[BAD_CONFIG\]\n$/,
+        ],
+        [`name: alfworld, data: ${nowhere}`, /^gigpo: broken.yaml, line 2: .*\[BAD_DATA\]\n$/],
+        [`name: webshop, data: ${nowhere}`, /^gigpo: broken.yaml, line 2: .*\[BAD_DATA\]\n$/],
+        [`name: search, corpus: ${nowhere}, questions: ${nowhere}`, /^gigpo: broken.yaml, line 2: .*\[BAD_DATA\]\n$/],
+      ] as const) {
+        await writeFile(join(folder, "broken.yaml"), `model: m\nenvironment: { ${options} }\n`)
+        refused(await run(["play", "broken.yaml", "--expert"]), 2, message)
+      }
     })
 
     it("lets the expert solve a task", async () => {

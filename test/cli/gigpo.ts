@@ -30,7 +30,7 @@ export interface GigpoOptions {
 
 /** Runs the command line as a user does, with pipes for a terminal. */
 export async function gigpo(words: readonly string[], options: GigpoOptions): Promise<Outcome> {
-  const { DEBUG: _, ...inherited } = process.env
+  const { DEBUG: _, npm_command: __, ...inherited } = process.env
   const child = spawn(process.execPath, [main, ...words], {
     cwd: options.cwd,
     env: { ...inherited, ...options.env },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { formatBar, formatDuration, formatNumber, formatShare } from "../../src/cli/terminal/format.ts"
+import { programName } from "../../src/cli/arguments.ts"
+import { formatBar, formatDuration, formatNumber, formatShare, shortened } from "../../src/cli/terminal/format.ts"
 import { type Output, Screen } from "../../src/cli/terminal/screen.ts"
 import { TrainingView } from "../../src/cli/terminal/training-view.ts"
 import { visible } from "../../src/cli/terminal/visible.ts"
@@ -59,6 +60,20 @@ describe("visible", () => {
   })
 })
 
+describe("the program's name", () => {
+  const bin = "/project/node_modules/.bin"
+  it.each([
+    [{ PATH: "/usr/bin" }, "/usr/local/bin/gigpo", "gigpo"],
+    [{ PATH: "/usr/bin" }, `${bin}/gigpo`, "npx gigpo"],
+    [{ PATH: `/usr/bin:${bin}` }, `${bin}/gigpo`, "gigpo"],
+    [{ PATH: `/usr/bin:${bin}`, npm_command: "exec" }, `${bin}/gigpo`, "npx gigpo"],
+    [{ PATH: "/usr/bin", npm_command: "run-script" }, `${bin}/gigpo`, "npx gigpo"],
+    [{}, undefined, "gigpo"],
+  ])("in %j as %s is %s", (env, script, name) => {
+    expect(programName(env, script)).toBe(name)
+  })
+})
+
 describe("numbers for people", () => {
   it("have three digits", () => {
     const texts = [0, 0.0123456, -0.5, 1, 12.345, 123.4, 12_345.6, 1e-6, 3.2e12, 0.99999].map(formatNumber)
@@ -104,6 +119,32 @@ describe("a screen", () => {
     const output = new FakeOutput(6)
     new Screen(output).show(["123456789", "████████"], true)
     expect(shown(output.written)).toEqual(["12345", "█████"])
+  })
+
+  it.each([
+    [18, "success 0.43"],
+    [19, "success 0.43"],
+    [27, "success 0.43"],
+    [28, "success 0.43   return -12.5"],
+    [80, "success 0.43   return -12.5   steps 9"],
+    [10, "success"],
+  ])("leaves whole columns in a width of %s", (columns, line) => {
+    const output = new FakeOutput(columns)
+    new Screen(output).show(["success 0.43   return -12.5   steps 9"], true)
+    expect(shown(output.written)).toEqual([line])
+  })
+
+  it("cuts an evaluation between its numbers", () => {
+    const line = "evaluation after 12: success 43.0 % (95 %: 37.1 % to 49.1 %), return 1.92, steps 9.1"
+    const widths = Array.from({ length: 70 }, (_, index) => 20 + index)
+    const numbers = line.match(/[\d.]+/g)!
+    for (const width of widths) {
+      const kept = shortened(line, width)
+      expect(line.startsWith(kept)).toBe(true)
+      expect(kept.length).toBeLessThanOrEqual(width)
+      expect(kept.match(/[\d.]+/g) ?? []).toEqual(numbers.slice(0, (kept.match(/[\d.]+/g) ?? []).length))
+    }
+    expect(shortened(line, 70)).toBe("evaluation after 12: success 43.0 % (95 %: 37.1 % to 49.1 %)")
   })
 
   it("does not let what it shows move the cursor", () => {

@@ -24,6 +24,8 @@ describe("readAction", () => {
     ["<think>走</think><action>go</action>", "go", false],
     ["<think>カナ</think><action>go</action>", "go", true],
     ["İ<think></think><ACTION>İÀ</ACTION>İ", "i̇à", true],
+    ["<think></think><action>\x1c\x1f\x85go\u3000</action>", "go", true],
+    ["<think></think><action>\ufeffgo\ufeff </action>", "\ufeffgo\ufeff", true],
     ["", "", false],
     ["abc😀defg", "😀defg", false],
     ["x😀😀😀😀😀", "😀😀😀😀😀", false],

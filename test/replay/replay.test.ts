@@ -83,7 +83,7 @@ describe("replay", () => {
       message: `There is no replay "chess"; known: ${Object.keys(replays).join(", ")}.`,
     })
     await expect(replay("toString", folder, "x")).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
-    await expect(replay("sokoban", folder, join(folder, "none.gz"))).rejects.toMatchObject({ code: "IO" })
+    await expect(replay("sokoban", folder, join(folder, "none.gz"))).rejects.toMatchObject({ code: "BAD_DATA" })
     const broken = await write("broken.jsonl", [room, "{"])
     await expect(replay("sokoban", folder, broken)).rejects.toMatchObject({
       code: "BAD_DATA",
@@ -91,6 +91,6 @@ describe("replay", () => {
     })
     const notPacked = join(folder, "plain.gz")
     await writeFile(notPacked, "{}\n")
-    await expect(readRecording(notPacked).next()).rejects.toMatchObject({ code: "IO" })
+    await expect(readRecording(notPacked).next()).rejects.toMatchObject({ code: "BAD_DATA" })
   })
 })

@@ -99,6 +99,24 @@ describe("a new run", () => {
     expect(await readdir(directory)).toContain("config.json")
   })
 
+  it("follows a link, begun, resumed and replaced", async () => {
+    const target = join(folder, "disk", "one")
+    await mkdir(target, { recursive: true })
+    await mkdir(join(folder, "runs"))
+    await symlink(target, directory)
+    await putRun(4, [2, 4])
+    expect((await readdir(target)).sort()).toEqual(["checkpoints", "config.json", "metrics.jsonl"])
+    const resumed = await Run.open(directory, config, { resume: true })
+    expect(resumed.iteration).toBe(4)
+    await resumed.log({ iteration: 5, metrics: {} })
+    await resumed.close()
+    const replaced = await Run.open(directory, config, { overwrite: true })
+    await replaced.begin()
+    await replaced.close()
+    expect((await lstat(directory)).isSymbolicLink()).toBe(true)
+    expect(await readdir(join(target, "checkpoints"))).toEqual([])
+  })
+
   it("is refused where a run is, with both ways out, and changes nothing", async () => {
     await putRun(2, [2])
     await refused({}, "RUN_EXISTS", /--resume.*--overwrite/)

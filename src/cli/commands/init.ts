@@ -6,7 +6,7 @@ import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { unlessAborted } from "../../linked-abort.ts"
 import { initialize } from "../../training/initialize.ts"
-import { type ConfigArguments, setOption } from "../arguments.ts"
+import { type ConfigArguments, commandLine, setOption } from "../arguments.ts"
 import { applySet } from "../config/document.ts"
 import { loadDocument } from "../config/resolve.ts"
 import { openConfiguredEnvironment } from "../model.ts"
@@ -64,8 +64,8 @@ async function runInit(
   await containingStrays(environment.name, signal, work, say)
   const file = join(directory, "config.yaml")
   const steps = [
-    [`gigpo clone ${file} --in-place`, "learn the expert's moves"],
-    [`gigpo train ${file}`, "get better by playing"],
+    [commandLine("clone", file, "--in-place"), "learn the expert's moves"],
+    [commandLine("train", file), "get better by playing"],
   ] as const
   process.stdout.write(
     `Wrote ${file} and a model of ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +

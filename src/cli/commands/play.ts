@@ -7,7 +7,7 @@ import { Pace } from "../../pace.ts"
 import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
 import { drawnTasks } from "../../rollout/tasks.ts"
-import { type ConfigArguments, setOption } from "../arguments.ts"
+import { type ConfigArguments, commandLine, setOption } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { applySet, parseConfigDocument } from "../config/document.ts"
 import { loadConfig, loadDocument } from "../config/resolve.ts"
@@ -31,7 +31,7 @@ export function playCommand(): Command {
     .summary("watch one episode, step by step")
     .description(
       "Shows one episode: the first prompt, what is observed, what the model replies, the action that was read from it and its reward. A model " +
-        "plays a held-out task as `gigpo evaluate` has it play. An environment's name, or the path of its module, plays it as " +
+        `plays a held-out task as "${commandLine("evaluate")}" has it play. An environment's name, or the path of its module, plays it as ` +
         "it is, without a configuration file; --set environment.<option>=<value> sets its options.",
     )
     .argument(

@@ -2,6 +2,7 @@ import { isAbsolute, join, relative, resolve, sep } from "node:path"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { unlessAborted } from "../../linked-abort.ts"
+import { without } from "../../options/fixed.ts"
 import { needsOf } from "../../training/make.ts"
 import { Run } from "../../training/run.ts"
 import { changeableKeys } from "../../training/run-config.ts"
@@ -60,7 +61,8 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
   const { device, precision } = model.policy
   // Kept, so that the run goes on in the same precision on another device.
   const kept = { ...config, precision }
-  await using run = await Run.open(config.run, kept, { ...options, mayChange, complete, onWarning: say })
+  const mode: RunMode = without(options, "set", "json")
+  await using run = await Run.open(config.run, kept, { ...mode, mayChange, complete, onWarning: say })
   if (device === "cuda") say(`On the GPU: ${model.policy.plan.text}.`)
   const { iterations } = config.training
   if (run.iteration > 0)
@@ -117,7 +119,7 @@ async function sayBest(run: Run, config: Config, say: (text: string) => void): P
 
 /** The run keeps its configuration, with the settings of this command line in it. */
 function nextCommand(command: string, { run }: Config, ...flags: string[]): string {
-  return commandLine("gigpo", command, join(run, "config.json"), ...flags)
+  return commandLine(command, join(run, "config.json"), ...flags)
 }
 
 /** Overwriting a run must not remove the model that it is to start from. */

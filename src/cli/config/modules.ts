@@ -21,8 +21,8 @@ const places = [
   { path: ["training", "loss"], around: aroundLoss },
 ] as const satisfies readonly { path: readonly string[]; around: Fields }[]
 
-/** Where a loaded part's `use` is written, for what turns out when its module is put to use. */
-const writtenAt = new WeakMap<Used, string>()
+/** Where a loaded part is written, its `use` where it has one: for what turns out when it is put to use. */
+const writtenAt = new WeakMap<object, string>()
 
 /**
  * Loads every module that the configuration names and reads its options: the path comes out absolute, with the file's digest
@@ -50,6 +50,8 @@ export async function loadModules(
     loaded = withPart(loaded, path, used)
   }
   if (complaints.length > 0) throw refusal("BAD_CONFIG", source, complaints, where)
+  const { environment } = config
+  if (!isUsed(environment)) writtenAt.set(environment, where(["environment"]))
   return loaded as Config
 }
 
@@ -67,7 +69,7 @@ export async function moduleFields(config: Config): Promise<ReadonlyMap<string, 
 export async function openConfiguredEnvironment({ environment }: Config): Promise<Environment> {
   if (isUsed(environment)) return await own(environment, ownEnvironment)
   const { name, ...options } = environment
-  return await openEnvironment(name as string, options)
+  return await placed(writtenAt.get(environment), openEnvironment(name as string, options))
 }
 
 /** What a loaded configuration says of training, with the values that its modules export. */

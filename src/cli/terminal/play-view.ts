@@ -16,6 +16,7 @@ const outcomes: Readonly<Record<string, string>> = {
   overflow: "The episode stopped: the next prompt does not fit the model",
   failed: "The environment failed",
   stopped: "Stopped",
+  silent: "The expert knows no move here, as the task has no solution or none that it can find",
 }
 
 /** Shows an episode as it is played. */

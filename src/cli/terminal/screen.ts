@@ -1,3 +1,4 @@
+import { shortened } from "./format.ts"
 import { visible } from "./visible.ts"
 
 /** What of a stream is needed: `process.stdout`, or a test's. */
@@ -52,7 +53,7 @@ export class Screen {
     const erase = this.#block.length > 0 ? `\x1b[${this.#block.length}A\x1b[J` : "" // up, then clear to the end
     // A line that wraps would take two rows and break the count of rows to go back.
     const width = Math.max((this.#output.columns || 80) - 1, 1)
-    const rows = block.map((line) => `${[...visible(line)].slice(0, width).join("")}\n`)
+    const rows = block.map((line) => `${shortened(visible(line), width)}\n`)
     this.#block = block
     if (erase || text || rows.length > 0) this.#output.write(erase + text + rows.join(""))
   }

@@ -1,7 +1,6 @@
 import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
-import { settleFolder } from "../../files/replace-files.ts"
 import {
   type AdapterConfig,
   exists,
@@ -10,9 +9,11 @@ import {
   type StoredAdapter,
 } from "../../model-files/adapter-files.ts"
 import { type ModelConfig, readConfigJson, readModelConfig } from "../../model-files/model-config.ts"
+import { checkModelFolder } from "../../model-files/model-folder.ts"
 import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
 import { openSafetensors } from "../../model-files/safetensors.ts"
 import { type NativeEngine, native } from "../../native.ts"
+import { checkArguments, checkList, type KeysOf } from "../../options/arguments.ts"
 import { Random } from "../../random.ts"
 import { checkModelConfig, checkTemperature, checkTokens } from "../check-arguments.ts"
 import { checkRequest } from "../check-request.ts"
@@ -54,6 +55,8 @@ interface SaveOptions {
   readonly overwrite?: boolean
   readonly signal?: AbortSignal | undefined
 }
+const saveKeys: KeysOf<SaveOptions> = { files: true, overwrite: true, signal: true }
+const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, temperature: true, signal: true }
 
 /** What sampling has cost since the policy was opened. */
 export interface SamplingStatistics {
@@ -98,12 +101,12 @@ export class NativePolicy implements Trainable {
    */
   static async open(
     directory: string,
-    {
-      signal,
-      ...options
-    }: NativePolicyOptions & { readonly base?: string; readonly signal?: AbortSignal | undefined } = {},
+    given: NativePolicyOptions & { readonly base?: string; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<NativePolicy> {
-    await settleFolder(directory) // what a crash left undone in it
+    checkArguments("NativePolicy.open", given)
+    const { signal, ...options } = given
+    resolvePolicyOptions(options) // refuses what has no meaning before any file is looked at
+    await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
     const stored = await readAdapterConfig(directory)
     const { rank, alpha } = stored
@@ -113,6 +116,7 @@ export class NativePolicy implements Trainable {
       throw new GigpoError("BAD_ARGUMENT", `The adapter in ${directory} has ${both}: leave lora out, or give the same.`)
     }
     const base = await findBase(directory, stored, options.base)
+    await checkModelFolder(base)
     const policy = await NativePolicy.#openModel(base, { ...options, lora: { rank, alpha } }, signal)
     return await policy.#orDispose(() => policy.loadAdapter(directory))
   }
@@ -122,7 +126,6 @@ export class NativePolicy implements Trainable {
     options: NativePolicyOptions,
     signal: AbortSignal | undefined,
   ): Promise<NativePolicy> {
-    await settleFolder(directory)
     const config = await readModelConfig(directory)
     const files = await openSafetensors(directory)
     try {
@@ -144,11 +147,12 @@ export class NativePolicy implements Trainable {
   static async create(
     config: ModelConfig,
     random: Random,
-    {
-      signal,
-      ...options
-    }: NativePolicyOptions & { readonly deviation?: number; readonly signal?: AbortSignal | undefined } = {},
+    given: NativePolicyOptions & { readonly deviation?: number; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<NativePolicy> {
+    checkArguments("NativePolicy.create", given)
+    const { signal, ...options } = given
+    if (!Array.isArray(random?.key))
+      throw new GigpoError("BAD_ARGUMENT", "NativePolicy.create needs random numbers: give new Random(seed).")
     const policy = new NativePolicy(config, options)
     return await policy.#orDispose(async () => {
       await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02), signal)
@@ -223,6 +227,8 @@ export class NativePolicy implements Trainable {
 
   /** As in `Trainable`; "reference" is the only other model. */
   async logProbs(rows: readonly Row[], options: LogProbsOptions = {}): Promise<RowStatistics[]> {
+    checkArguments("logProbs", options, logProbsKeys)
+    checkList("logProbs: rows", rows)
     const { of = "current", needs = [], temperature = 1, signal } = options
     if (of !== "current" && of !== "reference")
       throw new GigpoError("BAD_ARGUMENT", `This engine has no model "${of}"; give "current" or "reference".`)
@@ -282,6 +288,8 @@ export class NativePolicy implements Trainable {
     loss: NativeLoss | LinearLoss,
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<LossReport> {
+    checkList("forwardBackward: rows", rows)
+    checkArguments("forwardBackward: the loss", loss)
     this.#checkTraining()
     return await forwardBackward(this.#engine, rows, loss, options.signal)
   }
@@ -332,7 +340,9 @@ export class NativePolicy implements Trainable {
    * @throws GigpoError `IO` where something is there that is not to be replaced, or the system cannot write.
    */
   async save(directory: string, options: SaveOptions = {}): Promise<void> {
-    await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), options)
+    checkArguments("save", options, saveKeys)
+    const { overwrite } = options
+    await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), { overwrite })
   }
 
   /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
@@ -342,7 +352,9 @@ export class NativePolicy implements Trainable {
 
   /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
   async saveAdapter(directory: string, options: SaveOptions = {}): Promise<void> {
-    await writeDirectory(directory, (temporary) => this.#files.saveAdapter(temporary, options), options)
+    checkArguments("saveAdapter", options, saveKeys)
+    const { overwrite } = options
+    await writeDirectory(directory, (temporary) => this.#files.saveAdapter(temporary, options), { overwrite })
   }
 
   /**
@@ -388,6 +400,7 @@ export class NativePolicy implements Trainable {
 
 /** The shape of what `NativePolicy.open` would open, an adapter's model too. */
 export async function readPolicyConfig(directory: string): Promise<ModelConfig> {
+  await checkModelFolder(directory)
   if (!(await isAdapterFolder(directory))) return await readModelConfig(directory)
   return await readModelConfig(await findBase(directory, await readAdapterConfig(directory), undefined))
 }

@@ -43,6 +43,11 @@ export class Action {
     }))
   }
 
+  /** The predicates of what it can make true. */
+  get makes(): readonly number[] {
+    return this.#effects.filter(({ present }) => present).map(({ predicate }) => predicate)
+  }
+
   /** Calls `visit` with the arguments of every way in which the action can be done now; the same may come twice. */
   each(facts: Facts, visit: (args: readonly number[]) => void): void {
     const binding = this.#binding.fill(unbound)

@@ -27,7 +27,7 @@ const cachedGames = 64
  * in verl-agent. Commands that do nothing are no error: "Nothing happens."
  *
  * Metrics: `success`, and `success/<task type>` for the type of the episode's task. Rejects with `BAD_CONFIG` where options are
- * wrong, `BAD_DATA` or `IO` where games are, and the signal's reason; so does the start of an episode whose game is corrupt.
+ * wrong, `BAD_DATA` where games are, and the signal's reason; so does the start of an episode whose game is corrupt.
  */
 export async function alfworld(options: AlfworldOptions = {}): Promise<Environment<AlfworldTask>> {
   const resolved = resolveOptions(options)

@@ -13,6 +13,8 @@ export interface Domain {
   /** The type above each type. */
   readonly parents: ReadonlyMap<string, string>
   readonly constants: readonly Typed[]
+  /** How many arguments each predicate has. */
+  readonly predicates: ReadonlyMap<string, number>
   readonly actions: readonly ActionSchema[]
 }
 
@@ -33,17 +35,24 @@ export function readDomain(text: string): Domain {
 function parse(text: string): Domain {
   const parents = new Map<string, string>()
   const constants: Typed[] = []
+  const predicates = new Map<string, number>()
   const actions: ActionSchema[] = []
   const sections = asList(readExpression(text, "pddl_domain"), "pddl_domain")
   for (const section of sections.slice(sections[0] === "define" ? 2 : fault('pddl_domain must start with "(define"'))) {
     const [keyword, ...rest] = asList(section, "every section of pddl_domain")
     if (keyword === ":types") for (const { name, type } of readTyped(rest, ":types")) parents.set(name, type)
     else if (keyword === ":constants") constants.push(...readTyped(rest, ":constants"))
+    else if (keyword === ":predicates") for (const one of rest) predicates.set(...readPredicate(one))
     else if (keyword === ":action") actions.push(readAction(rest))
     else if (keyword === ":derived") fault("pddl_domain has :derived predicates, which are not supported")
   }
   if (parents.size > 1000) fault("pddl_domain declares more than 1000 types")
-  return { parents, constants, actions }
+  return { parents, constants, predicates, actions }
+}
+
+function readPredicate(expression: Expression): [name: string, arity: number] {
+  const [name, ...parameters] = asList(expression, "every entry of :predicates")
+  return [asWord(name, "the name of a predicate"), readTyped(parameters, ":predicates").length]
 }
 
 function readAction([name, ...rest]: readonly Expression[]): ActionSchema {

@@ -77,7 +77,7 @@ export function atomOf(formula: Expression, scope: Scope): { predicate: number; 
   const [head, ...rest] = asList(formula, "a fact")
   const name = asWord(head, "the predicate of a fact")
   return {
-    predicate: scope.vocabulary.predicate(name, rest.length),
+    predicate: scope.vocabulary.declared(name, rest.length),
     terms: rest.map((word) => termOf(word, scope)),
   }
 }

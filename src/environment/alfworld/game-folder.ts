@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises"
 import { dirname, join, relative, sep } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { Random } from "../../random.ts"
+import { unreadable } from "../unreadable.ts"
 import { Game } from "./game.ts"
 import { readGameFile } from "./game-file.ts"
 import type { TaskType } from "./generate/task-types.ts"
@@ -16,7 +17,7 @@ export interface GameFolder {
 }
 
 /**
- * Lists the games that ALFWorld would play. Rejects with `BAD_DATA` or `IO` where the folder or a file is at fault, and with the
+ * Lists the games that ALFWorld would play. Rejects with `BAD_DATA` where the folder or a file is at fault, and with the
  * signal's reason.
  */
 export async function openGameFolder(
@@ -118,8 +119,4 @@ function readNow(path: string): string {
   } catch (cause) {
     throw unreadable(path, cause)
   }
-}
-
-function unreadable(path: string, cause: unknown): GigpoError {
-  return new GigpoError("IO", `Cannot read ${path}: ${(cause as Error).message}.`, { cause })
 }

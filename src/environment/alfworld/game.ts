@@ -1,3 +1,4 @@
+import { strip } from "../python-text.ts"
 import { Action } from "./action.ts"
 import { readDomain } from "./domain.ts"
 import { digits, type Facts, factsOf, holds } from "./facts.ts"
@@ -71,7 +72,18 @@ export class Game {
     this.#slots = new Slots(vocabulary.ids.length, false)
     const scope = { vocabulary, slots: this.#slots, variables: new Map() }
     this.goal = problem.goal
-    this.#goals = branchesOf(problem.goal, scope).map((branch) => planQuery(branch, this.#slots, counts))
+    const branches = branchesOf(problem.goal, scope)
+    this.#goals = branches.map((branch) => planQuery(branch, this.#slots, counts))
+
+    // What no action makes true must be there from the start, as the reference demands when it loads a game.
+    const made = new Set(this.#deeds.flatMap(({ action }) => action.makes))
+    const lasting = branches.map(({ conditions, variables }) => {
+      const given = conditions.filter(
+        (one) => one.kind === "equal" || (one.kind === "fact" && !made.has(one.predicate)),
+      )
+      return planQuery({ conditions: given, variables }, this.#slots, counts)
+    })
+    if (!this.#reached(lasting, this.#start)) fault("its goal asks for something that is not there")
   }
 
   /** Throws `BAD_DATA` naming the source where a text is corrupt. */
@@ -120,7 +132,11 @@ export class Game {
 
   /** @internal */
   isWon(facts: Facts): boolean {
-    return this.#goals.some((query) => query.match(facts, this.#slots.free(), always))
+    return this.#reached(this.#goals, facts)
+  }
+
+  #reached(goals: readonly Query[], facts: Facts): boolean {
+    return goals.some((query) => query.match(facts, this.#slots.free(), always))
   }
 
   /** @internal */
@@ -168,7 +184,7 @@ export class World {
 
   /** Carries out a command and returns what the player reads; "Nothing happens." where it is not admissible. */
   step(command: string): string {
-    const choice = this.#choices.get(command.trim())
+    const choice = this.#choices.get(strip(command))
     if (!choice) return "Nothing happens."
     return guard(this.#source, () => {
       this.#facts = choice.deed.action.apply(this.#facts, choice.args)

@@ -1,14 +1,14 @@
 /**
  * What objects are called. `Drawer_bar_…` is a drawer, `Sink_bar_…_bar_SinkBasin` a sinkbasin. Of three drawers, the
  * first in the order of ids is "drawer 3", the last "drawer 1". An id without `_bar_` is its own name, and keeps the
- * space where its number would stand, as ALFWorld writes it.
+ * space where its number would stand, as ALFWorld writes it. `_dot_` and its like stand for characters that no id may have.
  *
  * @param ids of the objects that some fact is about, ascending
  */
 export function displayNames(ids: readonly string[]): Map<string, string> {
   const kinds = ids.map((id) => {
     const end = id.indexOf("_bar_")
-    return end < 0 ? undefined : id.slice(0, end) + (id.includes("basin") ? "basin" : "")
+    return end < 0 ? undefined : plain(id.slice(0, end)) + (id.includes("basin") ? "basin" : "")
   })
   const counts = new Map<string | undefined, number>()
   for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -17,7 +17,18 @@ export function displayNames(ids: readonly string[]): Map<string, string> {
     const kind = kinds[i]
     const number = counts.get(kind)!
     counts.set(kind, number - 1)
-    names.set(id, kind === undefined ? `${id} ` : `${kind} ${number}`)
+    names.set(id, kind === undefined ? `${plain(id)} ` : `${kind} ${number}`)
   }
   return names
 }
+
+function plain(id: string): string {
+  return marks.reduce((text, [word, mark]) => text.replaceAll(word, mark), id)
+}
+
+const marks = [
+  ["_minus_", "-"],
+  ["_plus_", "+"],
+  ["_dot_", "."],
+  ["_comma_", ","],
+] as const

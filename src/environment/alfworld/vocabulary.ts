@@ -14,6 +14,7 @@ export class Vocabulary {
   readonly #objects: ReadonlyMap<string, number>
   readonly #types: readonly string[]
   readonly #parents: ReadonlyMap<string, string>
+  readonly #declared: ReadonlyMap<string, number>
   readonly #members = new Map<string, Uint8Array>()
   readonly #predicates = new Map<string, number>()
   readonly #arities: number[] = []
@@ -27,6 +28,7 @@ export class Vocabulary {
     this.#objects = new Map(this.ids.map((id, number) => [id, number]))
     this.#types = this.ids.map((id) => types.get(id)!)
     this.#parents = domain.parents
+    this.#declared = domain.predicates
   }
 
   object(id: string): number {
@@ -68,6 +70,13 @@ export class Vocabulary {
     if (arity > 8 || this.ids.length ** arity > Number.MAX_SAFE_INTEGER) fault(`${name} has too many arguments`)
     this.#predicates.set(name, this.#arities.length)
     return this.#arities.push(arity) - 1
+  }
+
+  /** The same for one that a rule or the goal speaks of, which the domain must declare; facts may be of any. */
+  declared(name: string, arity: number): number {
+    const declared = this.#declared.get(name) ?? fault(`the predicate ${name} is not declared`)
+    if (declared !== arity) fault(`the predicate ${name} is declared with ${declared} arguments, not ${arity}`)
+    return this.predicate(name, arity)
   }
 
   findPredicate(name: string): { number: number; arity: number } | undefined {

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
+import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import { Bm25Index, type Hit } from "../../retrieval/bm25.ts"
 import { decodeLine, readJsonLines } from "./json-lines.ts"
 import type { Passage, Retriever } from "./retriever.ts"
@@ -16,13 +17,18 @@ export interface OpenCorpusOptions {
   readonly onProgress?: ((passages: number) => void) | undefined
 }
 
+const optionKeys: KeysOf<OpenCorpusOptions> = { signal: true, onProgress: true }
+
 /**
  * Reads a corpus in JSON Lines, `{"id", "contents"}` or `{"id", "title", "text"}` each, and indexes it. The index stays in memory,
  * about 300 bytes a passage of 80 terms; the passages stay in the file and are read when found, so it must not change.
  *
- * @throws IO where the file cannot be read; BAD_DATA where it is empty, or with the line's number where a line is wrong
+ * @throws BAD_DATA where the file cannot be read, where it is empty, or with the line's number where a line is wrong
  */
 export async function openCorpus(path: string, options: OpenCorpusOptions = {}): Promise<Corpus> {
+  if (typeof path !== "string")
+    throw new GigpoError("BAD_ARGUMENT", "openCorpus needs the path of a corpus in JSON Lines.")
+  checkArguments("openCorpus", options, optionKeys)
   const places = new Places()
   async function* documents() {
     for await (const { number, start, length, value } of readJsonLines(path, options.signal)) {

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs"
 import { GigpoError } from "../../errors.ts"
+import { unreadable } from "../unreadable.ts"
 
 /** One line of a file. */
 export interface Line {
@@ -17,7 +18,7 @@ const longestLine = 64 * 2 ** 20
 /**
  * The lines of a JSON Lines file as it is read, blank ones left out; files may be larger than the memory.
  *
- * @throws IO where the file cannot be read, BAD_DATA with the line's number where a line is no JSON
+ * @throws BAD_DATA where the file cannot be read, and with the line's number where a line is no JSON
  */
 export function readJsonLines(path: string, signal?: AbortSignal): AsyncGenerator<Line, void, undefined> {
   return parseJsonLines(createReadStream(path, { highWaterMark: 2 ** 18, ...(signal && { signal }) }), path, signal)
@@ -63,7 +64,7 @@ export async function* parseJsonLines(
   } catch (cause) {
     signal?.throwIfAborted()
     if (GigpoError.is(cause)) throw cause
-    throw new GigpoError("IO", `Cannot read ${path}: ${(cause as Error).message}.`, { cause })
+    throw unreadable(path, cause)
   }
 }
 

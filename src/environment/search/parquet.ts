@@ -1,5 +1,6 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
 import { GigpoError } from "../../errors.ts"
+import { unreadable } from "../unreadable.ts"
 
 // Snappy is hyparquet's own.
 const compressors = {
@@ -10,7 +11,7 @@ const compressors = {
 /**
  * The rows of a Parquet file as plain objects, with those of the named columns that the file has.
  *
- * @throws IO where the file cannot be read, BAD_DATA where it is no Parquet file or a broken one
+ * @throws BAD_DATA where the file cannot be read, and where it is no Parquet file or a broken one
  */
 export async function* readParquetRows(
   path: string,
@@ -19,7 +20,7 @@ export async function* readParquetRows(
   // Loaded when it is needed: few runs read Parquet, and all would start later.
   const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } = await import("hyparquet")
   const file = await asyncBufferFromFile(path).catch((cause: Error) => {
-    throw new GigpoError("IO", `Cannot read ${path}: ${cause.message}.`, { cause })
+    throw unreadable(path, cause)
   })
   try {
     const metadata = await parquetMetadataAsync(file)

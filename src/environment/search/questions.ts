@@ -22,7 +22,7 @@ export interface SearchTask {
  * Reads a question set: JSON Lines, or Parquet where the name ends in `.parquet`; rows as FlashRAG (`golden_answers`), Search-R1
  * (`reward_model.ground_truth.target`) and verl-agent (`env_kwargs`) lay them out.
  *
- * @throws IO where the file cannot be read; BAD_DATA where it is empty, or with the line or row where a question is wrong
+ * @throws BAD_DATA where the file cannot be read, where it is empty, or with the line or row where a question is wrong
  */
 export async function readQuestions(path: string, signal?: AbortSignal): Promise<SearchTask[]> {
   signal?.throwIfAborted()

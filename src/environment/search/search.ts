@@ -21,7 +21,7 @@ export type { SearchTask } from "./questions.ts"
  * neither shows nothing and takes a step all the same.
  *
  * Without options it asks about an embedded, invented world. Metrics: `success`, `success/<source>` where the question names its
- * data set, `searches`, `retrieverFailures`. Rejects with `BAD_CONFIG` where options are wrong, `IO` and `BAD_DATA` where files are,
+ * data set, `searches`, `retrieverFailures`. Rejects with `BAD_CONFIG` where options are wrong, `BAD_DATA` where files are,
  * `ENVIRONMENT_FAILED` where a retriever does not answer.
  */
 export async function search(options: SearchOptions = {}): Promise<Environment<SearchTask>> {

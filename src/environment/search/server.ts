@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import { setImmediate } from "node:timers/promises"
 import { GigpoError } from "../../errors.ts"
+import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import type { Passage, Retriever } from "./retriever.ts"
 
 export interface ServeRetrieverOptions {
@@ -26,6 +27,15 @@ export interface RetrieverServer {
   close(): Promise<void>
 }
 
+const optionKeys: KeysOf<ServeRetrieverOptions> = {
+  corpus: true,
+  host: true,
+  port: true,
+  topk: true,
+  onError: true,
+  signal: true,
+}
+
 const longestBody = 2 ** 20
 const mostPassages = 1000
 const mostQueries = 1024
@@ -37,7 +47,13 @@ const mostQueries = 1024
  * @throws IO where the address cannot be listened on, BAD_CONFIG for a wrong port or topk
  */
 export async function serveRetriever(options: ServeRetrieverOptions): Promise<RetrieverServer> {
+  checkArguments("serveRetriever", options, optionKeys)
   const { corpus, host = "127.0.0.1", port = 8000, topk = 3, onError, signal } = options
+  if (typeof corpus?.retrieve !== "function")
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "serveRetriever needs a corpus to search: openCorpus(path), or any with retrieve().",
+    )
   if (!isCount(topk) || topk === 0)
     throw new GigpoError("BAD_CONFIG", `topk must be a whole number from 1 to ${mostPassages}, not ${topk}.`)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)

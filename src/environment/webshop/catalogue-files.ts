@@ -22,7 +22,7 @@ const names = [
 ]
 const humanName = "items_human_ins.json"
 
-/** The catalogue files in a folder, the small set where both are there. Throws IO where they are not. */
+/** The catalogue files in a folder, the small set where both are there. Throws BAD_DATA where they are not. */
 export function findCatalogue(folder: string, goals: "synthetic" | "human"): CatalogueFiles {
   const found = names.find(({ products, attributes }) =>
     [products, attributes].every((name) => existsSync(join(folder, name))),
@@ -30,7 +30,7 @@ export function findCatalogue(folder: string, goals: "synthetic" | "human"): Cat
   if (!found || (goals === "human" && !existsSync(join(folder, humanName)))) {
     const pairs = names.map(({ products, attributes }) => `${products} with ${attributes}`).join(", or ")
     throw new GigpoError(
-      "IO",
+      "BAD_DATA",
       `webshop: ${folder} does not hold a catalogue: it needs ${pairs}${goals === "human" ? `, and ${humanName}` : ""}. Download ` +
         "them as the README of princeton-nlp/WebShop says, or leave data out to play the generated catalogue.",
     )
@@ -46,7 +46,7 @@ export function findCatalogue(folder: string, goals: "synthetic" | "human"): Cat
  * Opens a catalogue. Files above 32 MiB (the full one has several GB) are read once from end to end and then, product by product,
  * when they are needed. Products without a usable asin and those seen before are left out, as in the original.
  *
- * @throws IO where a file cannot be read, BAD_DATA with file, position and reason where one is truncated or corrupt
+ * @throws BAD_DATA where a file cannot be read, and with file, position and reason where one is truncated or corrupt
  */
 export async function openCatalogueFiles(
   files: CatalogueFiles,

@@ -1,9 +1,9 @@
 import { GigpoError } from "../../errors.ts"
 import { Pace } from "../../pace.ts"
 import { PythonRandom } from "../mersenne-twister.ts"
+import { stripCharacter } from "../python-text.ts"
 import type { ProductSource } from "./catalogue.ts"
 import type { Instruction, Product } from "./product.ts"
-import { stripCharacter } from "./python-text.ts"
 
 /** What a customer wants: the task of an episode. Plain data, complete in itself. */
 export interface Goal {

@@ -28,14 +28,14 @@ const longestElement = 64 * 2 ** 20
  * `inMemory` bytes only the places of the kept elements stay in memory.
  *
  * @param keep sees every element in order; whether it can be read again later
- * @throws IO where the file cannot be read, BAD_DATA with the position where it is truncated or corrupt
+ * @throws BAD_DATA where the file cannot be read, and with the position where it is truncated or corrupt
  */
 export async function readElements(
   path: string,
   keep: (element: JsonElement) => boolean,
   { inMemory = 32 * 2 ** 20, chunkBytes = 2 ** 18, signal }: ReadElementsOptions = {},
 ): Promise<KeptElements> {
-  const { size } = await stat(path).catch((error: unknown) => fail("IO", path, "cannot be read", error))
+  const { size } = await stat(path).catch((error: unknown) => fail("BAD_DATA", path, "cannot be read", error))
   const elements: JsonElement[] = []
   const starts: number[] = []
   const lengths: number[] = []
@@ -55,7 +55,7 @@ export async function readElements(
     }
   } catch (error) {
     signal?.throwIfAborted()
-    throw GigpoError.is(error) ? error : failure("IO", path, "cannot be read", error)
+    throw GigpoError.is(error) ? error : failure("BAD_DATA", path, "cannot be read", error)
   }
   scanner.end()
   if (size <= inMemory) return { get: (index) => elements[index]! }
@@ -209,7 +209,7 @@ function readBytes(path: string, start: number, length: number): Uint8Array {
 }
 
 function failure(code: "IO" | "BAD_DATA", path: string, problem: string, cause?: unknown): GigpoError {
-  const reason = code === "IO" && cause instanceof Error ? ` (${cause.message})` : ""
+  const reason = cause instanceof Error && "syscall" in cause ? ` (${cause.message})` : ""
   return new GigpoError(code, `webshop: ${path} ${problem}${reason}.`, { cause })
 }
 

@@ -1,5 +1,6 @@
+import { strip } from "../python-text.ts"
 import type { Product } from "./product.ts"
-import { formatFloat, formatJson, strip } from "./python-text.ts"
+import { formatFloat, formatJson } from "./python-text.ts"
 import type { Purchase, Verdict } from "./reward.ts"
 
 /**

@@ -1,5 +1,6 @@
 import { GigpoError } from "../../errors.ts"
-import { formatFloat, strip } from "./python-text.ts"
+import { strip } from "../python-text.ts"
+import { formatFloat } from "./python-text.ts"
 
 /** A product as the shop shows and sells it. */
 export interface Product {

@@ -1,28 +1,9 @@
-import { escapeUnit, hex, isSpace, pythonJson } from "../python-text.ts"
+import { escapeUnit, hex, pythonJson } from "../python-text.ts"
 
 /**
- * How the Python programs behind WebShop's pages strip, print and escape. JavaScript does each of these a little differently, and
+ * How the Python programs behind WebShop's pages print and escape. JavaScript does each of these a little differently, and
  * the pages are compared to the letter.
  */
-
-/** `str.strip()`. */
-export function strip(text: string): string {
-  return stripAny(text, isSpace)
-}
-
-/** `str.strip(character)`. */
-export function stripCharacter(text: string, unwanted: string): string {
-  return stripAny(text, (character) => character === unwanted)
-}
-
-// By hand: a pattern that ends in `+$` takes quadratic time on long runs in the middle.
-function stripAny(text: string, unwanted: (character: string) => boolean): string {
-  let start = 0
-  let end = text.length
-  while (start < end && unwanted(text[start]!)) start++
-  while (end > start && unwanted(text[end - 1]!)) end--
-  return text.slice(start, end)
-}
 
 /** `str(float)`: shortest digits, always with a point, exponents below 1e-4 and from 1e16. */
 export function formatFloat(value: number): string {

@@ -1,11 +1,11 @@
 import { Random } from "../../random.ts"
+import { strip } from "../python-text.ts"
 import type { Catalogue } from "./catalogue.ts"
 import { searchLimit } from "./catalogue.ts"
 import type { Goal } from "./goals.ts"
 import type { NounTagger } from "./nouns.ts"
 import { button, doneTexts, itemTexts, node, resultsTexts, type SubPage, subPages, subPageTexts } from "./pages.ts"
 import type { Product } from "./product.ts"
-import { strip } from "./python-text.ts"
 import { judge, type Verdict } from "./reward.ts"
 
 /** A page, with everything that can be done on it. Pages never change: an action gives another page. */

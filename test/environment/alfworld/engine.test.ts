@@ -263,6 +263,13 @@ describe("commands", () => {
     expect(world.facts("held")).toEqual([["box_bar_1"]])
   })
 
+  it("lose the white space that Python strips, and no other", () => {
+    const world = tiny(cellar)
+    for (const wrong of ["\ufeffLift box 1", "Lift box 1\ufeff", "Lift\x1cbox 1"])
+      expect(world.step(wrong)).toBe("Nothing happens.")
+    expect(world.step("\x1c\x1d\x1e\x1f\x85Lift box 1\u2028")).toBe("You hold the box 1.")
+  })
+
   it("win when the goal comes true", () => {
     const world = tiny(cellar)
     expect(world.won).toBe(false)
@@ -325,5 +332,12 @@ describe("names", () => {
       MugType: "mugtype ",
       Unused_bar_1: "unused_bar_1",
     })
+  })
+
+  it("have the characters back that no id may have", () => {
+    const ids = "a_minus_b_plus_c_dot_5_comma_d Mug_dot_2_bar_1 Mug_minus_bar_1"
+    const init = ids.split(" ").map((id) => `(is ${id})`)
+    const game = Game.parse(tinyFile({ objects: `${ids} - thing`, init: init.join(" ") }))
+    expect(ids.split(" ").map((id) => game.name(id.toLowerCase()))).toEqual(["a-b+c.5,d ", "mug.2 1", "mug_minus 1"])
   })
 })

@@ -159,6 +159,30 @@ describe.each(modes)("the expert that goes by %s", (mode) => {
   })
 })
 
+describe("a receptacle without a place", () => {
+  const file = generateHousehold({ seed: 1, scene: 0, taskType: "pick_and_place_simple" }, { size: "medium" })
+  const away = (receptacle: string) =>
+    Game.parse({
+      ...file,
+      problem: file.problem.replace(new RegExp(`\\(receptacleAtLocation ${receptacle} \\S+\\)`, "i"), ""),
+    })
+  const inside = (name: string) =>
+    Game.parse(file)
+      .facts("inreceptacle")
+      .find(([id]) => Game.parse(file).name(id!) === name)![1]!
+
+  it("keeps what lies in it: the planner has nothing to say where that is needed, and goes its way where it is not", () => {
+    const [wanted] = file.walkthrough.flatMap((command) => /^take (.+) from/.exec(command)?.[1] ?? [])
+    const needed = inside(wanted!)
+    const played = play(away(needed), expertOf(away(needed), "plan"))
+    expect(played).toMatchObject({ won: false, silent: true })
+    const other = Game.parse(file)
+      .facts("inreceptacle")
+      .find(([, one]) => !file.walkthrough.join().includes(Game.parse(file).name(one!)))![1]!
+    expect(play(away(other), expertOf(away(other), "plan"))).toMatchObject({ won: true, commands: file.walkthrough })
+  })
+})
+
 function closed(game: Game, receptacle: string): boolean {
   return game.facts("openable").some(([id]) => id === receptacle)
 }

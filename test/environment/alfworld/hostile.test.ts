@@ -63,6 +63,33 @@ describe("Game", () => {
     ["too many arguments", { objects: "a", init: "(p a a a a a a a a a)" }, /p has too many arguments/],
     ["a word for a goal", { goal: "p" }, /a condition must be a list/],
     ["no goal", { goal: "" }, /:goal of pddl_problem is empty/],
+    ["a predicate of the goal not declared", { predicates: "(q ?x)", goal: "(p)" }, /the predicate p is not declared/],
+    [
+      "a predicate of an action not declared",
+      { predicates: "(done)", actions: act("", "(p)") },
+      /the predicate p is not declared/,
+    ],
+    [
+      "arguments other than declared",
+      { objects: "a", predicates: "(p ?x)", goal: "(p a a)" },
+      /the predicate p is declared with 1 arguments, not 2/,
+    ],
+    ["a word among the predicates", { predicates: "p" }, /every entry of :predicates must be a list/],
+    [
+      "a goal of a type of which there is nothing",
+      { objects: "a - place", goal: "(exists (?x - thing) (done ?x))", actions: act("?x", "()", "(done ?x)") },
+      /its goal asks for something that is not there/,
+    ],
+    [
+      "a goal of a kind of which there is nothing",
+      {
+        objects: "a",
+        init: "(mug a)",
+        goal: "(exists (?x) (and (done ?x) (pen ?x)))",
+        actions: act("?x", "(not (pen ?x))", "(done ?x)"),
+      },
+      /its goal asks for something that is not there/,
+    ],
     ["a variable not declared", { actions: act("?x", "(p ?y)") }, /the variable \?y is not declared/],
     ["= with one side", { objects: "a", goal: "(= a)" }, /= takes two objects/],
     ["an empty (not) in an effect", { actions: act("", "()", "(not)") }, /lacks its fact/],

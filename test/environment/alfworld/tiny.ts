@@ -4,6 +4,8 @@ import type { GameFile } from "../../../src/environment/alfworld/game-file.ts"
 export interface Tiny {
   readonly types?: string
   readonly constants?: string
+  /** PDDL of `:predicates`; those that the actions and the goal speak of where none are given. */
+  readonly predicates?: string
   /** PDDL after `(:action NAME`, by name. */
   readonly actions?: Readonly<Record<string, string>>
   readonly objects?: string
@@ -17,8 +19,9 @@ export interface Tiny {
 
 /** The texts of a hand-written game of a few lines. */
 export function tinyFile(tiny: Tiny): GameFile {
-  const { types = "place thing", constants = "", actions = {}, objects = "", init = "", goal = "(never)" } = tiny
+  const { types = "place thing", constants = "", actions = {}, objects = "", init = "", goal = "(not (over))" } = tiny
   const { rules = {}, wordings = {} } = tiny
+  const { predicates = spokenOf([goal, ...Object.values(actions)]) } = tiny
   const json = Object.entries({ intro: "Hello.", ...rules }).map(([symbol, rule]) => [
     symbol,
     typeof rule === "string" ? [{ rhs: rule }] : rule,
@@ -29,6 +32,7 @@ export function tinyFile(tiny: Tiny): GameFile {
   })
   return {
     domain: `(define (domain tiny) (:requirements :adl) (:types ${types}) (:constants ${constants})
+      (:predicates ${predicates})
       ${Object.entries(actions)
         .map(([name, text]) => `(:action ${name} ${text})`)
         .join("\n")})`,
@@ -39,4 +43,15 @@ export function tinyFile(tiny: Tiny): GameFile {
 
 export function tiny(game: Tiny): World {
   return Game.parse(tinyFile(game)).start()
+}
+
+/** Declarations of what stands in parentheses around bare words. */
+function spokenOf(texts: readonly string[]): string {
+  const declared = new Map<string, string>()
+  for (const [, name, words] of texts.join(" ").matchAll(/\(([a-z][\w-]*)((?:\s+[?\w-]+)*)\s*\)/gi)) {
+    const parameters = words!.split(/\s+/).filter(Boolean)
+    declared.set(name!.toLowerCase(), `(${[name, ...parameters.map((_, i) => `?${i}`)].join(" ")})`)
+  }
+  for (const word of ["and", "or", "not"]) declared.delete(word)
+  return [...declared.values()].join(" ")
 }

@@ -82,8 +82,8 @@ describe("question files", () => {
   })
 
   it.each([
-    ["missing.jsonl", undefined, "IO", /Cannot read .*missing\.jsonl/],
-    ["missing.parquet", undefined, "IO", /Cannot read .*missing\.parquet/],
+    ["missing.jsonl", undefined, "BAD_DATA", /Cannot read .*missing\.jsonl/],
+    ["missing.parquet", undefined, "BAD_DATA", /Cannot read .*missing\.parquet/],
     ["empty.jsonl", "\n\n", "BAD_DATA", /has no questions/],
     [
       "no-answer.jsonl",
@@ -163,7 +163,7 @@ describe("openCorpus", () => {
   })
 
   it.each([
-    ["missing.jsonl", undefined, "IO", /Cannot read/],
+    ["missing.jsonl", undefined, "BAD_DATA", /Cannot read/],
     ["empty.jsonl", "", "BAD_DATA", /has no passages/],
     ["broken.jsonl", '{"id":"1","contents":"a"}\n{"id":"2","contents":"b"', "BAD_DATA", /line 2 is not JSON/],
     ["wrong.jsonl", '{"id":"1","text":"a"}', "BAD_DATA", /line 1 must be an object with/],
@@ -174,7 +174,7 @@ describe("openCorpus", () => {
   })
 
   it("refuses a folder, and a file that was changed after it was read", async () => {
-    await expect(openCorpus(folder)).rejects.toMatchObject({ code: "IO" })
+    await expect(openCorpus(folder)).rejects.toMatchObject({ code: "BAD_DATA" })
     const path = write("changing.jsonl", '{"id":"1","contents":"velan bay"}\n{"id":"2","contents":"ordo"}')
     const corpus = await openCorpus(path)
     writeFileSync(path, "x".repeat(100))

@@ -66,6 +66,6 @@ describe("replays", () => {
   })
 
   it("name a catalogue that is missing", async () => {
-    await expect(differencesOf(replayWebshopRanking, "/nowhere", some())).rejects.toMatchObject({ code: "IO" })
+    await expect(differencesOf(replayWebshopRanking, "/nowhere", some())).rejects.toMatchObject({ code: "BAD_DATA" })
   })
 })

@@ -223,8 +223,8 @@ describe("search", () => {
 
   it("passes on what is wrong with its files", async () => {
     const missing = join(folder, "missing.jsonl")
-    await expect(search({ questions: missing, corpus })).rejects.toMatchObject({ code: "IO" })
-    await expect(search({ questions, corpus: missing })).rejects.toMatchObject({ code: "IO" })
+    await expect(search({ questions: missing, corpus })).rejects.toMatchObject({ code: "BAD_DATA" })
+    await expect(search({ questions, corpus: missing })).rejects.toMatchObject({ code: "BAD_DATA" })
     await expect(search({ questions, corpus: write("empty.jsonl") })).rejects.toMatchObject({ code: "BAD_DATA" })
   })
 })

@@ -153,7 +153,7 @@ describe("catalogue files", () => {
     const empty = mkdtempSync(join(folder, "empty-"))
     for (const where of [empty, join(folder, "nowhere")]) {
       expect(() => findCatalogue(where, "synthetic")).toThrow(
-        expect.objectContaining({ code: "IO", message: expect.stringContaining("leave data out") }),
+        expect.objectContaining({ code: "BAD_DATA", message: expect.stringContaining("leave data out") }),
       )
     }
     writeFileSync(join(empty, "items_shuffle.json"), "[]")

@@ -124,10 +124,10 @@ describe("readElements", () => {
   it("says so where a file is missing, is a folder, or shrinks later", async () => {
     const missing = readElements(join(folder, "none.json"), () => true)
     await expect(missing).rejects.toMatchObject({
-      code: "IO",
+      code: "BAD_DATA",
       message: expect.stringContaining("none.json cannot be read"),
     })
-    await expect(readElements(folder, () => true)).rejects.toMatchObject({ code: "IO" })
+    await expect(readElements(folder, () => true)).rejects.toMatchObject({ code: "BAD_DATA" })
     const path = write('[{"a": 1}, {"b": 2}]')
     const kept = await readElements(path, () => true, streamed)
     truncateSync(path, 12)

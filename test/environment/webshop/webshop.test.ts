@@ -195,9 +195,9 @@ describe("webshop", () => {
   })
 
   it("says so where there is no catalogue", async () => {
-    await expect(webshop({ data: "/nowhere" })).rejects.toMatchObject({ code: "IO", message: /leave data out/ })
+    await expect(webshop({ data: "/nowhere" })).rejects.toMatchObject({ code: "BAD_DATA", message: /leave data out/ })
     const files = { products: "/nowhere/p.json", attributes: "/nowhere/a.json" }
-    await expect(webshop(files)).rejects.toMatchObject({ code: "IO", message: /p\.json cannot be read/ })
+    await expect(webshop(files)).rejects.toMatchObject({ code: "BAD_DATA", message: /p\.json cannot be read/ })
   })
 })
 

@@ -5,10 +5,6 @@ import type { Home, Receptacle, Thing } from "./home.ts"
 /** Reads the household as it is now, which no player can. */
 export function survey(game: Game, world: World, goal: Goal): Home {
   const placeOf = new Map(game.facts("receptacleatlocation").map(([receptacle, place]) => [receptacle!, place!]))
-  const inside = new Map<string, string[]>()
-  for (const [thing, receptacle] of world.facts("inreceptacle")) {
-    inside.set(thing!, [...(inside.get(thing!) ?? []), game.name(receptacle!)])
-  }
   const portable = new Set(game.facts("pickupable").map(([thing]) => thing!))
   const can = new Set(game.facts("cancontain").map((types) => types.join(" ")))
   const typeOf = new Map<string, string>()
@@ -19,6 +15,12 @@ export function survey(game: Game, world: World, goal: Goal): Home {
     typeOf.set(game.name(id!), type!)
     const closed = world.holds("openable", id!) && !world.holds("opened", id!)
     receptacles.set(game.name(id!), { kind: kindOf(type)!, place, closed })
+  }
+  const inside = new Map<string, string[]>()
+  for (const [thing, id] of world.facts("inreceptacle")) {
+    const receptacle = game.name(id!)
+    // What has no place cannot be reached into.
+    if (receptacles.has(receptacle)) inside.set(thing!, [...(inside.get(thing!) ?? []), receptacle])
   }
   const things = new Map<string, Thing>()
   for (const [id, type] of game.facts("objecttype")) {

@@ -1,0 +1,55 @@
+import { readdir, stat } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import { GigpoError } from "../errors.ts"
+import { ioError, isSystemError } from "../files/io-error.ts"
+import { settleFolder } from "../files/replace-files.ts"
+import { exists } from "./adapter-files.ts"
+
+/**
+ * Refuses what is no folder that a model or its tokenizer could be in, and says what it is instead; finishes what a crash left undone
+ * where one was being replaced.
+ *
+ * @throws GigpoError `BAD_MODEL` for what is not there, for a file, and for a run; `IO` where the system cannot look.
+ */
+export async function checkModelFolder(directory: string): Promise<void> {
+  if (typeof directory !== "string" || directory === "")
+    throw new GigpoError("BAD_ARGUMENT", "A model is opened from its folder; give the folder's path.")
+  if (!(await isFolder(directory))) throw bad(await absence(directory))
+  const isRun = (await exists(join(directory, "metrics.jsonl"))) && (await exists(join(directory, "checkpoints")))
+  if (isRun) throw bad(`${directory} is a run, not a model. ${await modelsOfRun(directory)}`)
+  await settleFolder(directory)
+}
+
+async function isFolder(directory: string): Promise<boolean> {
+  try {
+    return (await stat(directory)).isDirectory()
+  } catch (cause) {
+    if (isSystemError(cause) && (cause.code === "ENOENT" || cause.code === "ENOTDIR")) return false
+    throw ioError("read", directory, cause)
+  }
+}
+
+async function absence(directory: string): Promise<string> {
+  if (await exists(directory)) return `${directory} is a file; give the folder that the model's files are in.`
+  // An owner and a name, where no folder of that name is.
+  const mayBeName = /^[\w-][\w.-]*\/[\w.-]+$/.test(directory) && !(await exists(dirname(directory)))
+  const [name, folder] = mayBeName ? [directory, basename(directory)] : ["<name>", "<folder>"]
+  const download = `hf download ${name} --local-dir ${folder}`
+  return mayBeName
+    ? `There is no folder ${directory}. Models are not downloaded by their names on the Hugging Face hub: get the files with ` +
+        `"${download}" and give ${folder}.`
+    : `There is no folder ${directory}. Give a model folder in Hugging Face layout, such as "${download}" makes.`
+}
+
+/** A run's model is written at its end; until then its checkpoints are all there is. */
+async function modelsOfRun(run: string): Promise<string> {
+  if (await exists(join(run, "model"))) return `Its model is in ${join(run, "model")}.`
+  const steps = (await readdir(join(run, "checkpoints"))).flatMap((name) => /^step-(\d+)$/.exec(name)?.[1] ?? [])
+  if (steps.length === 0) return "It has no model yet, as it was stopped before its first checkpoint."
+  const newest = join(run, "checkpoints", `step-${Math.max(...steps.map(Number))}`)
+  return `It has not come to its end; its newest checkpoint is ${newest}.`
+}
+
+function bad(message: string): GigpoError {
+  return new GigpoError("BAD_MODEL", message)
+}

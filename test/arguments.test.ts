@@ -1,0 +1,245 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as gigpo from "../src/index.ts"
+import { readModelConfig } from "../src/model-files/model-config.ts"
+import { modelPath } from "./engine/fixtures.ts"
+
+const tinyConfig = { ...(await readModelConfig(modelPath("qwen2"))), vocabularySize: 300 }
+
+const folder = mkdtempSync(join(tmpdir(), "gigpo-arguments-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+// JavaScript hands in what the compiler would refuse.
+const { NativePolicy, Random, Run, Tokenizer } = gigpo
+const anything = (value: unknown) => value as never
+const span = new Float32Array(1)
+
+let policy: gigpo.NativePolicy
+let tokenizer: gigpo.Tokenizer
+beforeAll(async () => {
+  policy = await NativePolicy.create(tinyConfig, new Random(1), { device: "cpu", threads: 1 })
+  const bpe = await gigpo.trainByteLevelTokenizer(["a"], { vocabularySize: 260 })
+  await gigpo.writeTokenizer(join(folder, "tokenizer"), bpe)
+  tokenizer = await Tokenizer.open(join(folder, "tokenizer"))
+})
+afterAll(async () => {
+  await policy.dispose()
+  await tokenizer.dispose()
+})
+
+interface Case {
+  readonly call: (options: never) => unknown
+  /** A key with a slip, and the key that was meant. */
+  readonly slip: readonly [typed: string, meant: string]
+}
+
+const setups: Readonly<Record<string, Case>> = {
+  train: { call: gigpo.train, slip: ["optimiser", "optimizer"] },
+  clone: { call: gigpo.clone, slip: ["batchrow", "batchRows"] },
+  evaluate: { call: gigpo.evaluate, slip: ["temprature", "temperature"] },
+  initialize: { call: gigpo.initialize, slip: ["enviroment", "environment"] },
+  rollout: { call: gigpo.rollout, slip: ["groupsize", "groupSize"] },
+  runEpisode: { call: gigpo.runEpisode, slip: ["maxStep", "maxSteps"] },
+  playEpisode: { call: gigpo.playEpisode, slip: ["maxReplyToken", "maxReplyTokens"] },
+  playExpert: { call: gigpo.playExpert, slip: ["environmentTimout", "environmentTimeout"] },
+  serveRetriever: { call: gigpo.serveRetriever, slip: ["topK_", "topk"] },
+  accumulate: {
+    call: (options) => gigpo.accumulate(policy, [], gigpo.crossEntropyLoss(), options),
+    slip: ["imitations", "imitation"],
+  },
+  adaptiveKl: { call: gigpo.adaptiveKl, slip: ["horizont", "horizon"] },
+  amendCredit: { call: (options) => gigpo.amendCredit(gigpo.grpo(), options), slip: ["changes", "change"] },
+  clippedSurrogate: { call: (input) => gigpo.clippedSurrogate(input), slip: ["oldLogProb", "oldLogProbs"] },
+  generalizedAdvantages: {
+    call: (options) =>
+      gigpo.generalizedAdvantages(new Float64Array(1), new Float64Array(1), options, new Int32Array(1)),
+    slip: ["lamda", "lambda"],
+  },
+  groupBySimilarity: { call: (options) => gigpo.groupBySimilarity([], [], options), slip: ["treshold", "threshold"] },
+  memoryPlan: { call: (config) => gigpo.memoryPlan(config), slip: ["layer", "layers"] },
+  readAction: { call: (form) => gigpo.readAction("", form), slip: ["keepcase_", "keepCase"] },
+  similarityLevels: { call: gigpo.similarityLevels, slip: ["autojunc", "autojunk"] },
+  trainByteLevelTokenizer: {
+    call: (options) => gigpo.trainByteLevelTokenizer([], options),
+    slip: ["specialToken", "specialTokens"],
+  },
+  valueLoss: { call: (input) => gigpo.valueLoss(input), slip: ["oldValue", "oldValues"] },
+  "NativePolicy.create": {
+    call: (config) => NativePolicy.create(config, new Random(1)),
+    slip: ["hiddensizes", "hiddenSize"],
+  },
+  "policy.sample": { call: (request) => policy.sample(request), slip: ["maxToken", "maxTokens"] },
+  "policy.optimizerStep": { call: (step) => policy.optimizerStep(step), slip: ["learningrate_", "learningRate"] },
+  "Run.open, its configuration": {
+    call: (config) => Run.open(folder, config === undefined ? config : anything([config])),
+    slip: ["", ""],
+  },
+}
+
+const optional: Readonly<Record<string, Case>> = {
+  sokoban: { call: gigpo.sokoban, slip: ["boxs", "boxes"] },
+  alfworld: { call: gigpo.alfworld, slip: ["taskType", "taskTypes"] },
+  numberLine: { call: gigpo.numberLine, slip: ["maxStep", "maxSteps"] },
+  ezPoints: { call: gigpo.ezPoints, slip: ["rewards", "reward"] },
+  points24: { call: gigpo.points24, slip: ["solveable", "solvable"] },
+  blackjack: { call: gigpo.blackjack, slip: ["promt", "prompt"] },
+  openEnv: { call: gigpo.openEnv, slip: ["messageTimout", "messageTimeout"] },
+  search: { call: gigpo.search, slip: ["question", "questions"] },
+  webshop: { call: gigpo.webshop, slip: ["product", "products"] },
+  openEnvironment: { call: (options) => gigpo.openEnvironment("sokoban", options), slip: ["histroy", "history"] },
+  checkEnvironment: {
+    call: (options) => gigpo.checkEnvironment(gigpo.numberLine(), options),
+    slip: ["timelimits", "timeLimit"],
+  },
+  openCorpus: { call: (options) => gigpo.openCorpus(join(folder, "none"), options), slip: ["onprogres", "onProgress"] },
+  "memoryPlan, its options": { call: (options) => gigpo.memoryPlan(tinyConfig, options), slip: ["thread", "threads"] },
+  "clippedSurrogate, its options": {
+    call: (options) => {
+      const [rows, values] = [Int32Array.of(1), { oldLogProbs: span, advantages: span, mask: span }]
+      return gigpo.clippedSurrogate({ logProbs: span, rows, ...values }, options)
+    },
+    slip: ["cliplows", "clipLow"],
+  },
+  groupAnchors: { call: (options) => gigpo.groupAnchors([1], ["a"], options), slip: ["devise", "device"] },
+  tokenLogProbs: {
+    call: (options) => gigpo.tokenLogProbs(span, 1, Int32Array.of(0), options),
+    slip: ["temprature", "temperature"],
+  },
+  "valueLoss, its options": {
+    call: (options) => gigpo.valueLoss({ values: span, returns: span }, options),
+    slip: ["clips", "clip"],
+  },
+  importanceWeights: {
+    call: (options) => gigpo.importanceWeights([], [], [0], options),
+    slip: ["truncat", "truncate"],
+  },
+  composeLoss: {
+    call: (options) => gigpo.composeLoss(gigpo.crossEntropyLoss(), options),
+    slip: ["klweights", "klWeight"],
+  },
+  normalizer: { call: gigpo.normalizer, slip: ["epsilons", "epsilon"] },
+  gigpoAdvantages: { call: (options) => gigpo.gigpoAdvantages([], options), slip: ["omeg", "omega"] },
+  grpoAdvantages: { call: (options) => gigpo.grpoAdvantages([], options), slip: ["gama", "gamma"] },
+  drGrpo: { call: gigpo.drGrpo, slip: ["singletonEpisodes", "singletonEpisode"] },
+  gdpo: { call: gigpo.gdpo, slip: ["channel", "channels"] },
+  gigpo: { call: gigpo.gigpo, slip: ["gama", "gamma"] },
+  gpg: { call: gigpo.gpg, slip: ["penaltyPlacment", "penaltyPlacement"] },
+  grpo: { call: gigpo.grpo, slip: ["gama", "gamma"] },
+  opo: { call: gigpo.opo, slip: ["penaltyPlacment", "penaltyPlacement"] },
+  passAtK: { call: gigpo.passAtK, slip: ["epsilons", "epsilon"] },
+  ppo: { call: gigpo.ppo, slip: ["lamda", "lambda"] },
+  reinforcePlusPlus: { call: gigpo.reinforcePlusPlus, slip: ["gama", "gamma"] },
+  reinforcePlusPlusBaseline: { call: gigpo.reinforcePlusPlusBaseline, slip: ["singletonEpisodes", "singletonEpisode"] },
+  remax: { call: gigpo.remax, slip: ["penaltyPlacment", "penaltyPlacement"] },
+  rloo: { call: gigpo.rloo, slip: ["epsilons", "epsilon"] },
+  cispoLoss: { call: gigpo.cispoLoss, slip: ["cliphighs", "clipHigh"] },
+  clipCovLoss: { call: gigpo.clipCovLoss, slip: ["covarianceShares", "covarianceShare"] },
+  clippedSurrogateLoss: { call: gigpo.clippedSurrogateLoss, slip: ["cliplows", "clipLow"] },
+  dppoKlLoss: { call: gigpo.dppoKlLoss, slip: ["truncat", "truncate"] },
+  dppoTvLoss: { call: gigpo.dppoTvLoss, slip: ["truncat", "truncate"] },
+  droLoss: { call: gigpo.droLoss, slip: ["betas", "beta"] },
+  gmpoLoss: { call: gigpo.gmpoLoss, slip: ["cliplows", "clipLow"] },
+  gspoLoss: { call: gigpo.gspoLoss, slip: ["cliplows", "clipLow"] },
+  klCovLoss: { call: gigpo.klCovLoss, slip: ["penalti", "penalty"] },
+  sapoLoss: { call: gigpo.sapoLoss, slip: ["temperaturPositive", "temperaturePositive"] },
+  writeTokenizer: {
+    call: async (options) => {
+      const bpe = await gigpo.trainByteLevelTokenizer([], { vocabularySize: 260 })
+      await gigpo.writeTokenizer(join(folder, "other"), bpe, options)
+    },
+    slip: ["chattemplates", "chatTemplate"],
+  },
+  "NativePolicy.save": {
+    call: (options) => policy.save(join(folder, "new"), options),
+    slip: ["overwrit", "overwrite"],
+  },
+  "NativePolicy.open": { call: (options) => NativePolicy.open(folder, options), slip: ["precission", "precision"] },
+  "NativePolicy.create, its options": {
+    call: (options) => NativePolicy.create(tinyConfig, new Random(1), options),
+    slip: ["microBatchToken", "microBatchTokens"],
+  },
+  "Tokenizer.open": { call: (limits) => Tokenizer.open(folder, limits), slip: ["timeoutsMs", "timeoutMs"] },
+  "tokenizer.renderChat": { call: (options) => tokenizer.renderChat([], options), slip: ["variable", "variables"] },
+  "policy.logProbs": { call: (options) => policy.logProbs([], options), slip: ["need", "needs"] },
+  "Run.open": { call: (options) => Run.open(join(folder, "run"), {}, options), slip: ["overwrit", "overwrite"] },
+}
+
+/** What they take are plain values: columns, rows, texts, numbers, or the parts of somebody's own. */
+const plain = [
+  ...["acrossTasks", "anchorLevels", "batchOf", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
+  ...["groupByAnchor", "klRewards", "overlongPenalty", "similarityRatio", "whiten", "mismatch", "crossEntropyLoss"],
+  ...["reinforceLoss", "at", "atMoment", "readOptions", "batches", "byTask", "collectSteps", "giveCredit", "layRows"],
+  ...["toRows", "sampledPositions", "sampledTokens", "stepRow", "environmentTasks", "takeTasks", "firstContained"],
+  ...["readTagged", "rememberTurns", "replayFailure", "deviceReport"],
+]
+
+/** Waits for whatever comes of a call, the first of many included. */
+async function settle(call: () => unknown): Promise<unknown> {
+  const made = (await call()) as Partial<AsyncGenerator> | undefined
+  return typeof made?.next === "function" ? await made.next() : made
+}
+
+const refusal = (message: string | RegExp) =>
+  expect.objectContaining({
+    code: expect.stringMatching(/^BAD_(ARGUMENT|CONFIG)$/),
+    message: expect.stringMatching(message),
+  })
+
+describe("public functions", () => {
+  it("that take options are all tried here", () => {
+    const functions = Object.entries(gigpo).filter(
+      ([, value]) => typeof value === "function" && !/^class\b/.test(Function.prototype.toString.call(value)),
+    )
+    const known = new Set([...Object.keys(setups), ...Object.keys(optional), ...plain])
+    expect(functions.map(([name]) => name).filter((name) => !known.has(name))).toEqual([])
+  })
+
+  it.each(Object.entries(setups))("%s needs its options", async (_, { call }) => {
+    await expect(settle(() => call(anything(undefined)))).rejects.toEqual(refusal(/./))
+  })
+
+  const all = Object.entries({ ...setups, ...optional })
+  it.each(all)("%s refuses what is no object", async (_, { call }) => {
+    for (const wrong of [null, 7, "text", []])
+      await expect(settle(() => call(anything(wrong)))).rejects.toEqual(refusal(/object|a list|needs/))
+  })
+
+  it.each(all.filter(([, { slip }]) => slip[0] !== ""))("%s refuses an unknown key", async (_, { call, slip }) => {
+    const [typed, meant] = slip
+    const given = { [typed]: 1 }
+    await expect(settle(() => call(anything(given)))).rejects.toEqual(
+      refusal(new RegExp(`${typed}.*did you mean "?${meant}\\b`, "s")),
+    )
+  })
+
+  it.each([
+    ["train", () => gigpo.train(anything({}))],
+    ["train", () => gigpo.train(anything({ policy, tokenizer }))],
+    ["train", () => gigpo.train(anything({ policy, environment: gigpo.numberLine() }))],
+    ["clone", () => gigpo.clone(anything({ policy, tokenizer }))],
+    ["clone", () => gigpo.clone(anything({ environment: gigpo.numberLine() }))],
+    ["evaluate", () => gigpo.evaluate(anything({ policy, tokenizer }))],
+    ["evaluate", () => gigpo.evaluate(anything({ environment: gigpo.numberLine() }))],
+    ["initialize", () => gigpo.initialize(anything({ directory: join(folder, "model") }))],
+    ["initialize", () => gigpo.initialize(anything({ environment: gigpo.numberLine() }))],
+    ["NativePolicy.open", () => NativePolicy.open(anything(undefined))],
+    ["NativePolicy.create", () => NativePolicy.create(tinyConfig, anything(undefined))],
+    ["Tokenizer.open", () => Tokenizer.open(anything(null))],
+    ["Run.open", () => Run.open(anything(undefined), {})],
+    ["openCorpus", () => gigpo.openCorpus(anything(undefined))],
+    ["openEnvironment", () => gigpo.openEnvironment(anything(7))],
+    ["takeTasks", () => gigpo.takeTasks(anything(undefined), "train", new Random(1), 1)],
+    ["environmentTasks", () => gigpo.environmentTasks(anything(undefined), "train", new Random(1))],
+    ["gigpoAdvantages", () => gigpo.gigpoAdvantages(anything(undefined))],
+    ["grpoAdvantages", () => gigpo.grpoAdvantages(anything(null))],
+    ["batchOf", () => gigpo.batchOf(anything(7))],
+    ["composeLoss", () => gigpo.composeLoss(anything(undefined))],
+    ["policy.forwardBackward", () => policy.forwardBackward(anything(undefined), { kind: "cross-entropy" })],
+    ["policy.forwardBackward", () => policy.forwardBackward([], anything(undefined))],
+    ["policy.logProbs", () => policy.logProbs(anything(undefined))],
+  ])("%s says what is missing", async (_, call) => {
+    await expect(settle(call)).rejects.toEqual(refusal(/^.{15,}\.$/s))
+  })
+})

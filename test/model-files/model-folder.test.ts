@@ -1,0 +1,41 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "vitest"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "gigpo-model-folder-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function run(name: string, ...inside: string[]): string {
+  const path = join(folder, name)
+  for (const one of ["checkpoints", ...inside]) mkdirSync(join(path, one), { recursive: true })
+  for (const file of ["config.json", "metrics.jsonl"]) writeFileSync(join(path, file), "{}\n")
+  return path
+}
+
+const file = join(folder, "file")
+writeFileSync(file, "")
+mkdirSync(join(folder, "models"))
+
+describe.each([
+  ["NativePolicy.open", (path: string) => NativePolicy.open(path)],
+  ["Tokenizer.open", (path: string) => Tokenizer.open(path)],
+])("%s", (_, open) => {
+  it.each([
+    [join(folder, "none"), `There is no folder ${join(folder, "none")}. Give a model folder`],
+    ["Qwen/Qwen2.5-1.5B-Instruct", "hf download Qwen/Qwen2.5-1.5B-Instruct --local-dir Qwen2.5-1.5B-Instruct"],
+    ["Qwen/Qwen2.5-1.5B-Instruct", "not downloaded by their names"],
+    ["src/nothing-there", "There is no folder src/nothing-there. Give a model folder"],
+    [file, `${file} is a file`],
+    [join(file, "below"), `There is no folder ${join(file, "below")}`],
+    [run("done", "model", "checkpoints/step-3"), `Its model is in ${join(folder, "done", "model")}.`],
+    [run("stopped", "checkpoints/step-9", "checkpoints/step-10", "checkpoints/suspect-11"), "checkpoints/step-10."],
+    [run("begun"), "is a run, not a model. It has no model yet"],
+  ])("says of %s what it is", async (path, sentence) => {
+    await expect(open(path)).rejects.toEqual(
+      expect.objectContaining({ code: "BAD_MODEL", message: expect.stringContaining(sentence) }),
+    )
+  })
+})

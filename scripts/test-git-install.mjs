@@ -18,7 +18,7 @@ try {
     if (!existsSync(join(project, "node_modules/gigpo", file))) throw new Error(`The package has no ${file}.`)
 
   const missing = doctor()
-  const command = missing.said.match(/npx cmake-js@\d+ .*"/)?.[0]
+  const command = missing.said.match(/npx --yes cmake-js@\d+ .*"/)?.[0]
   if (missing.status !== 3 || command === undefined) throw new Error(`Without an addon, doctor said: ${missing.said}`)
   console.log(`Installed from git. ${command}`)
   run(command, [], { cwd: project, env, shell: true })

@@ -322,9 +322,9 @@ export interface Native {
 /** The package's folder. */
 const root = fileURLToPath(new URL("..", import.meta.url))
 
-/** Builds the addon from the package's sources, whatever was built there before: `compile` would keep the options of then. */
+/** Builds the addon from the package's sources, whatever was built there before: `compile` would keep the options of then; nobody may be there to say yes. */
 export function buildCommand(...options: readonly string[]): string {
-  return ["npx cmake-js@8 rebuild -d", `"${root}"`, ...options].join(" ")
+  return ["npx --yes cmake-js@8 rebuild -d", `"${root}"`, ...options].join(" ")
 }
 
 let loaded: Native | undefined

@@ -36,7 +36,7 @@ describe("what the doctor says of GPUs", () => {
     const unavailable = { code: "not_built", message: "This build has no CUDA code in it." } as const
     const [line] = lines({ cpu, devices: [], unavailable })
     expect(line).toMatch(
-      /^note GPU: this build has no CUDA code .*nvcc.*: npx cmake-js@8 rebuild -d ".+" --CDGIGPO_CUDA=ON$/,
+      /^note GPU: this build has no CUDA code .*nvcc.*: npx --yes cmake-js@8 rebuild -d ".+" --CDGIGPO_CUDA=ON$/,
     )
   })
 })

@@ -322,7 +322,7 @@ export interface Native {
 /** The package's folder. */
 const root = fileURLToPath(new URL("..", import.meta.url))
 
-/** Builds the addon from the package's sources, whatever was built there before: `compile` would keep the options of then; nobody may be there to say yes. */
+/** Builds the addon from the package's sources, whatever was built there before: `compile` would keep the options of then. */
 export function buildCommand(...options: readonly string[]): string {
   return ["npx --yes cmake-js@8 rebuild -d", `"${root}"`, ...options].join(" ")
 }

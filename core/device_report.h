@@ -1,5 +1,5 @@
 // Which NVIDIA GPUs this build can use, and if none, why. Never an error: a machine without a GPU loads a build that
-// has CUDA in it, and asks here. cuda/device_report.cu answers; core/no_cuda.cpp stands in where there is no nvcc.
+// has CUDA in it, and asks here. cuda/device_report.cu answers; core/no_cuda.cpp stands in where CUDA is not built.
 #pragma once
 #include <cstdint>
 #include <string>

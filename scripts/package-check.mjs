@@ -17,13 +17,10 @@ import {
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
-import { fileURLToPath } from "node:url"
+import { makeProject, npm, root, run, timeout, userEnvironment } from "./package-user.mjs"
 
-const root = fileURLToPath(new URL("..", import.meta.url))
 const nodes = process.argv.length > 2 ? process.argv.slice(2).map((path) => resolve(path)) : [process.execPath]
-const npm = process.env.npm_execpath ?? join(dirname(process.execPath), "../lib/node_modules/npm/bin/npm-cli.js")
 const builders = ["cc", "gcc", "c++", "g++", "clang", "clang++", "cmake", "make", "ninja", "nvcc", "python3", "git"]
-const timeout = 300_000
 const kilobytes = (bytes) => `${Math.round(bytes / 1000).toLocaleString("en-US")} kB`
 
 const scratch = mkdtempSync(join(tmpdir(), "package-check-"))
@@ -48,15 +45,18 @@ function pack() {
 
 function check(node, project, tarball) {
   const env = bareEnvironment(node, `${project}-path`)
-  mkdirSync(project)
+  makeProject(project)
   const inProject = (...args) => run(node, args, { cwd: project, env })
   const gigpo = (...args) => inProject(npm, "exec", "--", "gigpo", ...args)
   console.log(`\nNode ${inProject("-p", "process.version").trim()}`)
 
-  writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }))
   const installed = spawnSync(node, [npm, "install", tarball], { cwd: project, env, encoding: "utf8", timeout })
-  // What npm says about the settings of its user is not about the package.
+  // What npm says about the settings of its user is not about the package; and it names `prepare` to whoever installs a tarball, though
+  // it runs that for a clone alone.
+  const prepareAlone =
+    /^npm warn install-scripts 1 package .*\n.* gigpo@\S+ \(prepare: .*\)\n(npm warn install-scripts.*\n)*/m
   const warnings = installed.stderr
+    .replace(prepareAlone, "")
     .split("\n")
     .filter((line) => line !== "" && !/Unknown \w+ config|^npm notice/.test(line))
   if (installed.status !== 0 || warnings.length > 0) throw new Error(`npm install said:\n${installed.stderr}`)
@@ -72,15 +72,12 @@ function check(node, project, tarball) {
   runExample(inProject, project)
 }
 
-/** Node, a shell, and nothing that builds; of the environment what is for the network and the like, nothing of npm's or a build's. */
+/** Node, a shell, and nothing that builds. */
 function bareEnvironment(node, bin) {
   mkdirSync(bin)
   symlinkSync(node, join(bin, "node"))
   symlinkSync("/bin/sh", join(bin, "sh"))
-  const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(npm_|node_(env|options|path)|gigpo|cc$|cxx|cuda|cmake)/i.test(name),
-  )
-  const env = { ...Object.fromEntries(kept), PATH: bin }
+  const env = { ...userEnvironment(), PATH: bin }
   const found = builders.filter((name) => spawnSync("/bin/sh", ["-c", `command -v ${name}`], { env }).status === 0)
   if (found.length > 0) throw new Error(`The bare environment has ${found}.`)
   return env
@@ -107,13 +104,13 @@ function train(gigpo) {
 
 /** The declarations, our own included, hold in strict projects of both kinds. The compiler is the repository's. */
 function checkTypes(project) {
-  const program = `import { type Environment, type GigpoStep, gigpoAdvantages, sokoban, train } from "gigpo"
+  const program = `import { type Environment, type GigpoStep, gigpoAdvantages, sokoban, type TrainOptions, type TrainSetup } from "gigpo"
 export const environment = sokoban({ rules: false }) as Environment
 export const steps: readonly GigpoStep[] = []
 export const result = gigpoAdvantages(steps)
-export type Options = NonNullable<Parameters<typeof train>[0]["options"]>
+export const good: Partial<TrainSetup<unknown>> = { iterations: 1 }
 // @ts-expect-error: there is no such option
-export const options: Options = { iteration: 1 }
+export const bad: TrainOptions = { iteration: 1 }
 `
   writeFileSync(join(project, "program.ts"), program)
   const tsc = createRequire(import.meta.url).resolve("typescript/package.json")
@@ -153,12 +150,4 @@ function printSizes(modules) {
 function folderSize(folder) {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   return entries.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
-}
-
-/** stdout; what went wrong is thrown with all that was said. */
-function run(command, args, options) {
-  const { status, signal, error, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", timeout, ...options })
-  if (error) throw error
-  if (status !== 0) throw new Error(`${args.join(" ")} ended with ${signal ?? status}:\n${stdout}${stderr}`)
-  return stdout
 }

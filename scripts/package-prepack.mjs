@@ -1,23 +1,18 @@
-// npm runs this before it packs: dist/ holds what src/ says now and nothing of before, and no prebuilt binary is of other sources.
-// To publish, there must be one for Linux.
-import { execFileSync } from "node:child_process"
-import { existsSync, rmSync } from "node:fs"
+// npm runs this before it packs, and `prepare` after it, which makes dist/. What has no binary that loads here, or one of other sources,
+// is not packed; to publish, there must be one for Linux.
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { stalePrebuilds } from "./package-sources.mjs"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
+const platform = process.env.npm_command === "publish" ? "linux-x64" : `${process.platform}-${process.arch}`
 const problems = stalePrebuilds(root)
-if (process.env.npm_command === "publish" && !existsSync(join(root, "prebuilds/linux-x64")))
-  problems.push("prebuilds/linux-x64 is missing.")
+if (!existsSync(join(root, "prebuilds", platform))) problems.push(`prebuilds/${platform} is missing.`)
 if (problems.length > 0) {
-  console.error(`${problems.join("\n")}\nBuild it: npm run package:native`)
+  console.error(
+    `The package would not load: ${problems.join(" ")}\n` +
+      "Build it: npm ci && npm run package:native (without nvcc: GIGPO_CUDA=OFF npm run package:native, which has no GPU code)",
+  )
   process.exit(1)
 }
-rmSync(join(root, "dist"), { recursive: true, force: true })
-// npm's own output goes to stderr: with --json, stdout is the list of files.
-execFileSync(process.platform === "win32" ? "npm.cmd" : "npm", ["run", "--silent", "build:ts"], {
-  cwd: root,
-  stdio: ["ignore", 2, 2],
-  shell: process.platform === "win32",
-})

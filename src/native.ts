@@ -319,12 +319,19 @@ export interface Native {
   ): { groups: Int32Array; count: number }
 }
 
+/** The package's folder. */
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** Builds the addon from the package's sources, whatever was built there before: `compile` would keep the options of then. */
+export function buildCommand(...options: readonly string[]): string {
+  return ["npx --yes cmake-js@8 rebuild -d", `"${root}"`, ...options].join(" ")
+}
+
 let loaded: Native | undefined
 
 /** The addon: a prebuilt binary of this package, or what was built from source beside it. Loaded at first use. */
 export function native(): Native {
   if (loaded) return loaded
-  const root = fileURLToPath(new URL("..", import.meta.url))
   const require = createRequire(import.meta.url)
   try {
     loaded = (require("node-gyp-build") as (packageRoot: string) => Native)(root)
@@ -332,7 +339,7 @@ export function native(): Native {
     throw new GigpoError(
       "NATIVE_MISSING",
       `No native build of gigpo loads on ${process.platform}-${process.arch} (Node ${process.version}). Build it from ` +
-        `source with a C++20 compiler and CMake: npx cmake-js@8 compile -d "${root}"`,
+        `source with a C++20 compiler and CMake: ${buildCommand()}`,
       { cause },
     )
   }

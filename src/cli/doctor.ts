@@ -4,6 +4,7 @@ import { NativePolicy } from "../engine/native/native-policy.ts"
 import { stepRow } from "../engine/rows.ts"
 import { tokenLogProbs } from "../kernels/token-log-probs.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
+import { buildCommand } from "../native.ts"
 import { Random } from "../random.ts"
 import { version } from "../version.ts"
 import { describeFailure } from "./fail.ts"
@@ -58,12 +59,18 @@ export function describeDevices(
       value: [...parts, ...(driver === undefined ? [] : [`driver ${driver}`])].join(", "),
     }
   })
-  const none: Finding = { name: "GPU", state: "note", value: unavailable?.message ?? "none found" }
+  const none: Finding = { name: "GPU", state: "note", value: whyNoGpu(unavailable) }
   return [
     { name: "CPU", state: "ok", value: `${cpu.instructionSet}, ${threads}` },
     ...(gpus.length > 0 ? gpus : [none]),
     ...(library ? [describeCublasLt(library)] : []),
   ]
+}
+
+function whyNoGpu(unavailable: DeviceReport["unavailable"]): string {
+  if (unavailable?.code !== "not_built") return unavailable?.message ?? "none found"
+  const build = buildCommand("--CDGIGPO_CUDA=ON")
+  return `this build has no CUDA code in it; with the CUDA toolkit (nvcc 12.8 or later) this builds it: ${build}`
 }
 
 /** A note where it is missing: there are kernels of our own. */

@@ -31,4 +31,12 @@ describe("what the doctor says of GPUs", () => {
     expect(lines({ cpu, devices: [], unavailable })).toEqual(["note GPU: No driver."])
     expect(lines({ cpu, devices: [] })).toEqual(["note GPU: none found"])
   })
+
+  it("tells how CUDA is asked for where a build has none", () => {
+    const unavailable = { code: "not_built", message: "This build has no CUDA code in it." } as const
+    const [line] = lines({ cpu, devices: [], unavailable })
+    expect(line).toMatch(
+      /^note GPU: this build has no CUDA code .*nvcc.*: npx --yes cmake-js@8 rebuild -d ".+" --CDGIGPO_CUDA=ON$/,
+    )
+  })
 })

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -23,7 +23,7 @@ describe("the npm package", () => {
       execFileSync("npm", args, { cwd: root, encoding: "utf8", shell, stdio: ["ignore", "pipe", "ignore"] }),
     )
     files = new Map(packed.files.map(({ path, size }: { path: string; size: number }) => [path, size]))
-  })
+  }, 60_000)
 
   it("holds what it loads, what it is built from, and its examples", () => {
     const needed = [
@@ -32,6 +32,7 @@ describe("the npm package", () => {
       "LICENSE",
       "dist/index.js",
       "dist/index.d.ts",
+      "docs/extending.md",
       packageJson.bin.gigpo,
       ...sources.sourceFiles(root),
       ...["sokoban.yaml", "alfworld.yaml", "webshop.yaml", "search.yaml", "sokoban.mjs", "guess.ts"].map(
@@ -55,6 +56,22 @@ describe("the npm package", () => {
     expect(missing).toEqual([])
   })
 
+  it("holds the sources that its declarations, and the README, lead to", () => {
+    const sourcesOf = (path: string): readonly string[] => {
+      const map = JSON.parse(readFileSync(join(root, path), "utf8"))
+      return map.sources.map((source: string) => join(path, "..", source).replaceAll("\\", "/"))
+    }
+    const declarations = [...files.keys()].filter((path) => /^dist\/.*\.d\.ts$/.test(path))
+    expect(declarations.filter((path) => !files.has(`${path}.map`))).toEqual([])
+    expect(declarations.flatMap((path) => sourcesOf(`${path}.map`)).filter((path) => !files.has(path))).toEqual([])
+    const readme = readFileSync(join(root, "README.md"), "utf8")
+    const told = [...readme.matchAll(/`(src\/[\w./-]+\.ts)`|\]\((docs\/[\w.-]+)\)/g)].map(
+      ([, code, link]) => code ?? link!,
+    )
+    expect(told).toContain("src/environment/environment.ts")
+    expect(told.filter((path) => !files.has(path))).toEqual([])
+  })
+
   it("asks for every package that it imports, and for no other", () => {
     const imported = new Set<string>(["node-addon-api"]) // by CMakeLists.txt
     for (const path of files.keys()) {
@@ -70,9 +87,10 @@ describe("the npm package", () => {
   })
 
   it("holds nothing else, and nothing large", () => {
-    const places = /^(dist|prebuilds|binding|core|cuda|examples)\/|^(CMakeLists\.txt|LICENSE|README\.md|package\.json)$/
+    const places =
+      /^(dist|src|docs|prebuilds|binding|core|cuda|examples)\/|^(CMakeLists\.txt|LICENSE|README\.md|package\.json)$/
     expect([...files.keys()].filter((path) => !places.test(path))).toEqual([])
-    expect([...files.keys()].filter((path) => path.startsWith("dist/replay/"))).toEqual([])
+    expect([...files.keys()].filter((path) => /^(dist|src)\/(replay|vectors)\//.test(path))).toEqual([])
     const limit = (path: string) => (path.endsWith(".node") ? 30e6 : 250e3)
     expect([...files].filter(([path, size]) => size > limit(path))).toEqual([])
   })
@@ -80,7 +98,7 @@ describe("the npm package", () => {
   it("starts its command by Node, and runs nothing when it is installed", () => {
     expect(readFileSync(join(root, packageJson.bin.gigpo), "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/)
     const scripts = Object.keys(packageJson.scripts)
-    expect(scripts.filter((name) => ["preinstall", "install", "postinstall", "prepare"].includes(name))).toEqual([])
+    expect(scripts.filter((name) => ["preinstall", "install", "postinstall"].includes(name))).toEqual([])
     expect(files.has("binding.gyp")).toBe(false) // npm would compile by it unasked
   })
 
@@ -89,8 +107,16 @@ describe("the npm package", () => {
   })
 })
 
+/** A clone of what the addon is built from, and of the scripts, in a folder of its own. */
+function cloneSources(): string {
+  const folder = mkdtempSync(join(tmpdir(), "package-sources-"))
+  for (const name of ["package.json", "CMakeLists.txt", "binding", "core", "cuda", "scripts"])
+    cpSync(join(root, name), join(folder, name), { recursive: true })
+  return folder
+}
+
 describe("a prebuilt binary that is stale", () => {
-  const folder = mkdtempSync(join(tmpdir(), "stale-prebuilds-"))
+  const folder = cloneSources()
   const prebuild = join(folder, "prebuilds/linux-x64")
   const record = (fields: object) => {
     const built = {
@@ -101,10 +127,6 @@ describe("a prebuilt binary that is stale", () => {
     }
     writeFileSync(join(prebuild, "build.json"), JSON.stringify(built))
   }
-  beforeAll(() => {
-    for (const name of ["package.json", "CMakeLists.txt", "binding", "core", "cuda"])
-      cpSync(join(root, name), join(folder, name), { recursive: true })
-  })
   afterAll(() => rmSync(folder, { recursive: true }))
 
   it("is noticed, whatever changed", () => {
@@ -121,5 +143,55 @@ describe("a prebuilt binary that is stale", () => {
     record({})
     writeFileSync(join(folder, "cuda/new.cu"), "")
     expect(sources.stalePrebuilds(folder)[0]).toMatch(/was built from other sources/)
+  })
+})
+
+describe("packing a clone", () => {
+  const folder = cloneSources()
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const here = `${process.platform}-${process.arch}`
+  const prepack = (npmCommand: string) => {
+    const env = { ...process.env, npm_command: npmCommand }
+    const { status, stderr } = spawnSync(process.execPath, ["scripts/package-prepack.mjs"], {
+      cwd: folder,
+      env,
+      encoding: "utf8",
+    })
+    return { status, stderr }
+  }
+  const record = (platform: string, digest: string) => {
+    const prebuild = join(folder, "prebuilds", platform)
+    mkdirSync(prebuild, { recursive: true })
+    writeFileSync(join(prebuild, "gigpo.node"), "")
+    writeFileSync(
+      join(prebuild, "build.json"),
+      JSON.stringify({ version: packageJson.version, file: "gigpo.node", sources: digest }),
+    )
+  }
+
+  it("is refused, with the command that helps, where the package could not load", () => {
+    const { status, stderr } = prepack("pack")
+    expect(status).toBe(1)
+    expect(stderr).toMatch(`prebuilds/${here} is missing`)
+    expect(stderr).toMatch("npm run package:native")
+    record(here, sources.sourcesDigest(folder))
+    expect(prepack("pack")).toEqual({ status: 0, stderr: "" })
+    record(here, "others")
+    expect(prepack("pack").stderr).toMatch(/was built from other sources.*\n.*npm run package:native/)
+  })
+
+  it("to publish it needs a binary for Linux", () => {
+    rmSync(join(folder, "prebuilds"), { recursive: true })
+    record("elsewhere-x64", sources.sourcesDigest(folder))
+    expect(prepack("publish")).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching("prebuilds/linux-x64 is missing"),
+    })
+    record("linux-x64", sources.sourcesDigest(folder))
+    expect(prepack("publish").status).toBe(0)
+  })
+
+  it("makes dist/, also for whoever installs from git: npm runs prepare for both", () => {
+    expect(packageJson.scripts.prepare).toMatch("build:ts")
   })
 })

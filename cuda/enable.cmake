@@ -1,0 +1,58 @@
+# Whether the CUDA kernels are built, `with_cuda`, and for which GPUs. For whoever has no driver nothing of it could run, and
+# compiling it takes most of the build.
+set(with_cuda OFF)
+if(NOT GIGPO_CUDA MATCHES "^(AUTO|ON)$")
+  return()
+endif()
+
+# Asked anew whenever the build is configured: a driver may have come since.
+unset(driver_status CACHE)
+unset(driver_compiles CACHE)
+try_run(driver_status driver_compiles ${CMAKE_BINARY_DIR}/visible_gpus ${CMAKE_CURRENT_LIST_DIR}/visible_gpus.cpp
+  LINK_LIBRARIES ${CMAKE_DL_LIBS} RUN_OUTPUT_VARIABLE visible_gpus)
+if(GIGPO_CUDA STREQUAL "AUTO" AND NOT (driver_compiles AND driver_status EQUAL 0))
+  message(STATUS "Building for the CPU alone: NVIDIA's driver is not here. GIGPO_CUDA=ON builds the CUDA kernels all the same.")
+  return()
+endif()
+
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  set(with_cuda ON)
+elseif(GIGPO_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "GIGPO_CUDA=ON, but nvcc was not found: put it on the PATH or set CUDACXX.")
+else()
+  message(STATUS "Building for the CPU alone: NVIDIA's driver is here, but nvcc is not.")
+  return()
+endif()
+# Before 12.8 nvcc does not know all these architectures.
+execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_says)
+if(nvcc_says MATCHES "release ([0-9.]+)" AND CMAKE_MATCH_1 VERSION_LESS 12.8 AND GIGPO_CUDA STREQUAL "AUTO")
+  message(WARNING "${CMAKE_CUDA_COMPILER} is of CUDA ${CMAKE_MATCH_1}; 12.8 is needed. Building for the CPU alone.")
+  set(with_cuda OFF)
+  return()
+endif()
+
+# Architectures must stand before the language is enabled: those of the GPUs here, where nvcc knows them all, else those for any GPU.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 100-virtual)
+  string(REGEX MATCHALL "[0-9]+" gpus "${visible_gpus}")
+  list(REMOVE_DUPLICATES gpus)
+  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known)
+  string(REGEX MATCHALL "[0-9]+" known "${known}")
+  set(unknown ${gpus})
+  list(REMOVE_ITEM unknown ${known})
+  if(gpus AND NOT unknown AND NOT GIGPO_PREBUILT)
+    list(TRANSFORM gpus REPLACE "^90$" "90a")
+    list(TRANSFORM gpus APPEND "-real" OUTPUT_VARIABLE CMAKE_CUDA_ARCHITECTURES)
+  endif()
+endif()
+message(STATUS "Building the CUDA kernels for ${CMAKE_CUDA_ARCHITECTURES}")
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+enable_language(CUDA)
+# nvcc knows C++20; CMake learns of it in 3.26 only.
+set(CMAKE_CUDA_STANDARD 20)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()

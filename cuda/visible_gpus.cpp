@@ -1,0 +1,23 @@
+// Run by cuda/enable.cmake while the build is configured: ends with 0 where the addon would find NVIDIA's driver, and prints the
+// compute capability of each GPU that it could use, one a line (90). It asks the driver alone, so nothing of the CUDA toolkit is needed.
+#include <dlfcn.h>
+
+#include <cstdio>
+
+int main() {
+  // By this name the CUDA runtime looks for it, too; a toolkit's stub has another.
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (!driver) return 1;
+  const auto initialize = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto count_devices = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  const auto attribute = reinterpret_cast<int (*)(int*, int, int)>(dlsym(driver, "cuDeviceGetAttribute"));
+  constexpr int capability_major = 75, capability_minor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
+  constexpr int oldest_major = 8;                              // as in device_report.cu
+  int count = 0, major = 0, minor = 0;
+  if (!initialize || !count_devices || !attribute || initialize(0) != 0 || count_devices(&count) != 0) return 0;
+  for (int device = 0; device < count; device++) {
+    if (attribute(&major, capability_major, device) != 0 || attribute(&minor, capability_minor, device) != 0) continue;
+    if (major >= oldest_major) std::printf("%d%d\n", major, minor);
+  }
+  return 0;
+}

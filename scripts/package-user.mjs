@@ -1,0 +1,30 @@
+// Somebody who installs the package: a folder of their own, their Node, npm and environment.
+import { spawnSync } from "node:child_process"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+export const root = fileURLToPath(new URL("..", import.meta.url))
+export const npm = process.env.npm_execpath ?? join(dirname(process.execPath), "../lib/node_modules/npm/bin/npm-cli.js")
+export const timeout = 600_000
+
+export function makeProject(folder) {
+  mkdirSync(folder)
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }))
+}
+
+/** What is for the network and the like, nothing of npm's or a build's. */
+export function userEnvironment() {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|node_(env|options|path)|gigpo|cc$|cxx|cuda|cmake)/i.test(name),
+  )
+  return Object.fromEntries(kept)
+}
+
+/** stdout; what went wrong is thrown with all that was said. */
+export function run(command, args, options) {
+  const { status, signal, error, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", timeout, ...options })
+  if (error) throw error
+  if (status !== 0) throw new Error(`${args.join(" ")} ended with ${signal ?? status}:\n${stdout}${stderr}`)
+  return stdout
+}

@@ -2,6 +2,7 @@ import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { Pace } from "../pace.ts"
 import type { Random } from "../random.ts"
+import { checkMethods } from "../rollout/check-setup.ts"
 import { type ExpertStep, playExpert } from "../rollout/expert.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
@@ -31,6 +32,7 @@ export async function* expertEpisodes<Task>(
 ): AsyncGenerator<readonly ExpertStep[], void, undefined> {
   const { environment, tasks, random, signal } = setup
   const { onWarning = (message) => process.emitWarning(message) } = setup
+  checkMethods("environment", environment, ["tasks"])
   if (!environment.expert)
     throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} has no expert to learn from; use a pretrained model.`)
   using drawn = drawnTasks(environment, "train", random.fork("tasks"))

@@ -10,6 +10,7 @@ import { rolloutDefaults } from "../rollout/options.ts"
 import { takeTasks } from "../rollout/tasks.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { accumulate } from "./accumulate.ts"
+import { rateRules, settleRate } from "./learning-rate.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
@@ -43,7 +44,8 @@ export function clone<Task>(setup: CloneSetup<Task>): Reports<CloneReport> {
 
 async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneReport, void, undefined> {
   const { policy, tokenizer, environment, signal, onProgress, ...given } = setup
-  const { seed, tasks, epochs, batchRows, optimizer } = readOptions("clone", given, cloneFields)
+  const { seed, tasks, epochs, batchRows, ...options } = readOptions("clone", given, cloneFields)
+  const optimizer = settleRate(options.optimizer, rateRules.cloning, policy)
   if (optimizer.warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
@@ -68,7 +70,8 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
       await policy.optimizerStep(adamwAt(optimizer, place))
       sum += report.loss * report.tokens
       tokens += report.tokens
-      onProgress?.({ stage: "clone", done: ++step, total: epochs * perEpoch })
+      step++
+      onProgress?.({ stage: "clone", done: step, total: epochs * perEpoch })
     }
     const seconds = (performance.now() - started) / 1000
     yield { epoch: epoch + 1, epochs, loss: sum / tokens, rows: rows.length, seconds }

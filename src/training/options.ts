@@ -13,7 +13,7 @@ import { batchFields } from "./batching.ts"
 import { criticFields } from "./critic.ts"
 import { guardFields } from "./guards/options.ts"
 import { aroundLoss } from "./kl.ts"
-import { optimizerFields } from "./optimizer.ts"
+import { cloningOptimizerFields, optimizerFields } from "./optimizer.ts"
 
 const seed = whole(0, "The root of every random number.", { least: 0 })
 
@@ -96,7 +96,7 @@ export const cloneFields = {
   tasks: whole(1000, "Tasks that the expert solves to learn from.", { least: 1 }),
   epochs: whole(10, "Passes over the expert's steps.", { least: 1 }),
   batchRows: whole(64, "Steps of one optimizer step.", { least: 1 }),
-  optimizer: group(optimizerFields, "How AdamW takes its steps."),
+  optimizer: group(cloningOptimizerFields, "How AdamW takes its steps."),
 }
 
 /** The shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings). */

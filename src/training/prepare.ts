@@ -13,11 +13,12 @@ import type { Saved } from "./checkpoint.ts"
 import { type Credited, makeCredited } from "./make.ts"
 import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
-import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
+import { type TrainOptions, trainFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
 import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
+import { type SettledTrainOptions, settleRates } from "./settle-rates.ts"
 
 /** What training works with. */
 export interface TrainSetup<Task = unknown> extends TrainOptions {
@@ -51,7 +52,7 @@ export interface Training<Task = unknown>
 
 /** The part of it that knows nothing of tasks. */
 export interface Learning extends Credited, Pick<TrainSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
-  readonly options: ResolvedTrainOptions
+  readonly options: SettledTrainOptions
   /** There once the run has begun, where the estimator needs its values. */
   readonly critic?: Critic | undefined
   /** The units that it foretells in. */
@@ -79,7 +80,7 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     ...given
   } = all
   const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
-  const options = readOptions("train", given, trainFields)
+  const options = settleRates(readOptions("train", given, trainFields), policy)
   checkModel(policy, tokenizer)
   checkObservers(observers)
   checkPlayers({ environment, play, hooks, tasks })

@@ -1,6 +1,6 @@
 import type { AdamWStep } from "../engine/engine.ts"
 import { at } from "../options/schedule.ts"
-import type { ResolvedOptimizerOptions } from "./optimizer.ts"
+import type { SettledOptimizerOptions } from "./optimizer.ts"
 
 /** Which optimizer step it is: `index` (from 0) of `total`, with so many in one iteration (cloning: epoch). */
 export interface StepPlace {
@@ -10,7 +10,7 @@ export interface StepPlace {
 }
 
 /** AdamW's numbers for this step. */
-export function adamwAt(optimizer: ResolvedOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
+export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
   const moment = { iteration: index / perIteration, iterations: total / perIteration }
   const peak = at(optimizer.learningRate, moment)
   const warmup = Math.round(optimizer.warmup * perIteration)

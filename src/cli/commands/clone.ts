@@ -4,9 +4,11 @@ import type { Command } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { clone } from "../../training/clone.ts"
+import { rateRules, settleRate } from "../../training/learning-rate.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { chosenRate } from "../terminal/chosen-rate.ts"
 import { formatBar, formatDuration, formatNumber } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -34,6 +36,10 @@ async function runClone(file: string, options: CloneArguments): Promise<void> {
   if (!inPlace) await checkOut(options.out, options.overwrite ?? false)
   await using model = await openModel(config)
   const screen = new Screen(process.stdout)
+  if (config.clone.optimizer.learningRate === undefined) {
+    const settled = settleRate(config.clone.optimizer, rateRules.cloning, model.policy)
+    screen.print(chosenRate("clone.optimizer.learningRate", settled, model.policy))
+  }
   await interruptible(async (signal) => {
     const setup = { ...model, environment, ...config.clone, seed: config.seed, signal }
     const epochs = clone({

@@ -15,7 +15,7 @@ interface RateRule {
 // larger the steps that it takes without harm, up to the upper bounds.
 export const rateRules = {
   training: { overWeights: 300, least: 1e-6, most: 1e-3 },
-  cloning: { overWeights: 1000, least: 1e-5, most: 3e-3 },
+  cloning: { overWeights: 1000, least: 1e-5, most: 3e-4 },
   critic: { overWeights: 300, least: 1e-5, most: 1e-3 },
 } as const satisfies Record<string, RateRule>
 

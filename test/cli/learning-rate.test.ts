@@ -22,7 +22,7 @@ describe.skipIf(!built)("a learning rate that the configuration leaves open (nee
 
   it("is told when cloning begins", async () => {
     expect(await run("clone", "small/config.yaml", "--out", "cloned")).toMatch(
-      /^Learning rate 0\.003, for [\d,]+ weights; clone\.optimizer\.learningRate sets another\.\n/,
+      /^Learning rate 0\.0003, for [\d,]+ weights; clone\.optimizer\.learningRate sets another\.\n/,
     )
   })
 

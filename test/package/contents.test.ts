@@ -34,7 +34,7 @@ describe("the npm package", () => {
       "dist/index.d.ts",
       packageJson.bin.gigpo,
       ...sources.sourceFiles(root),
-      ...["sokoban.yaml", "alfworld.yaml", "webshop.yaml", "search.yaml", "sokoban.mjs", "guess.ts"].map(
+      ...["sokoban.yaml", "alfworld.yaml", "webshop.yaml", "search.yaml", "sokoban.ts", "guess.ts"].map(
         (name) => `examples/${name}`,
       ),
     ]

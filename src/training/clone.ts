@@ -46,7 +46,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   const { policy, tokenizer, environment, signal, onProgress, ...given } = setup
   const { seed, tasks, epochs, batchRows, ...options } = readOptions("clone", given, cloneFields)
   const optimizer = settleRate(options.optimizer, rateRules.cloning, policy)
-  if (optimizer.warmup > epochs)
+  if (optimizer.warmup !== undefined && optimizer.warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
       `clone: optimizer.warmup is ${optimizer.warmup} epochs, but there are ${epochs}; in cloning it counts epochs, and 0.1 is a ` +

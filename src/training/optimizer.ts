@@ -6,9 +6,11 @@ import { learningRateField, rateRules, type Settled } from "./learning-rate.ts"
 /** How AdamW takes its steps. */
 export const optimizerFields = {
   learningRate: learningRateField(rateRules.training),
-  warmup: number(0, "Iterations (in cloning: epochs, also parts of one) over which the learning rate rises from 0.", {
-    least: 0,
-  }),
+  warmup: number(
+    undefined,
+    "Iterations (in cloning: epochs, also parts of one) over which the learning rate rises from 0.",
+    { least: 0, otherwise: "a twentieth of all" },
+  ),
   schedule: oneOf(
     "constant",
     ["constant", "linear", "cosine"],

@@ -13,9 +13,14 @@ export interface StepPlace {
 export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
   const moment = { iteration: index / perIteration, iterations: total / perIteration }
   const peak = at(optimizer.learningRate, moment)
-  const warmup = Math.round(optimizer.warmup * perIteration)
+  // AdamW's first steps are as long as any and go by a few gradients: a small model at a rate that suits it later forgets everything.
+  const { warmup = moment.iterations / 20 } = optimizer
   return {
-    learningRate: learningRate(index, total, { learningRate: peak, warmup, schedule: optimizer.schedule }),
+    learningRate: learningRate(index, total, {
+      learningRate: peak,
+      warmup: Math.round(warmup * perIteration),
+      schedule: optimizer.schedule,
+    }),
     beta1: optimizer.beta1,
     beta2: optimizer.beta2,
     epsilon: optimizer.epsilon,

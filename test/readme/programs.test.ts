@@ -84,7 +84,7 @@ async function install(scratch: string, project: string): Promise<void> {
 /** The program, or what the compiler makes of it where this Node runs no TypeScript. */
 function runnable(project: string, name: string): string {
   if ("typescript" in process.features) return name // from 22.18 on; false would mean that it was turned off
-  const options = ["--noCheck", "--target", "es2022", "--module", "nodenext", "--types", "node", "--outDir", "built"]
+  const options = ["--noCheck", "--target", "es2022", "--module", "nodenext", "--outDir", "built"]
   execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...options, name], { cwd: project })
   return `built/${name.replace(/ts$/, "js")}`
 }

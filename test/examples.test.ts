@@ -1,11 +1,22 @@
 import { readFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { afterAll, describe, expect, it, vi } from "vitest"
+import { parse } from "yaml"
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
 
 it.each(["sokoban", "guess"])("the README shows examples/%s.ts, word for word", (name) => {
   expect(read("README.md")).toContain(`\`\`\`ts\n${read(`examples/${name}.ts`)}\`\`\``)
+})
+
+it("examples/sokoban.ts and examples/sokoban.yaml are one recipe", () => {
+  const program = read("examples/sokoban.ts")
+  const { clone, training } = parse(read("examples/sokoban.yaml"))
+  const { name: _, ...estimator } = training.estimator
+  const { iterations, groups, batchRows, optimizer } = training
+  const settings = [clone, { iterations, groups, batchRows }, training.rollout, estimator, optimizer ?? {}]
+  for (const [key, value] of settings.flatMap(Object.entries))
+    expect(program).toContain(`${key}: ${JSON.stringify(value)}`)
 })
 
 describe("the environment of one's own that the README shows", () => {

@@ -23,7 +23,7 @@ const apart = [
     "test/training/{checkpoint,guards/{collapse,failures,non-finite},memory,metrics,rows,run,schedule,seams}.test.ts", // with an engine in TypeScript, or none
     "test/process/{exit,killed-*,memory}.test.ts", // in processes of their own
     "test/engine/{check-plan,memory-plan}.test.ts",
-    "test/{kernels,package}/*.test.ts",
+    "test/{kernels,package,readme}/*.test.ts",
     "test/{extending,layers,random}.test.ts",
   )
 /** Some of them wait, for a server or a process. */

@@ -1,16 +1,30 @@
 import { readFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { afterAll, describe, expect, it, vi } from "vitest"
+import { parse } from "yaml"
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
+
+it.each(["sokoban", "guess"])("the README shows examples/%s.ts, word for word", (name) => {
+  expect(read("README.md")).toContain(`\`\`\`ts\n${read(`examples/${name}.ts`)}\`\`\``)
+})
+
+it("examples/sokoban.ts and examples/sokoban.yaml are one recipe", () => {
+  const program = read("examples/sokoban.ts")
+  const { clone, training } = parse(read("examples/sokoban.yaml"))
+  const { name: _, ...estimator } = training.estimator
+  const { iterations, groups, batchRows, optimizer } = training
+  const settings = [clone, { iterations, groups, batchRows }, training.rollout, estimator, optimizer ?? {}]
+  for (const [key, value] of settings.flatMap(Object.entries))
+    expect(program).toContain(`${key}: ${JSON.stringify(value)}`)
+})
 
 describe("the environment of one's own that the README shows", () => {
   afterAll(() => rm("runs/guess", { recursive: true, force: true }))
 
-  it("is examples/guess.ts, word for word, in at most 60 lines", () => {
+  it("is a program of at most 60 lines", () => {
     const program = read("examples/guess.ts")
     expect(program.trimEnd().split("\n").length).toBeLessThanOrEqual(60)
-    expect(read("README.md")).toContain(`\`\`\`ts\n${program}\`\`\``)
   })
 
   it("keeps its promises, trains and gets good at it", async () => {

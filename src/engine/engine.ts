@@ -186,6 +186,8 @@ export interface RunPlan {
 
 /** What can learn, too. Everything heavy runs off the event loop; calls run in the order in which they are made. */
 export interface Trainable extends Sampler {
+  /** Weights of the model, where the engine tells: the learning rate follows from it where none is set. */
+  readonly parameters?: number
   /** The built-in losses that it runs itself; any other is evaluated by the trainer and comes as a `LinearLoss`. */
   readonly losses: readonly NativeLoss["kind"][]
   /** Longest row that it can learn from, where that is shorter than `maxPositions`: conversations end there while they are played. */

@@ -143,11 +143,14 @@ export function orObject<T, Help extends string, F extends Fields>(
 }
 
 /** The same number, or a schedule of it: a ramp, whose both ends obey its bounds, or in code a function of the moment. */
-export function scheduled<Help extends string>(of: Field<number, Help>): ScheduledField<Help> {
+export function scheduled<F extends number | undefined, Help extends string>(
+  of: Field<F, Help>,
+): ScheduledField<Help, Absent<F>> {
+  const fallback = of.fallback as number | Absent<F>
   const { from, to, ...rest } = rampFields
   // From a number to Infinity there is no way.
   const problem = (value: unknown) => of.problem(value) ?? misfit(value, "number", {})
-  return { ...of, form: { from: { ...from, problem }, to: { ...to, problem }, ...rest }, changes: true }
+  return { ...of, fallback, form: { from: { ...from, problem }, to: { ...to, problem }, ...rest }, changes: true }
 }
 
 const end = number(undefined, "")

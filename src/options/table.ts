@@ -24,8 +24,9 @@ export interface RequiredField<T, Help extends string = string> extends Field<T,
   readonly required: true
 }
 
-/** A number that may change over a run. */
-export interface ScheduledField<Help extends string = string> extends Field<Scheduled, Help> {
+/** A number that may change over a run; `Absent` is undefined where it has no default. */
+export interface ScheduledField<Help extends string = string, Absent extends undefined = never>
+  extends Field<Scheduled | Absent, Help> {
   readonly form: Fields
   readonly changes: true
 }

@@ -12,6 +12,7 @@ import { checkModel } from "./check-setup.ts"
 import { CloningRun } from "./cloning-run.ts"
 import { Epoch } from "./epoch.ts"
 import { expertEpisodes } from "./expert-episodes.ts"
+import { rateRules, settleRate } from "./learning-rate.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
@@ -56,14 +57,15 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   checkArguments("clone", setup)
   const { policy, tokenizer, environment: _, run, signal, onProgress, onWarning: __, ...given } = setup
   const options = readOptions("clone", given, cloneFields)
-  const { seed, tasks, epochs, batchRows, optimizer, checkpointEvery } = options
-  if (optimizer.warmup > epochs)
+  checkModel("clone", policy, tokenizer)
+  const { seed, tasks, epochs, batchRows, checkpointEvery } = options
+  const optimizer = settleRate(options.optimizer, rateRules.cloning, policy)
+  if (optimizer.warmup !== undefined && optimizer.warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
       `clone: optimizer.warmup is ${optimizer.warmup} epochs, but there are ${epochs}; in cloning it counts epochs, and 0.1 is a ` +
         "tenth of one.",
     )
-  checkModel("clone", policy, tokenizer)
   const epoch = new Epoch()
   const cloning = run && (await CloningRun.check(setup, run, epoch))
   const random = new Random(seed).fork("clone")

@@ -2,13 +2,14 @@ import { spreadOf } from "../credit/diagnostics.ts"
 import { joined } from "../credit/tokens.ts"
 import type { Critic, LossReport, StepReport } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
-import { group, limit, number, scheduled, whole } from "../options/field.ts"
+import { group, limit, scheduled, whole } from "../options/field.ts"
 import { at, type Moment } from "../options/schedule.ts"
 import type { Resolved } from "../options/table.ts"
 import type { Random } from "../random.ts"
 import { nonFinite } from "./guards/step.ts"
+import { learningRateField, rateRules } from "./learning-rate.ts"
 import { meanAs } from "./mean.ts"
-import { optimizerFields } from "./optimizer.ts"
+import { optimizerFields, type SettledOptimizerOptions } from "./optimizer.ts"
 import type { ReturnScale } from "./return-scale.ts"
 import { batches, gather } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
@@ -28,17 +29,14 @@ export const criticFields = {
   epochs: whole(1, "Passes over an iteration's steps.", { least: 1 }),
   headStart: whole(0, "Iterations at the beginning in which the critic learns and the policy does not.", { least: 0 }),
   optimizer: group(
-    {
-      ...optimizerFields,
-      learningRate: scheduled(
-        number(1e-5, "The default suits a pretrained model; a small one from scratch wants about 3e-4.", { least: 0 }),
-      ),
-    },
+    { ...optimizerFields, learningRate: learningRateField(rateRules.critic) },
     "How the critic's AdamW takes its steps.",
   ),
 }
 
 export type ResolvedCriticOptions = Resolved<typeof criticFields>
+/** With a learning rate. */
+export type SettledCriticOptions = ResolvedCriticOptions & { readonly optimizer: SettledOptimizerOptions }
 
 /** What the critic's steps of an iteration reported. */
 export interface CriticTotals {
@@ -66,7 +64,7 @@ export async function foretell(critic: Critic, rows: readonly Row[], signal?: Ab
 export async function updateCritic(
   critic: Critic,
   rows: readonly Row[],
-  { clip, batchRows, epochs, optimizer }: ResolvedCriticOptions,
+  { clip, batchRows, epochs, optimizer }: SettledCriticOptions,
   moment: Moment,
   random: Random,
   stop: () => AbortSignal | undefined,

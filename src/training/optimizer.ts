@@ -1,14 +1,16 @@
+import { withDefaults } from "../options/defaults.ts"
 import { limit, number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { learningRateField, rateRules, type Settled } from "./learning-rate.ts"
 
 /** How AdamW takes its steps. */
 export const optimizerFields = {
-  learningRate: scheduled(
-    number(1e-6, "The default suits a pretrained model; a small one from scratch wants about 3e-4.", { least: 0 }),
+  learningRate: learningRateField(rateRules.training),
+  warmup: number(
+    undefined,
+    "Iterations (in cloning: epochs, also parts of one) over which the learning rate rises from 0.",
+    { least: 0, otherwise: "a twentieth of all" },
   ),
-  warmup: number(0, "Iterations (in cloning: epochs, also parts of one) over which the learning rate rises from 0.", {
-    least: 0,
-  }),
   schedule: oneOf(
     "constant",
     ["constant", "linear", "cosine"],
@@ -21,5 +23,13 @@ export const optimizerFields = {
   maxGradientNorm: scheduled(limit(1, "Gradients are scaled down to this norm. Infinity turns it off.", { above: 0 })),
 }
 
+/** In cloning, whose end is known, and whose last steps say how well it ends. */
+export const cloningOptimizerFields = withDefaults(
+  { ...optimizerFields, learningRate: learningRateField(rateRules.cloning) },
+  { schedule: "cosine" },
+)
+
 export type OptimizerOptions = OptionsOf<typeof optimizerFields>
 export type ResolvedOptimizerOptions = Resolved<typeof optimizerFields>
+/** With a learning rate. */
+export type SettledOptimizerOptions = Settled<ResolvedOptimizerOptions>

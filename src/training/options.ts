@@ -14,7 +14,7 @@ import { criticFields } from "./critic.ts"
 import type { FailureReason } from "./failure-reasons.ts"
 import { guardFields } from "./guards/options.ts"
 import { aroundLoss } from "./kl.ts"
-import { optimizerFields } from "./optimizer.ts"
+import { cloningOptimizerFields, optimizerFields } from "./optimizer.ts"
 import { stopFields } from "./stop.ts"
 
 const seed = whole(0, "The root of every random number.", { least: 0 })
@@ -107,7 +107,7 @@ export const cloneFields = {
   tasks: whole(1000, "Tasks that the expert solves to learn from.", { least: 1 }),
   epochs: whole(10, "Passes over the expert's steps.", { least: 1 }),
   batchRows: whole(64, "Steps of one optimizer step.", { least: 1 }),
-  optimizer: group(optimizerFields, "How AdamW takes its steps."),
+  optimizer: group(cloningOptimizerFields, "How AdamW takes its steps."),
   checkpointEvery: whole(1, "Write a checkpoint after every so many epochs; the last always is.", { least: 1 }),
 }
 

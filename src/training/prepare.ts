@@ -14,11 +14,12 @@ import type { Saved } from "./checkpoint.ts"
 import { type Credited, makeCredited } from "./make.ts"
 import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
-import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
+import { type TrainOptions, trainFields } from "./options.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
 import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
+import { type SettledTrainOptions, settleRates } from "./settle-rates.ts"
 
 /** What training works with. */
 export interface TrainSetup<Task = unknown> extends TrainOptions {
@@ -53,7 +54,7 @@ export interface Training<Task = unknown>
 
 /** The part of it that knows nothing of tasks. */
 export interface Learning extends Credited, Pick<TrainSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
-  readonly options: ResolvedTrainOptions
+  readonly options: SettledTrainOptions
   /** There once the run has begun, where the estimator needs its values. */
   readonly critic?: Critic | undefined
   /** The units that it foretells in. */
@@ -82,8 +83,9 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     ...given
   } = all
   const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
-  const options = readOptions("train", given, trainFields)
+  const resolved = readOptions("train", given, trainFields)
   checkModel("train", policy, tokenizer)
+  const options = settleRates(resolved, policy)
   checkObservers(observers)
   checkPlayers({ environment, play, hooks, tasks })
   if (!environment && options.evaluation.every > 0)

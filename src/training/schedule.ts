@@ -1,6 +1,6 @@
 import type { AdamWStep } from "../engine/engine.ts"
 import { at } from "../options/schedule.ts"
-import type { ResolvedOptimizerOptions } from "./optimizer.ts"
+import type { SettledOptimizerOptions } from "./optimizer.ts"
 
 /** Which optimizer step it is: `index` (from 0) of `total`, with so many in one iteration (cloning: epoch). */
 export interface StepPlace {
@@ -10,12 +10,17 @@ export interface StepPlace {
 }
 
 /** AdamW's numbers for this step. */
-export function adamwAt(optimizer: ResolvedOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
+export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
   const moment = { iteration: index / perIteration, iterations: total / perIteration }
   const peak = at(optimizer.learningRate, moment)
-  const warmup = Math.round(optimizer.warmup * perIteration)
+  // AdamW's first steps are as long as any and go by a few gradients: a small model at a rate that suits it later forgets everything.
+  const { warmup = moment.iterations / 20 } = optimizer
   return {
-    learningRate: learningRate(index, total, { learningRate: peak, warmup, schedule: optimizer.schedule }),
+    learningRate: learningRate(index, total, {
+      learningRate: peak,
+      warmup: Math.round(warmup * perIteration),
+      schedule: optimizer.schedule,
+    }),
     beta1: optimizer.beta1,
     beta2: optimizer.beta2,
     epsilon: optimizer.epsilon,

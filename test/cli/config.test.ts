@@ -40,7 +40,8 @@ describe("a configuration", () => {
       groupSize: 8,
       rollout: { maxReplyTokens: 512 },
     })
-    expect(config.clone).toMatchObject({ tasks: 1000, optimizer: { learningRate: 1e-6 } })
+    expect(config.clone).toMatchObject({ tasks: 1000, optimizer: { schedule: "cosine" } })
+    expect(config.clone.optimizer.learningRate).toBeUndefined() // by the size of the model
     expect(policyOptions(config)).toEqual({ device: "auto", recompute: "auto", moments: "float32" })
   })
 

@@ -35,7 +35,7 @@ describe("the npm package", () => {
       "docs/extending.md",
       packageJson.bin.gigpo,
       ...sources.sourceFiles(root),
-      ...["sokoban.yaml", "alfworld.yaml", "webshop.yaml", "search.yaml", "sokoban.mjs", "guess.ts"].map(
+      ...["sokoban.yaml", "alfworld.yaml", "webshop.yaml", "search.yaml", "sokoban.ts", "guess.ts"].map(
         (name) => `examples/${name}`,
       ),
     ]

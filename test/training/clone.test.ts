@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
+import type { AdamWStep } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { clone } from "../../src/training/clone.ts"
@@ -43,6 +44,22 @@ describe("cloning", () => {
     expect(same.reports).toEqual(one.reports)
     expect(await tiny.weights(same.policy)).toBe(await tiny.weights(one.policy))
     expect((await run({ seed: 6 })).reports).not.toEqual(one.reports)
+  })
+
+  it("follows the schedule of its learning rate, whether or not anybody is told how far it is", async () => {
+    const model = await tiny.open()
+    const rates: number[] = []
+    const policy: typeof model.policy = new Proxy(model.policy, {
+      get: (target, key) => {
+        const value = Reflect.get(target, key, target)
+        if (key !== "optimizerStep") return typeof value === "function" ? value.bind(target) : value
+        return (step: AdamWStep) => target.optimizerStep(step).finally(() => rates.push(step.learningRate))
+      },
+    })
+    const optimizer = { learningRate: 1, warmup: 1, schedule: "linear" as const }
+    await clone({ ...model, policy, environment: doors(), ...small, optimizer })
+    const expected = [1 / 3, 2 / 3, 1, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6]
+    expect(rates.map((rate) => rate.toFixed(6))).toEqual(expected.map((rate) => rate.toFixed(6)))
   })
 
   it("tells how far it is", async () => {

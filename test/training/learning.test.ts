@@ -15,7 +15,7 @@ const cloning = { tasks: 16, batchRows: 16, optimizer: { learningRate: 3e-3 } }
 
 it("a model that has cloned an expert for long enough imitates it", async () => {
   const model = await tiny.open()
-  const reports = await all(clone({ ...model, environment, ...cloning, epochs: 20 }))
+  const reports = await all(clone({ ...model, environment, ...cloning, epochs: 30 }))
   expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss / 50)
   const { success, meanReturn, meanSteps } = await evaluate({ ...model, environment, rollout })
   expect({ success, meanReturn, meanSteps }).toEqual({ success: 1, meanReturn: 3, meanSteps: 3 })
@@ -29,7 +29,7 @@ it.each(["gigpo", "grpo"] as const)(
     const ask = () => evaluate({ ...model, environment, rollout, tasks: 64, temperature: 1 })
     expect((await ask()).success).toBeLessThan(0.25)
     const options = {
-      iterations: 40,
+      iterations: 50,
       groups: 8,
       groupSize: 8,
       batchRows: 64,

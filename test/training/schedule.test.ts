@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { learningRate } from "../../src/training/schedule.ts"
+import { readOptions } from "../../src/options/read.ts"
+import { optimizerFields } from "../../src/training/optimizer.ts"
+import { adamwAt, learningRate } from "../../src/training/schedule.ts"
 
 type Options = Partial<Parameters<typeof learningRate>[2]>
 
@@ -32,4 +34,12 @@ describe("the learning rate", () => {
       }
     }
   })
+})
+
+it("warms up over a twentieth of all where nothing else is said", () => {
+  const optimizer = { ...readOptions("optimizer", {}, optimizerFields), learningRate: 8 }
+  const rate = (index: number, changes = {}) =>
+    adamwAt({ ...optimizer, ...changes }, { index, total: 200, perIteration: 5 }).learningRate
+  expect([0, 4, 9, 10, 199].map((index) => rate(index))).toEqual([0.8, 4, 8, 8, 8])
+  expect(rate(0, { warmup: 0 })).toBe(8)
 })

@@ -3,6 +3,7 @@ import { writeDirectory } from "../../files/atomic-directory.ts"
 import { checkWritable } from "../../files/check-space.ts"
 import { unlessAborted } from "../../linked-abort.ts"
 import { type CloneReport, clone } from "../../training/clone.ts"
+import { rateRules, settleRate } from "../../training/learning-rate.ts"
 import { removeRun } from "../../training/replaced-run.ts"
 import { Run } from "../../training/run.ts"
 import { checkRunFolder } from "../../training/run-folder.ts"
@@ -11,6 +12,7 @@ import { checkTargetGiven, cloneTarget, type TargetArguments, wasCloned } from "
 import { complete, placeKeys } from "../config/kept.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { chosenRate } from "../terminal/chosen-rate.ts"
 import { formatBar, formatDuration, formatNumber } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -52,8 +54,11 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   const say = (text: string) => screen.print(text)
   if (options.inPlace && (await wasCloned(out)))
     say(`${out} was cloned already; this begins with what it learned then.`)
+  const settled = settleRate(config.clone.optimizer, rateRules.cloning, model.policy)
+  if (config.clone.optimizer.learningRate === undefined)
+    say(chosenRate("clone.optimizer.learningRate", settled, model.policy))
   const { resume, overwrite } = options
-  const kept = { ...config, precision }
+  const kept = { ...config, precision, clone: { ...config.clone, optimizer: settled } }
   await using run = await Run.open(folder, kept, { resume, overwrite, mayChange, complete, onWarning: say })
   if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
 

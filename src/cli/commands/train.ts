@@ -7,6 +7,7 @@ import { needsOf } from "../../training/make.ts"
 import { Run } from "../../training/run.ts"
 import { changeableKeys } from "../../training/run-config.ts"
 import { checkRunFolder, type RunMode } from "../../training/run-folder.ts"
+import { settleRates } from "../../training/settle-rates.ts"
 import { train } from "../../training/train.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
@@ -14,6 +15,7 @@ import { complete, placeKeys } from "../config/kept.ts"
 import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { openModel } from "../model.ts"
+import { chosenRate } from "../terminal/chosen-rate.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
@@ -59,11 +61,14 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
   const { device, precision } = model.policy
-  // Kept, so that the run goes on in the same precision on another device.
-  const kept = { ...config, precision }
+  const settled = settleRates(config.training, model.policy)
+  // Kept, so that the run goes on with the same rates in another version, and in the same precision on another device.
+  const kept = { ...config, precision, training: settled }
   const mode: RunMode = without(options, "set", "json")
   await using run = await Run.open(config.run, kept, { ...mode, mayChange, complete, onWarning: say })
   if (device === "cuda") say(`On the GPU: ${model.policy.plan.text}.`)
+  if (config.training.optimizer.learningRate === undefined)
+    say(chosenRate("training.optimizer.learningRate", settled.optimizer, model.policy))
   const { iterations } = config.training
   if (run.iteration > 0)
     say(`${options.fork ? "Forked" : "Resuming"} after iteration ${run.iteration} of ${iterations}.`)

@@ -1,0 +1,110 @@
+import { execFile } from "node:child_process"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { join, normalize } from "node:path"
+import { promisify } from "node:util"
+import type { Command } from "commander"
+import { describe, expect, it } from "vitest"
+import { resolveConfig } from "../../src/cli/config/resolve.ts"
+import { gigpoWords, lines, pages, root } from "./pages.ts"
+
+// What can be known of the pages without running what they show; programs.test.ts runs it.
+
+/** What stands around code that is not a program of its own, having no import: a statement that a page speaks of. */
+const around = `
+import { amendCredit, clippedSurrogateLoss, type Environment, gigpo, type NativePolicy } from "gigpo"
+import { replayFailure, type Run, type Tokenizer, train } from "gigpo"
+import runningBaseline from "../../../examples/extend/estimator.ts"
+import cispo from "../../../examples/extend/loss.ts"
+import { page } from "../../../examples/extend/observer.ts"
+import { drafting, sums } from "../../../examples/extend/player.ts"
+declare const [policy, tokenizer, environment, run]: [NativePolicy, Tokenizer, Environment, Run]
+`
+
+/** Folders that programs and commands of the pages make. */
+const made = /^(demo|models|runs|build-cuda|checkpoints|weights)\b/
+
+const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+const all = pages()
+const least = "model: models/small\nenvironment: { name: sokoban }\n"
+
+describe.each(all)("$path", ({ path, text, blocks, inline }) => {
+  const shell = blocks.filter(({ language }) => language === "sh").flatMap(lines)
+  const commands = [...shell.map(({ command }) => command), ...inline.filter((code) => /^(npx )?gigpo \w/.test(code))]
+
+  it("has code of kinds that are checked", () => {
+    expect(blocks.filter(({ language }) => !["ts", "sh", "yaml"].includes(language))).toEqual([])
+  })
+
+  it("has commands that gigpo takes, with options that it knows", async () => {
+    for (const words of commands.map(gigpoWords)) if (words) await parse(words)
+  })
+
+  it("sets keys that there are, to values that they take", () => {
+    const sets = text.matchAll(/--set ([\w.]+=[^\s`]+)/g)
+    for (const [, set] of sets) {
+      expect(() => resolveConfig(least, [set!])).not.toThrow()
+    }
+    for (const { language, code } of blocks)
+      if (language === "yaml") expect(() => resolveConfig(`${least}${code}`)).not.toThrow()
+  })
+
+  it("runs scripts of npm that there are", () => {
+    const named = [...text.matchAll(/npm (?:run (?:--silent )?)?([\w:]+)/g)].map(([, name]) => name!)
+    const own = ["ci", "install", "pack", "exec"]
+    expect(named.filter((name) => !own.includes(name) && !Object.hasOwn(scripts, name))).toEqual([])
+  })
+
+  it("names files that there are", () => {
+    const linked = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, to]) => normalize(join(path, "..", to!)))
+    const places = readdirSync(root)
+    const coded = inline.filter((code) => /^[\w.-]+\/[\w./-]*$/.test(code) && !made.test(code))
+    const ours = coded.filter((code) => places.includes(code.split("/")[0]!))
+    expect([...linked, ...ours].filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+})
+
+it("programs of the pages keep the types", async () => {
+  // In the repository, where the package is found by its name.
+  const folder = await mkdtemp(join(root, "test/readme/types-"))
+  try {
+    const programs = all.flatMap(({ path, blocks }) =>
+      blocks
+        .filter(({ language }) => language === "ts")
+        .map(({ code }) => (/^import /m.test(code) ? code : around + code))
+        .map((code, index) => [`${path.replaceAll(/\W/g, "-")}-${index}.ts`, code] as const),
+    )
+    expect(programs.length).toBeGreaterThan(5)
+    for (const [name, code] of programs) await writeFile(join(folder, name), code)
+    await writeFile(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({ extends: "../../../tsconfig.json", include: ["."] }),
+    )
+    const tsc = join(root, "node_modules/typescript/bin/tsc")
+    const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", folder]).catch((error) => error)
+    expect(stdout).toBe("")
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+/** Reads a command as gigpo does, and does nothing. */
+async function parse([name, ...words]: readonly string[]): Promise<void> {
+  const command = (await commandsByName()).get(name!)
+  expect(command, `gigpo ${name}`).toBeDefined()
+  if (words.length === 0) return // it is spoken of
+  command!.exitOverride().configureOutput({ writeErr: () => {} })
+  command!.action(() => {})
+  await command!.parseAsync([...words], { from: "user" }).catch((error) => {
+    throw new Error(`gigpo ${[name, ...words].join(" ")}: ${error.message}`)
+  })
+}
+
+/** As new each time: a command remembers what it read. */
+async function commandsByName(): Promise<ReadonlyMap<string, Command>> {
+  const folder = join(root, "src/cli/commands")
+  const modules = await Promise.all(readdirSync(folder).map((file) => import(join(folder, file))))
+  const makers = modules.flatMap((module) => Object.entries(module)).filter(([name]) => name.endsWith("Command"))
+  const made = makers.map(([, make]) => (make as () => Command)())
+  return new Map(made.map((command) => [command.name(), command]))
+}

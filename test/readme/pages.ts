@@ -1,0 +1,77 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+
+export const root: string = join(import.meta.dirname, "../..")
+
+/** A page of documentation. */
+export interface Page {
+  /** Relative to the repository. */
+  readonly path: string
+  readonly text: string
+  readonly blocks: readonly Block[]
+  /** What stands between single backticks. */
+  readonly inline: readonly string[]
+}
+
+/** Code between fences. */
+export interface Block {
+  readonly language: string
+  readonly code: string
+}
+
+/** A command of a block, with what is said of it behind a #. */
+export interface Line {
+  readonly command: string
+  readonly comment: string
+}
+
+/** The README and all of docs/. */
+export function pages(): Page[] {
+  const docs = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"))
+  return ["README.md", ...docs.map((name) => `docs/${name}`)].map(page)
+}
+
+export function page(path: string): Page {
+  const text = readFileSync(join(root, path), "utf8")
+  const blocks = [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language, code]) => ({
+    language: language!,
+    code: code!,
+  }))
+  const prose = text.replace(/^```.*?^```$/gms, "")
+  return { path, text, blocks, inline: [...prose.matchAll(/`([^`]+)`/g)].map(([, code]) => code!) }
+}
+
+/** The commands of a shell block. */
+export function lines({ code }: Block): Line[] {
+  return code
+    .trimEnd()
+    .split("\n")
+    .map((line) => {
+      const [command, ...comment] = line.split(/\s+#\s+/)
+      return { command: command!, comment: comment.join(" # ") }
+    })
+}
+
+/** The words of a command without its quotes; of `npx gigpo …` those that gigpo is given. */
+export function gigpoWords(command: string): string[] | undefined {
+  const words = (command.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) => word.replace(/^(['"])(.*)\1$/, "$2"))
+  const at = words[0] === "npx" ? 1 : 0
+  return words[at] === "gigpo" && words.length > at + 1 ? words.slice(at + 1) : undefined
+}
+
+/** The comments of a program. */
+export function comments(code: string): string {
+  return [...code.matchAll(/\/\/ (.*)/g)].map(([, comment]) => comment).join("\n")
+}
+
+/** What comments claim that comes out: shares ("65 to 85 %"), one after the other, and texts in quotes. */
+export function claims(text: string): {
+  readonly shares: (readonly [low: number, high: number])[]
+  readonly texts: string[]
+} {
+  const shares = [...text.matchAll(/([\d.]+) to ([\d.]+) %/g)]
+  return {
+    shares: shares.map(([, low, high]) => [Number(low) / 100, Number(high) / 100] as const),
+    texts: [...text.matchAll(/"([^"]+)"/g)].map(([, said]) => said!),
+  }
+}

@@ -1,0 +1,102 @@
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { claims, comments, lines, page, root } from "./pages.ts"
+
+// Everything that the README tells somebody to type, typed as it stands in an empty project with the packed package. It takes
+// minutes, so it is asked for: npm run test:readme.
+
+/** Commands that are not typed here, and why. */
+const elsewhere: readonly (readonly [RegExp, string])[] = [
+  [/^npm ci && npm start\b/, "in a clone; it runs the README's first program, which is typed here"],
+  [/^npm ci && npm test\b/, "in a clone; it runs these tests"],
+  [/^(cmake|build-cuda)\b/, "on a machine with a GPU"],
+]
+
+const { blocks } = page("README.md")
+const shell = blocks.filter(({ language }) => language === "sh").flatMap(lines)
+const commands = shell.filter(({ command }) => !elsewhere.some(([pattern]) => pattern.test(command)))
+/** In this order: the second page goes on with what the first has begun. */
+const programs = [...blocks, ...page("docs/runs.md").blocks]
+  .filter(({ language }) => language === "ts")
+  .map(({ code }, index) => [`program${index + 1}.ts`, code] as const)
+/** No step takes as long, however slow the machine is. */
+const patience = 900_000
+
+describe.runIf(process.env.GIGPO_README)("the README, typed in an empty project (npm run test:readme)", () => {
+  let scratch: string
+  let project: string
+  /** Runs it, and compares what it says with what is said of it. */
+  const run = async (what: string, file: string, words: readonly string[], claim: string) => {
+    const output = await outputOf(file, words, project)
+    const found = successesIn(output)
+    const { shares, texts } = claims(claim)
+    if (shares.length > 0) console.log(`${what}: success ${found.join(", ")}, claimed ${shares.join("; ")}`)
+    for (const text of texts) expect(output).toContain(text)
+    for (const [index, [low, high]] of shares.entries()) {
+      expect(found[index], output).toBeGreaterThanOrEqual(low)
+      expect(found[index], output).toBeLessThanOrEqual(high)
+    }
+  }
+
+  beforeAll(async () => {
+    scratch = await mkdtemp(join(tmpdir(), "gigpo-readme-"))
+    project = join(scratch, "project")
+    await install(scratch, project)
+  }, patience)
+  afterAll(() => rm(scratch, { recursive: true, force: true }))
+
+  it.each(commands)("$command", { timeout: patience }, ({ command, comment }) =>
+    run(command, "sh", ["-c", command], comment),
+  )
+
+  it.each(programs)("%s", { timeout: patience }, async (name, code) => {
+    await writeFile(join(project, name), code)
+    await run(name, process.execPath, [runnable(project, name)], comments(code))
+  })
+})
+
+/** An empty project with the package, as npm packs it. */
+async function install(scratch: string, project: string): Promise<void> {
+  await mkdir(project)
+  await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }))
+  // dist/ is as `npm run test:readme` has built it.
+  const pack = ["pack", "--json", "--ignore-scripts", "--pack-destination", scratch]
+  const [{ filename }] = JSON.parse(execFileSync("npm", pack, { cwd: root, encoding: "utf8" }))
+  execFileSync("npm", ["install", "--no-audit", "--no-fund", join(scratch, filename)], { cwd: project })
+  const folder = join(project, "node_modules/gigpo")
+  if ((await readdir(folder)).includes("prebuilds")) return
+  // Without a prebuilt addon it is built from the package's sources, which this one was.
+  await mkdir(join(folder, "build/Release"), { recursive: true })
+  await copyFile(join(root, "build/Release/gigpo.node"), join(folder, "build/Release/gigpo.node"))
+}
+
+/** The program, or what the compiler makes of it where this Node runs no TypeScript. */
+function runnable(project: string, name: string): string {
+  if ("typescript" in process.features) return name // from 22.18 on; false would mean that it was turned off
+  const options = ["--noCheck", "--target", "es2022", "--module", "nodenext", "--outDir", "built"]
+  execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), ...options, name], { cwd: project })
+  return `built/${name.replace(/ts$/, "js")}`
+}
+
+/** All that it says; it must end well. */
+async function outputOf(file: string, words: readonly string[], cwd: string): Promise<string> {
+  const child = spawn(file, words, { cwd, stdio: ["ignore", "pipe", "pipe"] })
+  let output = ""
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text
+    })
+  const [code] = await once(child, "close")
+  expect(code, output).toBe(0)
+  return output
+}
+
+/** Shares of tasks that were solved, printed as objects or by `gigpo evaluate`. */
+function successesIn(output: string): number[] {
+  const found = output.matchAll(/^ {2}success:?\s+([\d.]+)( %)?/gm)
+  return [...found].map(([, number, percent]) => Number(number) / (percent ? 100 : 1))
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
+import { clone } from "../../src/training/clone.ts"
+import { evaluate } from "../../src/training/evaluate.ts"
+import { learningRateFor, rateRules, settleRate } from "../../src/training/learning-rate.ts"
+import { train } from "../../src/training/train.ts"
+import { doorsEnvironment } from "../rollout/doors.ts"
+import { all, openDoors, TinyModel } from "./tiny.ts"
+
+const environment = doorsEnvironment() as Environment
+const tiny = new TinyModel(environment)
+
+describe("the learning rate that nobody has set", () => {
+  it.each([
+    [7e9, 1e-6, 1e-5],
+    [1e8, 3e-6, 1e-5],
+    [2.5e7, 1.2e-5, 4e-5],
+    [5_191_680, 5.8e-5, 1.9e-4],
+    [891_264, 3.4e-4, 3e-4],
+    [20_000, 1e-3, 3e-4],
+  ])("of %d weights is %d, and in cloning %d", (parameters, training, cloning) => {
+    expect(learningRateFor(rateRules.training, parameters)).toBe(training)
+    expect(learningRateFor(rateRules.cloning, parameters)).toBe(cloning)
+  })
+
+  it("is that of a large model where an engine does not tell its size, and gives way to one that is set", () => {
+    const open = { learningRate: undefined }
+    expect(settleRate(open, rateRules.training, {}).learningRate).toBe(1e-6)
+    expect(settleRate({ learningRate: 0.5 }, rateRules.training, { parameters: 1e6 }).learningRate).toBe(0.5)
+  })
+
+  it("teaches a model made from nothing what its expert does", async () => {
+    const model = await tiny.open()
+    await clone({ ...model, environment, tasks: 16, epochs: 60, batchRows: 4 })
+    const { success } = await evaluate({ ...model, environment, rollout: { maxReplyTokens: 3 } })
+    expect(success).toBeGreaterThan(0.95) // at 1e-6 it is 0
+  })
+
+  it("is what training takes its steps with", async () => {
+    const model = await tiny.open()
+    const options = { iterations: 1, groups: 2, groupSize: 4, rollout: { maxReplyTokens: 4 } }
+    const [report] = await all(train({ ...model, environment: openDoors(), ...options }))
+    expect(report!.metrics["optimizer/learning-rate"]).toBe(1e-3)
+  })
+})

@@ -44,7 +44,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     expect(await train("whole")).toMatchObject({ code: 0 })
     whole = await read("whole")
     expect(whole.metrics).toHaveLength(7)
-  })
+  }, 60_000)
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
   const resumed = async (name: string, stopped: Outcome) => {
@@ -129,6 +129,24 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     expect(stopped.code).toBe(143)
     expect(await train("twice", ["--resume"])).toMatchObject({ code: 0 })
     await expectSame("twice", whole)
+  })
+
+  it("by the same signal again at once, as npx hands it on, or by SIGHUP after it, is saved", async () => {
+    let [child, sent]: [ChildProcess | undefined, boolean] = [undefined, false]
+    const stopped = await gigpo(["train", "small/config.yaml", "--set", "run=echo"], {
+      cwd: folder,
+      onStart: (started) => {
+        child = started
+      },
+      onOutput: (stdout) => {
+        if (!sent && /^iteration 3\/6/m.test(stdout)) sent = child!.kill("SIGTERM")
+        if (!/Stopping/.test(stdout)) return
+        child!.kill("SIGTERM")
+        child!.kill("SIGHUP")
+      },
+    })
+    expect(stopped.code).toBe(143)
+    expect(stopped.stdout).toMatch(/The state after iteration \d is saved/)
   })
 
   it("by kill -9 goes on from its last checkpoint and comes to the same", async () => {

@@ -1,7 +1,7 @@
 import type { Command } from "commander"
 import { GigpoError } from "../errors.ts"
 import { reportFailure } from "./fail.ts"
-import { Stopped } from "./terminal/interrupt.ts"
+import { leave, Stopped } from "./terminal/interrupt.ts"
 
 /** What a stream says whose reader has gone: `| head` that has seen enough, or a terminal that was closed. */
 const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"])
@@ -25,14 +25,13 @@ export async function runProgram(program: Command): Promise<void> {
   })
 
   for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError("(--help explains)")
-  let stopped = false
   try {
     await program.parseAsync(typed(program), { from: "user" })
   } catch (error) {
-    stopped = error instanceof Stopped
     process.exitCode = reportFailure(error, debug())
+    if (error instanceof Stopped) return leave(error)
   }
-  setTimeout(() => process.exit(), stopped ? 0 : lingering).unref()
+  setTimeout(() => process.exit(), lingering).unref()
 }
 
 /** What was typed; of a command that there is not no help is asked, which commander would answer with that of all and no error. */

@@ -158,6 +158,24 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     await expectSame("twice", whole)
   })
 
+  it("by the same signal again at once, as npx hands it on, or by SIGHUP after it, is saved", async () => {
+    let [child, sent]: [ChildProcess | undefined, boolean] = [undefined, false]
+    const stopped = await gigpo(["train", "small/config.yaml", "--set", "run=echo"], {
+      cwd: folder,
+      onStart: (started) => {
+        child = started
+      },
+      onOutput: (stdout) => {
+        if (!sent && /^iteration 3\/6/m.test(stdout)) sent = child!.kill("SIGTERM")
+        if (!/Stopping/.test(stdout)) return
+        child!.kill("SIGTERM")
+        child!.kill("SIGHUP")
+      },
+    })
+    expect(stopped.code).toBe(143)
+    expect(stopped.stdout).toMatch(/The state after iteration \d is saved/)
+  })
+
   it("by kill -9 goes on from its last checkpoint and comes to the same", async () => {
     const stopped = await train("killed", [], { after: /^iteration 3\/6/m, names: ["SIGKILL"] })
     expect(stopped.code).toBeNull()

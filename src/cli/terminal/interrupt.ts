@@ -14,19 +14,37 @@ const stopNames = Object.keys(stops) as Stop[]
 export class Stopped extends GigpoError {
   /** By convention 128 and the signal's number. */
   readonly exitCode: number
+  readonly signal: Stop
 
-  constructor(stop: Stop) {
-    super("ABORTED", `Stopped by ${stops[stop]}.`)
-    this.exitCode = 128 + constants.signals[stop]
+  constructor(signal: Stop) {
+    super("ABORTED", `Stopped by ${stops[signal]}.`)
+    this.signal = signal
+    this.exitCode = 128 + constants.signals[signal]
   }
 }
+
+/**
+ * Ends the process. Where the terminal of a process has gone, Node's own way out fails an assertion, as it cannot reset it: there
+ * the signal itself does it, which a shell reports as the same exit code.
+ */
+export function leave({ signal, exitCode }: Stopped): void {
+  const onTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY)
+  if (signal === "SIGHUP" && onTerminal) process.removeAllListeners(signal).kill(process.pid, signal)
+  else process.exit(exitCode)
+}
+
+/**
+ * Milliseconds within which the same signal again is the same stop: npm and npx hand on to a command what the terminal has sent it
+ * already.
+ */
+const echo = 500
 
 /** Milliseconds that a command with nothing to save has to clean up. */
 const cleaning = 1200
 
 /**
- * Runs `work` with a signal that the first Ctrl-C, SIGTERM or SIGHUP aborts; the second ends the process at once. Rejects with
- * `Stopped` where the signal ended the work.
+ * Runs `work` with a signal that the first Ctrl-C, SIGTERM or SIGHUP aborts; a second one ends the process at once, but for SIGHUP:
+ * a terminal that goes may send it twice, and service managers after SIGTERM. Rejects with `Stopped` where the signal ended the work.
  *
  * @param options.saves - the work has a state to save, or a folder to clear away: it is waited for. Any other is left where it is
  * if it does not end soon.
@@ -41,10 +59,16 @@ export async function interruptible<T>(
   // Every episode in flight listens.
   setMaxListeners(0, signal)
   let timer: NodeJS.Timeout | undefined
+  let first: Stop | undefined
+  let since = 0
   const handlers = stopNames.map((name): [Stop, () => void] => {
     const stop = () => {
+      const again = signal.aborted && (name !== first || performance.now() - since > echo)
+      if (again && name !== "SIGHUP") leave(new Stopped(name))
+      if (signal.aborted) return
       const stopped = new Stopped(name)
-      if (signal.aborted) process.exit(stopped.exitCode)
+      first = name
+      since = performance.now()
       controller.abort(stopped)
       if (!saves) timer = after(cleaning, () => left.abort(stopped))
     }

@@ -6,9 +6,11 @@ import { type Memory, remember } from "./memory.ts"
 import type { IterationReport } from "./options.ts"
 import type { Training } from "./prepare.ts"
 
+type Saveable = Pick<Training, "policy" | "critic" | "options" | "run" | "saved" | "parts" | "onWarning">
+
 /** Knows what of a training is safe on the disk, and brings there what is due, or what is left when it ends. */
 export class Saver {
-  readonly #training: Training
+  readonly #training: Saveable
   readonly #steps: StepGuard
   #completed: number
   #saved: number
@@ -23,7 +25,7 @@ export class Saver {
   /** What the training ends with, if not well. */
   failure: unknown
 
-  constructor(training: Training, steps: StepGuard) {
+  constructor(training: Saveable, steps: StepGuard) {
     const { run, parts } = training
     this.#training = training
     this.#steps = steps

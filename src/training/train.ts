@@ -42,7 +42,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   const journal = await Journal.open(training)
   const steps = new StepGuard(training, onWarning)
   const collapse = new CollapseDetector(options.guards)
-  const saver = new Saver(training as Training, steps)
+  const saver = new Saver(training, steps)
   const observers = new Observers(training.observers ?? [], onWarning)
   const place = run && { directory: run.directory, config: run.config }
   observers.tell("start", { iteration: saver.completed, iterations, ...place })

@@ -20,6 +20,7 @@ export type GigpoErrorCode =
   | "RUN_EXISTS" // the run folder is already there
   | "RUN_LOCKED" // another process works in the run folder
   | "RUN_CORRUPT" // the run folder cannot be resumed
+  | "FILE_EXISTS" // something that is not to be replaced is in the way of what would be written
   | "IO" // a file could not be read or written
   | "NATIVE_MISSING" // no build of the native addon fits this machine
   | "INTERNAL" // a fault of this package

@@ -12,6 +12,7 @@ const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
   BAD_DATA: 2,
   BAD_MODEL: 2,
   BAD_TOKENIZER: 2,
+  FILE_EXISTS: 2,
   RUN_EXISTS: 2,
   RUN_LOCKED: 2,
   RUN_CORRUPT: 2,

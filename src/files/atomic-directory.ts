@@ -27,8 +27,8 @@ export type Fill = (temporary: string) => Promise<unknown>
  * file, or that was changed since it was written, is refused. Should the very last steps fail, `target` already is the new one,
  * or becomes it when it is used next.
  *
- * @throws GigpoError `IO` when the system cannot write or something is in the way; what `fill` throws, with system errors
- * turned into `IO`.
+ * @throws GigpoError `FILE_EXISTS` when something is in the way, `IO` when the system cannot write; what `fill` throws, with
+ * system errors turned into `IO`.
  */
 export async function writeDirectory(target: string, fill: Fill, options: DirectoryOptions = {}): Promise<void> {
   const { overwrite = false, manifest = folderManifest } = options
@@ -119,6 +119,6 @@ async function isTaken(path: string): Promise<boolean> {
 function alreadyThere(path: string, overwrite: boolean, cause?: unknown): GigpoError {
   const way = overwrite
     ? "It is no folder: choose another name."
-    : "Choose another name, remove it, or allow it to be overwritten."
-  return new GigpoError("IO", `${path} is already there. ${way}`, { cause })
+    : "Choose another name, remove it, or allow it to be overwritten (--overwrite, overwrite: true)."
+  return new GigpoError("FILE_EXISTS", `${path} is already there. ${way}`, { cause })
 }

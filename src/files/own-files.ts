@@ -7,7 +7,7 @@ import { compareFile, readWritten } from "./manifest.ts"
 /**
  * Refuses to write files of these names where one stands that this package did not write, or that was changed since.
  *
- * @throws GigpoError `IO`; nothing has been changed then.
+ * @throws GigpoError `FILE_EXISTS`; nothing has been changed then.
  */
 export async function refuseForeign(folder: string, names: readonly string[]): Promise<void> {
   const written = await readWritten(folder)
@@ -34,7 +34,7 @@ async function isTaken(path: string): Promise<boolean> {
 function inTheWay(folder: string, name: string, changed: boolean): GigpoError {
   const what = changed ? "was changed since gigpo wrote it" : "was not written by gigpo"
   return new GigpoError(
-    "IO",
+    "FILE_EXISTS",
     `${join(folder, name)} ${what}, so it is not replaced. Move it away, or choose another folder.`,
   )
 }

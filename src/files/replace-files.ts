@@ -22,7 +22,7 @@ export function isStaging(name: string): boolean {
  * Writes files into a folder that is there, in place of those that this package wrote. `fill` gets an empty folder and leaves a
  * manifest in it.
  *
- * @throws GigpoError `IO` where a foreign file is in the way; all is as it was then.
+ * @throws GigpoError `FILE_EXISTS` where a foreign file is in the way; all is as it was then.
  */
 export async function replaceFiles(folder: string, fill: (staging: string) => Promise<void>): Promise<void> {
   await removeUnfinished(folder)

@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises"
 import { isAbsolute, join, relative, resolve, sep } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { resolveFolder } from "../files/atomic-directory.ts"
-import { ioError, isSystemError } from "../files/io-error.ts"
+import { ioError, isSystemError, isThere } from "../files/io-error.ts"
 import { isBeingReplaced } from "./replaced-run.ts"
 import { readRunConfig } from "./run-config.ts"
 import { runFiles } from "./run-files.ts"
@@ -64,7 +64,7 @@ export async function folderState(path: string): Promise<"nothing" | "run" | "ot
     return (await isFile(runFiles.metrics)) && (await readRunConfig(join(path, runFiles.config))) ? "run" : "other"
   } catch (cause) {
     if (isSystemError(cause) && cause.code === "ENOENT") return "nothing"
-    if (isSystemError(cause) && cause.code === "ENOTDIR") return "other"
+    if (isSystemError(cause) && cause.code === "ENOTDIR" && (await isThere(path))) return "other"
     throw ioError("read", path, cause)
   }
 }

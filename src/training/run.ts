@@ -264,8 +264,8 @@ export class Run {
    * Refuses what would fail later, and touches nothing.
    *
    * @throws GigpoError `BAD_CONFIG` where it would be resumed with another estimator, loss, hooks or tasks than the checkpoint is of;
-   * `BAD_MODEL` where it would go on with other frozen weights than it began with; `IO` where files of others are in the way of the
-   * final model, or the disk cannot be written or has too little room.
+   * `BAD_MODEL` where it would go on with other frozen weights than it began with; `FILE_EXISTS` where files of others are in the
+   * way of the final model; `IO` where the disk cannot be written or has too little room.
    */
   async check({ parts = {}, files: copied, frozen, store, critic }: Partial<Saved>): Promise<void> {
     const { kind, text, fork } = this.#start

@@ -99,10 +99,10 @@ describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
     await symlink(join(folder, "small/model"), join(folder, "link"))
     await mkdir(join(folder, "empty"))
     const refusals: [string[], RegExp][] = [
-      [["--out", "file"], /file is not a folder that can be read/],
-      [["--out", "file/model"], /file.model is not a folder that can be read/],
+      [["--out", "file"], /file is already there\. It is no folder|file is already there/],
+      [["--out", "file/model"], /is a file, not a folder|a part of the path is a file/],
       [["--out", "link", "--overwrite"], /is the configured model itself: give --in-place/],
-      [["--out", "whole"], /There is a model in whole; add --overwrite/],
+      [["--out", "whole"], /whole is already there.*--overwrite/],
       [["--out", "empty", "--resume"], /There is no run in .*empty.cloning to resume/],
     ]
     // Nobody can write there, root neither.

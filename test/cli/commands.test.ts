@@ -170,14 +170,14 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const cloned = await run(["clone", "small/config.yaml", "--out", "cloned"])
       expect(cloned).toMatchObject({ code: 0, stderr: "" })
       expect(cloned.stdout).toMatch(
-        /^epoch 1\/2 {2}loss [\d.]+ {2}\d+ rows {2}[\d.]+ s\nepoch 2\/2 .*\nThe model is in cloned.\n$/,
+        /^Learning rate .*\nepoch 1\/2 {2}loss [\d.]+ {2}\d+ rows {2}[\d.]+ s\nepoch 2\/2 .*\nThe model is in cloned.\n$/,
       )
 
       const trained = await run(["train", "small/config.yaml", "--set", "model=cloned"])
       expect(trained).toMatchObject({ code: 0, stderr: "" })
       const lines = trained.stdout.trim().split("\n")
       expect(lines.filter((line) => line.startsWith("iteration "))).toHaveLength(6)
-      expect(lines[1]).toMatch(
+      expect(lines[2]).toMatch(
         /^iteration 1\/6 {2}success \S+ {2}return \S+ {2}steps .* loss \S+ {2}KL \S+ {2}entropy .* tokens\/s .* left$/,
       )
       expect(lines.filter((line) => line.startsWith("evaluation after "))).toHaveLength(3)
@@ -249,9 +249,15 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       const clone = ["clone", "small/config.yaml", "-s", "clone.tasks=2", "-s", "clone.epochs=1", "--out"]
       const inPlace = [...clone.slice(0, -1), "--in-place"]
       await cp(join(folder, "small/model"), join(folder, "copy"), { recursive: true })
-      refused(await run([...clone, "copy"]), 2, /There is a model in copy; add --overwrite/)
-      refused(await run([...clone, "small", "--overwrite"]), 2, /small is there and is no model folder/)
-      refused(await run([...clone, "small/config.yaml", "--overwrite"]), 2, /small\/config.yaml is not a folder/)
+      refused(await run([...clone, "copy"]), 2, /copy is already there.*--overwrite/)
+      await cp(join(folder, "copy"), join(folder, "downloaded"), { recursive: true })
+      await rm(join(folder, "downloaded/gigpo.json"))
+      refused(await run([...clone, "downloaded", "--overwrite"]), 2, /downloaded\/config.json was not written by gigpo/)
+      refused(
+        await run([...clone, "small/config.yaml", "--overwrite"]),
+        2,
+        /small\/config.yaml is already there. It is no folder/,
+      )
       const before = await readFile(join(folder, "copy/model.safetensors"))
       expect(await run([...clone, "copy", "--overwrite"])).toMatchObject({ code: 0 })
       refused(

@@ -347,11 +347,11 @@ describe("a model is refused", () => {
   })
 
   it.each<[NativePolicyOptions, RegExp]>([
-    [{ threads: 0 }, /threads must be at least 1, not 0/],
+    [{ threads: 0 }, /threads must be .*, not 0/],
     [{ threads: 5000 }, /threads must be between 1 and 1024/],
-    [{ maxPositions: 1.5 }, /maxPositions must be a whole number, not 1.5/],
-    [{ microBatchTokens: -1 }, /microBatchTokens must be at least 1, not -1/],
-    [{ longestRow: 0 }, /longestRow must be at least 1, not 0/],
+    [{ maxPositions: 1.5 }, /maxPositions must be a whole number.*, not 1.5/],
+    [{ microBatchTokens: -1 }, /microBatchTokens must be a whole number.*, not -1/],
+    [{ longestRow: 0 }, /longestRow must be a whole number.*, not 0/],
     [{ cacheBytes: NaN }, /cacheBytes must be a number, not NaN/],
     [{ device: "tpu" as "cpu" }, /device must be "auto" or "cpu" or "cuda", not "tpu"/],
     [{ device: "cpu", precision: "bfloat16" }, /the CPU computes in float32 alone/],

@@ -80,10 +80,10 @@ describe("saving", () => {
     expect(await readdir(join(folder, "new", "model"))).toContain("model.safetensors")
   })
 
-  it("fails with IO where a file stands in the folder's place", async () => {
+  it("is refused where a file stands in the folder's place", async () => {
     const policy = await opened(NativePolicy.open(modelPath("qwen3")))
     await writeFile(join(folder, "taken"), "")
-    await expect(policy.save(join(folder, "taken"))).rejects.toMatchObject({ code: "IO" })
+    await expect(policy.save(join(folder, "taken"))).rejects.toMatchObject({ code: "FILE_EXISTS" })
   })
 })
 

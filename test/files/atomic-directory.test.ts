@@ -135,7 +135,7 @@ describe("writeDirectory", () => {
   it("refuses a target that is there, before fill runs", async () => {
     await putOld()
     const filled = vi.fn(fill)
-    const refusal = { code: "IO", message: expect.stringMatching(/already there.*overwritten/) }
+    const refusal = { code: "FILE_EXISTS", message: expect.stringMatching(/already there.*overwritten/) }
     await expect(writeDirectory(target, filled)).rejects.toMatchObject(refusal)
     expect(filled).not.toHaveBeenCalled()
     await expect(writeDirectory(join(target, "a"), filled)).rejects.toMatchObject(refusal)
@@ -147,7 +147,10 @@ describe("writeDirectory", () => {
       await fill(temporary)
       await putOld()
     }
-    await expect(writeDirectory(target, racing)).rejects.toMatchObject({ code: "IO", message: /already there/ })
+    await expect(writeDirectory(target, racing)).rejects.toMatchObject({
+      code: "FILE_EXISTS",
+      message: /already there/,
+    })
     expect(await readFile(join(target, "a"), "utf8")).toBe("old")
     expect(await readdir(folder)).toEqual(["model"])
   })
@@ -206,10 +209,16 @@ describe("writeDirectory", () => {
     await putOld()
     await put()
     const before = await contents(folder)
-    await expect(writeDirectory(target, fill, { overwrite: true })).rejects.toMatchObject({ code: "IO", message })
+    await expect(writeDirectory(target, fill, { overwrite: true })).rejects.toMatchObject({
+      code: "FILE_EXISTS",
+      message,
+    })
     expect(await contents(folder)).toEqual(before)
     const names = ["a", "sub/b"] // known before anything is computed
-    await expect(checkTarget(target, { overwrite: true, names })).rejects.toMatchObject({ code: "IO", message })
+    await expect(checkTarget(target, { overwrite: true, names })).rejects.toMatchObject({
+      code: "FILE_EXISTS",
+      message,
+    })
   })
 
   it("leaves a file that has no successor where it was changed", async () => {

@@ -129,7 +129,7 @@ describe("a folder that is there", () => {
     await make("model")
     const before = await read(join(folder, "model"))
     await expect(make("model", { seed: 2 })).rejects.toMatchObject({
-      code: "IO",
+      code: "FILE_EXISTS",
       message: expect.stringMatching(/already there/),
     })
     expect(await read(join(folder, "model"))).toEqual(before)
@@ -140,7 +140,7 @@ describe("a folder that is there", () => {
     expect(Object.keys(after).sort()).toEqual([...Object.keys(before), "notes.txt"].sort())
     await writeFile(join(folder, "model", "tokenizer.json"), "mine")
     await expect(make("model", { seed: 3 }, doors(), true)).rejects.toMatchObject({
-      code: "IO",
+      code: "FILE_EXISTS",
       message: expect.stringMatching(/tokenizer.json was changed since gigpo wrote it/),
     })
     expect(await readdir(folder)).toEqual(["model"])

@@ -431,7 +431,10 @@ describe("a run that is resumed", () => {
     await mkdir(join(directory, "model"))
     await writeFile(join(directory, "model", "config.json"), "mine")
     const run = await Run.open(directory, config, { resume: true })
-    await expect(run.check({})).rejects.toMatchObject({ code: "IO", message: /config.json was not written by gigpo/ })
+    await expect(run.check({})).rejects.toMatchObject({
+      code: "FILE_EXISTS",
+      message: /config.json was not written by gigpo/,
+    })
     await run.close()
   })
 

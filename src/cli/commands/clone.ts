@@ -55,12 +55,12 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   if (options.inPlace && (await wasCloned(out)))
     say(`${out} was cloned already; this begins with what it learned then.`)
   const settled = settleRate(config.clone.optimizer, rateRules.cloning, model.policy)
-  if (config.clone.optimizer.learningRate === undefined)
-    say(chosenRate("clone.optimizer.learningRate", settled, model.policy))
   const { resume, overwrite } = options
   const kept = { ...config, precision, clone: { ...config.clone, optimizer: settled } }
   await using run = await Run.open(folder, kept, { resume, overwrite, mayChange, complete, onWarning: say })
   if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
+  else if (config.clone.optimizer.learningRate === undefined)
+    say(chosenRate("clone.optimizer.learningRate", settled, model.policy))
 
   const work = async (signal: AbortSignal) => {
     const setup = { ...model, environment, run, ...config.clone, seed: config.seed, signal, onWarning: say }
@@ -95,7 +95,7 @@ function describe({ epoch, epochs, loss, rows, seconds }: CloneReport): string {
 function howToGoOn(file: string, { out, set }: CloneArguments, run: Run): string {
   const target = out === undefined ? ["--in-place"] : ["--out", out]
   const sets = set.flatMap((one) => ["--set", one])
-  const goOn = commandLine("gigpo", "clone", file, ...target, ...sets, "--resume")
+  const goOn = commandLine("clone", file, ...target, ...sets, "--resume")
   if (run.replaces) return "Nothing was saved; the cloning that was there before is there again."
   return run.saved
     ? `The state after step ${run.iteration} is saved. To go on: ${goOn}`

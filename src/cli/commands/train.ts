@@ -67,11 +67,11 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
   const mode: RunMode = without(options, "set", "json")
   await using run = await Run.open(config.run, kept, { ...mode, mayChange, complete, onWarning: say })
   if (device === "cuda") say(`On the GPU: ${model.policy.plan.text}.`)
-  if (config.training.optimizer.learningRate === undefined)
-    say(chosenRate("training.optimizer.learningRate", settled.optimizer, model.policy))
   const { iterations } = config.training
   if (run.iteration > 0)
     say(`${options.fork ? "Forked" : "Resuming"} after iteration ${run.iteration} of ${iterations}.`)
+  else if (config.training.optimizer.learningRate === undefined)
+    say(chosenRate("training.optimizer.learningRate", settled.optimizer, model.policy))
 
   const view = new TrainingView(screen, iterations, run.iteration)
   const work = async (signal: AbortSignal) => {

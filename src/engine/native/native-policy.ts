@@ -337,7 +337,7 @@ export class NativePolicy implements Trainable {
    *
    * @param options.files - copied beside the weights: the tokenizer's.
    * @param options.overwrite - replace a model that this package wrote there; all other files stay. Default false.
-   * @throws GigpoError `IO` where something is there that is not to be replaced, or the system cannot write.
+   * @throws GigpoError `FILE_EXISTS` where something is there that is not to be replaced, `IO` where the system cannot write.
    */
   async save(directory: string, options: SaveOptions = {}): Promise<void> {
     checkArguments("save", options, saveKeys)

@@ -19,7 +19,7 @@ const below: Record<string, readonly string[]> = {
   files: ["errors", "version"],
   retrieval: ["errors", "pace"],
   environment: ["errors", "random", "largest-reward", "linked-abort", "pace", "options", "retrieval"],
-  tokenizer: ["errors", "pace", "options", "environment", "model-files"],
+  tokenizer: ["errors", "pace", "options", "files", "environment", "model-files"],
   "model-files": ["errors", "files", "native"],
   engine: ["errors", "random", "state", "native", "options", "files", "model-files"],
   loss: ["errors", "random", "state", "options", "engine"],

@@ -22,13 +22,19 @@ const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
 }
 
 /** Prints what went wrong as one paragraph, with the stack only where `debug` asks for it, and gives the exit code. */
-export function reportFailure(error: unknown, debug: boolean): number {
+export function reportFailure(thrown: unknown, debug: boolean): number {
+  const error = first(thrown)
   // commander has printed its message already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   process.stderr.write(`${visible(describeFailure(error))}\n`)
   if (debug) process.stderr.write(`${visible(inspectStack(error))}\n`)
   if (error instanceof Stopped) return error.exitCode
   return GigpoError.is(error) ? (exitCodes[error.code] ?? failed) : failed
+}
+
+/** What went wrong first, where closing things failed as well. */
+function first(error: unknown): unknown {
+  return error instanceof Error && "suppressed" in error ? first(error.suppressed) : error
 }
 
 /** "gigpo: sentence. [CODE] (cause)", each once. */

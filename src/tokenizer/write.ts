@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { GigpoError } from "../errors.ts"
+import { ioError } from "../files/io-error.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { preTokenizer } from "./byte-level.ts"
 import type { ByteLevelBpe } from "./train.ts"
@@ -87,6 +88,6 @@ export async function writeTokenizer(
     await writeFile(join(directory, "tokenizer.json"), `${JSON.stringify(tokenizer, null, 2)}\n`)
     await writeFile(join(directory, "tokenizer_config.json"), `${JSON.stringify(config, null, 2)}\n`)
   } catch (cause) {
-    throw new GigpoError("IO", `${directory} cannot be written: ${(cause as Error).message}`, { cause })
+    throw ioError("write", directory, cause)
   }
 }

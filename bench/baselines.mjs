@@ -23,9 +23,7 @@ const { values, positionals } = parseArgs({
   },
 })
 const folder = "runs/bench-baselines"
-// Slower than the example learns: as fast as the least stable of them bears.
-const pace = ["training.optimizer.learningRate=1e-4", "training.optimizer.warmup=5"]
-const config = await loadConfig("examples/sokoban.yaml", [...pace, ...values.set])
+const config = await loadConfig("examples/sokoban.yaml", values.set)
 const { name: kind, ...options } = config.environment
 const environment = await openEnvironment(kind, options)
 const resultOf = (recipe, seed) => `${folder}/${recipe.replaceAll(/[^\w+]+/g, "-")}-${seed}.json`

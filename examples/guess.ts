@@ -49,7 +49,7 @@ const tokenizer = await Tokenizer.open(directory)
 await clone({ policy, tokenizer, environment, tasks: 30, epochs: 5, batchRows: 16, optimizer })
 
 const rollout = { maxReplyTokens: 4 }
-const options = { iterations: 30, groups: 48, batchRows: 1024, rollout }
+const options = { iterations: 30, groups: 48, batchRows: 1024, rollout, optimizer: { learningRate: 2e-4 } }
 for await (const { iteration, metrics } of train({ policy, tokenizer, environment, ...options })) {
   console.log(iteration, metrics["episode/success"])
 }

@@ -28,15 +28,15 @@ describe.skipIf(!built)("a learning rate that the configuration leaves open (nee
 
   it("is told when training begins, and the run keeps it, so that going on does not depend on the rule", async () => {
     expect(await run("train", "small/config.yaml")).toMatch(
-      /^Learning rate 0\.001, for [\d,]+ weights; training\.optimizer\.learningRate sets another\.\n/,
+      /^Learning rate 0\.0001, for [\d,]+ weights; training\.optimizer\.learningRate sets another\.\n/,
     )
     const path = join(folder, "small/run/config.json")
     const text = await readFile(path, "utf8")
     const kept = JSON.parse(text)
-    expect(kept.training.optimizer.learningRate).toBe(1e-3)
-    expect(kept.training.critic.optimizer.learningRate).toBe(1e-3)
+    expect(kept.training.optimizer.learningRate).toBe(1e-4)
+    expect(kept.training.critic.optimizer.learningRate).toBe(3e-4)
     // As if another version had had another rule.
-    await writeFile(path, text.replaceAll('"learningRate": 0.001', '"learningRate": 0.0002'))
+    await writeFile(path, text.replaceAll('"learningRate": 0.0001', '"learningRate": 0.0002'))
     const stdout = await run("train", "small/run/config.json", "--resume", "--json", "--set", "training.iterations=7")
     expect(JSON.parse(stdout.trimEnd().split("\n").at(-1)!).metrics["optimizer/learning-rate"]).toBe(2e-4)
   })

@@ -64,7 +64,7 @@ export function comments(code: string): string {
   return [...code.matchAll(/\/\/ (.*)/g)].map(([, comment]) => comment).join("\n")
 }
 
-/** What comments claim that comes out: shares ("65 to 85 %"), one after the other, and texts in quotes. */
+/** What comments claim that comes out: shares ("65 to 85 %"), one after the other, and lines in quotes. */
 export function claims(text: string): {
   readonly shares: (readonly [low: number, high: number])[]
   readonly texts: string[]
@@ -72,6 +72,6 @@ export function claims(text: string): {
   const shares = [...text.matchAll(/([\d.]+) to ([\d.]+) %/g)]
   return {
     shares: shares.map(([, low, high]) => [Number(low) / 100, Number(high) / 100] as const),
-    texts: [...text.matchAll(/"([^"]+)"/g)].map(([, said]) => said!),
+    texts: [...text.matchAll(/^"([^"]+)"$/gm)].map(([, said]) => said!),
   }
 }

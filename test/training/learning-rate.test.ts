@@ -13,11 +13,11 @@ const tiny = new TinyModel(environment)
 describe("the learning rate that nobody has set", () => {
   it.each([
     [7e9, 1e-6, 1e-5],
-    [1e8, 3e-6, 1e-5],
-    [2.5e7, 1.2e-5, 4e-5],
-    [5_191_680, 5.8e-5, 1.9e-4],
-    [891_264, 3.4e-4, 3e-4],
-    [20_000, 1e-3, 3e-4],
+    [1e8, 1e-6, 1e-5],
+    [2.5e7, 4e-6, 4e-5],
+    [5_191_680, 1.9e-5, 1.9e-4],
+    [891_264, 1e-4, 3e-4],
+    [20_000, 1e-4, 3e-4],
   ])("of %d weights is %d, and in cloning %d", (parameters, training, cloning) => {
     expect(learningRateFor(rateRules.training, parameters)).toBe(training)
     expect(learningRateFor(rateRules.cloning, parameters)).toBe(cloning)
@@ -40,6 +40,6 @@ describe("the learning rate that nobody has set", () => {
     const model = await tiny.open()
     const options = { iterations: 1, groups: 2, groupSize: 4, rollout: { maxReplyTokens: 4 } }
     const [report] = await all(train({ ...model, environment: openDoors(), ...options }))
-    expect(report!.metrics["optimizer/learning-rate"]).toBe(1e-3)
+    expect(report!.metrics["optimizer/learning-rate"]).toBe(1e-4)
   })
 })

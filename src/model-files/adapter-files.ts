@@ -1,7 +1,7 @@
-import { readFile, stat, writeFile } from "node:fs/promises"
+import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { GigpoError } from "../errors.ts"
-import { io, isSystemError } from "../files/io-error.ts"
+import { io, isSystemError, isThere } from "../files/io-error.ts"
 import type { NativeParameter } from "../native.ts"
 import { type ConfigFields, configFields, describe } from "./config-fields.ts"
 import type { Head } from "./model-config.ts"
@@ -77,14 +77,7 @@ export async function writeAdapter(
 
 /** Whether the folder holds an adapter alone, and no model. */
 export async function isAdapterFolder(directory: string): Promise<boolean> {
-  return (await exists(join(directory, files.config))) && !(await exists(join(directory, "config.json")))
-}
-
-export async function exists(path: string): Promise<boolean> {
-  return await stat(path).then(
-    () => true,
-    () => false,
-  )
+  return (await isThere(join(directory, files.config))) && !(await isThere(join(directory, "config.json")))
 }
 
 /**

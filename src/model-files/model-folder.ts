@@ -1,9 +1,8 @@
 import { readdir, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { GigpoError } from "../errors.ts"
-import { ioError, isSystemError } from "../files/io-error.ts"
+import { ioError, isSystemError, isThere } from "../files/io-error.ts"
 import { settleFolder } from "../files/replace-files.ts"
-import { exists } from "./adapter-files.ts"
 
 /**
  * Refuses what is no folder that a model or its tokenizer could be in, and says what it is instead; finishes what a crash left undone
@@ -15,7 +14,7 @@ export async function checkModelFolder(directory: string): Promise<void> {
   if (typeof directory !== "string" || directory === "")
     throw new GigpoError("BAD_ARGUMENT", "A model is opened from its folder; give the folder's path.")
   if (!(await isFolder(directory))) throw bad(await absence(directory))
-  const isRun = (await exists(join(directory, "metrics.jsonl"))) && (await exists(join(directory, "checkpoints")))
+  const isRun = (await isThere(join(directory, "metrics.jsonl"))) && (await isThere(join(directory, "checkpoints")))
   if (isRun) throw bad(`${directory} is a run, not a model. ${await modelsOfRun(directory)}`)
   await settleFolder(directory)
 }
@@ -30,9 +29,9 @@ async function isFolder(directory: string): Promise<boolean> {
 }
 
 async function absence(directory: string): Promise<string> {
-  if (await exists(directory)) return `${directory} is a file; give the folder that the model's files are in.`
+  if (await isThere(directory)) return `${directory} is a file; give the folder that the model's files are in.`
   // An owner and a name, where no folder of that name is.
-  const mayBeName = /^[\w-][\w.-]*\/[\w.-]+$/.test(directory) && !(await exists(dirname(directory)))
+  const mayBeName = /^[\w-][\w.-]*\/[\w.-]+$/.test(directory) && !(await isThere(dirname(directory)))
   const [name, folder] = mayBeName ? [directory, basename(directory)] : ["<name>", "<folder>"]
   const download = `hf download ${name} --local-dir ${folder}`
   return mayBeName
@@ -43,7 +42,7 @@ async function absence(directory: string): Promise<string> {
 
 /** A run's model is written at its end; until then its checkpoints are all there is. */
 async function modelsOfRun(run: string): Promise<string> {
-  if (await exists(join(run, "model"))) return `Its model is in ${join(run, "model")}.`
+  if (await isThere(join(run, "model"))) return `Its model is in ${join(run, "model")}.`
   const steps = (await readdir(join(run, "checkpoints"))).flatMap((name) => /^step-(\d+)$/.exec(name)?.[1] ?? [])
   if (steps.length === 0) return "It has no model yet, as it was stopped before its first checkpoint."
   const newest = join(run, "checkpoints", `step-${Math.max(...steps.map(Number))}`)

@@ -31,7 +31,7 @@ export class CloningRun {
     if (!store) throw new GigpoError("BAD_ARGUMENT", "This engine cannot be saved: clone without a run.")
     if (run.iteration > 0 && !run.saved)
       throw new GigpoError("BAD_ARGUMENT", "A cloning cannot be forked: resume it, or clone its model into a new run.")
-    const frozen = await policy.frozen?.({ reference: false, signal })
+    const frozen = await policy.frozen?.({ reference: run.checkpoint === undefined, signal })
     const saved = { store, files: tokenizer.files ?? [], parts: { epoch }, frozen }
     await run.check(saved)
     return new CloningRun(run, saved, epoch)

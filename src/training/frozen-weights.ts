@@ -10,7 +10,7 @@ export interface Origin {
 }
 
 const uses = [
-  ["reference", "its KL is to them"],
+  ["reference", "it begins with them, or its KL is to them"],
   ["base", "its adapter was trained beside them"],
 ] as const
 

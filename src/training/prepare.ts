@@ -132,7 +132,9 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     ...(tasks && { tasks }),
   }
   remember(parts) // refuses states that cannot be saved
-  const frozen = run && (await policy.frozen?.({ reference: needs.has("reference"), signal }))
+  // A run without a checkpoint begins again with what the policy is, so that this must be the same, too.
+  const reference = needs.has("reference") || run?.checkpoint === undefined
+  const frozen = run && (await policy.frozen?.({ reference, signal }))
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
   const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
   if (saved) await run?.check(saved)

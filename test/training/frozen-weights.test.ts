@@ -101,6 +101,33 @@ describe("a run with a KL", () => {
     },
   )
 
+  it.each([
+    ["with a KL", {}],
+    ["without", { loss: { klWeight: 0 } }],
+  ] as [string, Pick<Part, "loss">][])(
+    "%s that was stopped before its first checkpoint begins again with the same weights alone",
+    async (_, given) => {
+      const [base, directory] = [await modelCopy(), newFolder()]
+      const whole = await part({ directory: newFolder(), base, ...given })
+      const model = await tiny.open(base, { reference: true })
+      const signal = AbortSignal.abort(new Error("stopped"))
+      const loss = given.loss ?? options.loss!
+      const run = await Run.open(directory, { loss })
+      await expect(train({ ...model, environment, ...options, loss, run, signal })).rejects.toThrow()
+      await run.begin()
+      await run.close()
+      const begun = await part({ directory, base, ...given, resume: true })
+      expect(begun).toMatchObject({ reports: whole.reports, weights: whole.weights })
+      const again = newFolder()
+      await cp(directory, again, { recursive: true })
+      await rm(join(again, "checkpoints"), { recursive: true })
+      await cloneInPlace(base)
+      await expect(part({ directory: again, base, ...given, resume: true })).rejects.toMatchObject(
+        refused(/does not have the weights/),
+      )
+    },
+  )
+
   it("knows an adapter's first values, too", async () => {
     const [base, directory] = [await modelCopy(), newFolder()]
     await part({ directory, base, model: { lora: { rank: 3 } }, leaveAfter: 1 })
@@ -139,12 +166,11 @@ describe("a run with a KL", () => {
   })
 })
 
-it("a run that depends on no other weights goes on whatever became of its model", async () => {
+it("a run with a checkpoint that depends on no other weights goes on whatever became of its model", async () => {
   const [base, directory] = [await modelCopy(), newFolder()]
   const loss = { klWeight: 0 }
   const whole = await part({ directory: newFolder(), base, loss })
   await part({ directory, base, loss, leaveAfter: 1 })
   await cloneInPlace(base)
   expect(await part({ directory, base, loss, resume: true })).toMatchObject({ weights: whole.weights, warnings: [] })
-  expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8"))).not.toHaveProperty("frozen")
 })

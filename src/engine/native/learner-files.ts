@@ -8,10 +8,11 @@ import { type Head, type ModelConfig, writeModelConfig } from "../../model-files
 import { checkTensors } from "../../model-files/model-tensors.ts"
 import { openSafetensors, type TensorFiles } from "../../model-files/safetensors.ts"
 import { writeSafetensors, writeShardedSafetensors } from "../../model-files/safetensors-writer.ts"
-import type { NativeLearner, NativeParameter } from "../../native.ts"
-import type { FrozenWeights, ModelStore } from "../engine.ts"
+import type { NativeLearner } from "../../native.ts"
+import type { FrozenWeights } from "../engine.ts"
+import { type DiskBytes, diskBytes } from "./disk.ts"
 import { hashBuffer } from "./hash-weights.ts"
-import { type StoredBuffer, sizeOf, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
+import { type StoredBuffer, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
 
 /** What its files say of a learner, beside the weights. */
 export interface LearnerModel {
@@ -77,15 +78,10 @@ export class LearnerFiles {
     }
   }
 
-  /** What the numbers take, all as float32; headers and a tokenizer are small beside them. */
-  get bytes(): NonNullable<ModelStore["bytes"]> {
-    const count = (parameters: readonly NativeParameter[]) =>
-      parameters.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
-    const moments = 2
-    return {
-      model: 4 * count(this.#learner.parameters),
-      checkpoint: 4 * (1 + moments) * count(trainedParameters(this.#learner)),
-    }
+  /** What the folders take on the disk. */
+  get bytes(): DiskBytes {
+    const { config, head } = this.#model
+    return diskBytes(config, head, this.lora?.rank ?? 0)
   }
 
   async save(directory: string, options: SaveOptions = {}): Promise<void> {

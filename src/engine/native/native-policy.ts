@@ -1,9 +1,9 @@
 import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
+import { isThere } from "../../files/io-error.ts"
 import {
   type AdapterConfig,
-  exists,
   isAdapterFolder,
   readAdapterConfig,
   type StoredAdapter,
@@ -277,11 +277,6 @@ export class NativePolicy implements Trainable {
     return await this.#files.frozen(options.reference, options.signal)
   }
 
-  /** What a model and a checkpoint of it take on the disk: of `store`. */
-  get bytes(): { readonly model: number; readonly checkpoint: number } {
-    return this.#files.bytes
-  }
-
   /** As in `Trainable`. */
   async forwardBackward(
     rows: readonly Row[],
@@ -408,7 +403,7 @@ export async function readPolicyConfig(directory: string): Promise<ModelConfig> 
 /** The folder of the model that an adapter was trained beside. */
 async function findBase(directory: string, { base }: StoredAdapter, given: string | undefined): Promise<string> {
   for (const folder of [base, given])
-    if (folder !== undefined && (await exists(join(folder, "config.json")))) return folder
+    if (folder !== undefined && (await isThere(join(folder, "config.json")))) return folder
   const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
   throw new GigpoError(
     "BAD_MODEL",

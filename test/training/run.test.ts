@@ -426,6 +426,19 @@ describe("a run that is resumed", () => {
     await fork.close()
   })
 
+  it("tells before its first step that its disk has too little room, for the first checkpoints and the model", async () => {
+    const { store } = new FakePolicy()
+    const bytes = { model: 1, checkpoint: 1e18 }
+    const run = await Run.open(directory, config)
+    await run.check({ store: { ...store, bytes: { model: 1, checkpoint: 1 } } })
+    await expect(run.check({ store: { ...store, bytes } })).rejects.toMatchObject({
+      code: "IO",
+      message: expect.stringMatching(/is going to take about .* but the disk has/),
+    })
+    await run.close()
+    expect(await readdir(folder)).toEqual([])
+  })
+
   it("tells before its first step that files of others are in the way of its model", async () => {
     await putRun(2, [2])
     await mkdir(join(directory, "model"))

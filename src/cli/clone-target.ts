@@ -3,7 +3,7 @@ import { resolve } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { checkTarget } from "../files/atomic-directory.ts"
 import { readWritten } from "../files/manifest.ts"
-import { modelNames } from "../training/run-files.ts"
+import { modelNames } from "../model-files/model-folder.ts"
 
 export interface TargetArguments {
   readonly out?: string

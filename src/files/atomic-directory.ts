@@ -37,7 +37,8 @@ export async function writeDirectory(target: string, fill: Fill, options: Direct
     const about = await fill(temporary)
     if (manifest !== "none") await writeManifest(temporary, manifest, Object(about))
   }
-  if (await isTaken(path)) await translated(path, replaceFiles(path, complete))
+  // Without it the rename decides, whoever came meanwhile.
+  if (overwrite && (await isTaken(path))) await translated(path, replaceFiles(path, complete))
   else await makeDirectory(path, complete)
 }
 
@@ -52,7 +53,7 @@ export async function checkTarget(
   { overwrite = false, names = [] }: { readonly overwrite?: boolean | undefined; readonly names?: readonly string[] },
 ): Promise<string> {
   const path = await resolveFolder(target)
-  await translated(path, settleFolder(path))
+  await settleFolder(path)
   if (!(await isTaken(path))) return path
   if (!overwrite || !(await stat(path)).isDirectory()) throw alreadyThere(path, overwrite)
   await translated(path, refuseForeign(path, names))

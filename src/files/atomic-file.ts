@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { open, rename, rm } from "node:fs/promises"
 import { dirname } from "node:path"
+import { flush } from "./flush.ts"
 import { ioError } from "./io-error.ts"
 
 /** Puts `text` in place of the file at `path`: after a crash there is the old text or the new one, never a part. */
@@ -9,7 +10,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   try {
     await writeFlushed(temporary, text)
     await rename(temporary, path)
-    if (process.platform !== "win32") await flushFolder(dirname(path))
+    await flush(dirname(path)) // a rename lasts only when the folder that holds the name is on the disk
   } catch (cause) {
     await rm(temporary, { force: true }).catch(() => {})
     throw ioError("write", path, cause)
@@ -20,16 +21,6 @@ async function writeFlushed(path: string, text: string): Promise<void> {
   const handle = await open(path, "wx")
   try {
     await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-/** A rename lasts only when the folder that holds the name is on the disk. */
-async function flushFolder(path: string): Promise<void> {
-  const handle = await open(path, "r")
-  try {
     await handle.sync()
   } finally {
     await handle.close()

@@ -30,7 +30,7 @@ export async function checkWritable(folder: string, bytes: number = 0): Promise<
 }
 
 /** The folder itself, or the nearest of those above it that is there. */
-async function nearestFolder(path: string): Promise<string> {
+export async function nearestFolder(path: string): Promise<string> {
   try {
     if ((await stat(path)).isDirectory()) return path
   } catch (cause) {

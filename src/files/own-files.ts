@@ -16,7 +16,7 @@ export async function refuseForeign(folder: string, names: readonly string[]): P
     if (name === written?.manifest) continue
     const file = own.get(name)
     const foreign = file ? (await compareFile(folder, file)) === "other" : await isTaken(join(folder, name))
-    if (foreign) throw inTheWay(folder, name, file !== undefined)
+    if (foreign) throw inTheWay(join(folder, name), file ? "changed" : written ? "foreign" : "unknown")
   }
 }
 
@@ -31,11 +31,16 @@ async function isTaken(path: string): Promise<boolean> {
   }
 }
 
-function inTheWay(folder: string, name: string, changed: boolean): GigpoError {
-  const what = changed ? "was changed since gigpo wrote it" : "was not written by gigpo"
+const reasons = {
+  changed: "was changed since gigpo wrote it",
+  foreign: "was not written by gigpo",
+  unknown: "was not written by gigpo as far as is known (no gigpo.json tells)",
+}
+
+function inTheWay(path: string, why: keyof typeof reasons): GigpoError {
   return new GigpoError(
     "FILE_EXISTS",
-    `${join(folder, name)} ${what}, so it is not replaced. Move it away, or choose another folder.`,
+    `${path} ${reasons[why]}, so it is not replaced. Move it away, or choose another folder.`,
   )
 }
 

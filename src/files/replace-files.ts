@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { mkdir, readdir, rename, rm } from "node:fs/promises"
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { flush, flushTree } from "./flush.ts"
 import { io, isThere } from "./io-error.ts"
@@ -12,11 +12,6 @@ import { moveFiles, refuseForeign, removeEmptyFolders } from "./own-files.ts"
 
 const ready = ".gigpo-ready"
 const unfinished = /^\.gigpo-new-(\d+)-[0-9a-f]{12}$/
-
-/** Whether a name is that of a folder in which new files are made ready. */
-export function isStaging(name: string): boolean {
-  return name === ready || unfinished.test(name)
-}
 
 /**
  * Writes files into a folder that is there, in place of those that this package wrote. `fill` gets an empty folder and leaves a
@@ -45,7 +40,10 @@ export async function replaceFiles(folder: string, fill: (staging: string) => Pr
 /** Brings the files that are ready to their places, where a crash left that undone. */
 export async function settleFolder(folder: string): Promise<void> {
   const source = join(folder, ready)
-  if (!(await isThere(source))) return
+  if (await isThere(source)) await io("write", folder, moveToPlaces(source, folder))
+}
+
+async function moveToPlaces(source: string, folder: string): Promise<void> {
   // Its manifest moves last: where it has gone, all has.
   const written = await readWritten(source)
   if (written) {
@@ -72,11 +70,16 @@ async function removeOutdated(folder: string, successors: ReadonlySet<string>): 
   )
 }
 
+/** A process of another machine cannot be looked at; it does not write for as long. */
+const abandoned = 24 * 3600 * 1000
+
 /** Removes what processes that are dead were writing. */
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const pid = unfinished.exec(name)?.[1]
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { recursive: true, force: true })
+    if (pid === undefined || isAlive(Number(pid))) continue
+    const { mtimeMs } = await stat(join(folder, name))
+    if (Date.now() - mtimeMs > abandoned) await rm(join(folder, name), { recursive: true, force: true })
   }
 }
 

@@ -52,3 +52,10 @@ async function modelsOfRun(run: string): Promise<string> {
 function bad(message: string): GigpoError {
   return new GigpoError("BAD_MODEL", message)
 }
+
+/** What a model is written as, with what is copied beside it; one too large for a file has others in place of its weights. */
+export const modelNames = (copied: readonly string[] = []): string[] => [
+  "config.json",
+  "model.safetensors",
+  ...copied.map((file) => basename(file)),
+]

@@ -14,7 +14,7 @@ export function notThis(value: unknown): string {
 
 /** With a full stop, where it does not end in a question. */
 export function ended(sentence: string): string {
-  return sentence.endsWith("?") ? sentence : `${sentence}.`
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
 }
 
 function written(value: unknown): string {

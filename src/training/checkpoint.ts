@@ -1,10 +1,10 @@
-import { mkdir, readdir, readFile, rm } from "node:fs/promises"
+import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { FrozenWeights, ModelStore } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
 import { writeDirectory } from "../files/atomic-directory.ts"
-import { io, ioError, isSystemError } from "../files/io-error.ts"
-import { checkpointManifest, compareFile, type WrittenFile } from "../files/manifest.ts"
+import { io, ioError, isSystemError, isThere } from "../files/io-error.ts"
+import { checkpointManifest, compareFile, readWritten, type WrittenFile } from "../files/manifest.ts"
 import { moveOwn, removeOwn } from "../files/own-files.ts"
 import { settleFolder } from "../files/replace-files.ts"
 import { type Json, jsonProblem } from "../state.ts"
@@ -74,8 +74,7 @@ export async function writeCheckpoint(
     const beside = critic && (await criticOf(await critic(), temporary, iteration))
     return { version: 2, iteration, handle, ...beside, memory: await writeMemory(temporary, memory) }
   }
-  // One that is there already did not verify, or it would not be written again.
-  await setAside(parent, iteration)
+  if (!(await isWholeOrNone(directory))) await setAside(parent, iteration)
   await writeDirectory(directory, fill, { overwrite: true, manifest: checkpointManifest })
   return await verifyCheckpoint(directory)
 }
@@ -152,17 +151,36 @@ export async function setCheckpointsAside(parent: string, iteration: number): Pr
   for (const later of (await listCheckpoints(parent)).filter((one) => one > iteration)) await setAside(parent, later)
 }
 
-/** Moves the files of step-N, where it is there, to suspect-N, or to suspect-N-2 and so on. */
+/** Whether there is no checkpoint, or one that can be replaced as a whole. */
+async function isWholeOrNone(directory: string): Promise<boolean> {
+  if (!(await isThere(join(directory, checkpointManifest)))) return true
+  try {
+    await verifyCheckpoint(directory)
+    return true
+  } catch (error) {
+    if (GigpoError.is(error) && error.code === "RUN_CORRUPT") return false
+    throw error
+  }
+}
+
+/** Moves the files of step-N to suspect-N, or to suspect-N-2 and so on; the whole folder where its manifest cannot tell which. */
 async function setAside(parent: string, iteration: number): Promise<void> {
   const taken = new Set(await list(parent))
   let to = `suspect-${iteration}`
   for (let next = 2; taken.has(to); next++) to = `suspect-${iteration}-${next}`
-  await moveOwn(checkpointPath(parent, iteration), join(parent, to))
+  const [from, place] = [checkpointPath(parent, iteration), join(parent, to)]
+  if (await readWritten(from)) await moveOwn(from, place)
+  else await io("rename", from, rename(from, place))
 }
 
 /** Whether there is any checkpoint, whole or not. */
 export async function hasCheckpoints(parent: string): Promise<boolean> {
   return (await listCheckpoints(parent)).length > 0
+}
+
+/** As many checkpoints as there ever are at once: those kept, the best by evaluation, and the one that is being written. */
+export function mostCheckpoints(keep: number, written: number, evaluated: boolean): number {
+  return Math.min(keep + (evaluated ? 1 : 0) + 1, written)
 }
 
 /** Iterations that have a checkpoint, whole or not, newest first. */

@@ -59,11 +59,12 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   const options = readOptions("clone", given, cloneFields)
   checkModel("clone", policy, tokenizer)
   const { seed, tasks, epochs, batchRows, checkpointEvery } = options
-  const optimizer = settleRate(options.optimizer, rateRules.cloning, policy)
-  if (optimizer.warmup !== undefined && optimizer.warmup > epochs)
+  const { warmup = epochs / 20, ...rest } = options.optimizer
+  const optimizer = { ...settleRate(rest, rateRules.cloning, policy), warmup }
+  if (warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `clone: optimizer.warmup is ${optimizer.warmup} epochs, but there are ${epochs}; in cloning it counts epochs, and 0.1 is a ` +
+      `clone: optimizer.warmup is ${warmup} epochs, but there are ${epochs}; in cloning it counts epochs, and 0.1 is a ` +
         "tenth of one.",
     )
   const epoch = new Epoch()

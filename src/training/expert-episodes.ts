@@ -1,5 +1,6 @@
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
+import { ended } from "../options/display.ts"
 import { Pace } from "../pace.ts"
 import type { Random } from "../random.ts"
 import { checkMethods } from "../rollout/check-setup.ts"
@@ -40,7 +41,7 @@ export async function* expertEpisodes<Task>(
   let [played, failed] = [0, 0]
   let first: { readonly index: number; readonly error: GigpoError } | undefined
   const failures = () =>
-    `${failed} of ${played} episodes of the expert failed, the first of them that of task ${first!.index}: ${sentence(first!.error.message)}`
+    `${failed} of ${played} episodes of the expert failed, the first of them that of task ${first!.index}: ${ended(first!.error.message)}`
   for (let index = 0; index < tasks; index++) {
     if (pace.due()) await pace.rest() // an expert that never waits must not keep signals from their turn
     const task = drawn.next()
@@ -63,8 +64,4 @@ export async function* expertEpisodes<Task>(
   if (failed > failureShare * played)
     throw new GigpoError(first.error.code, `${failures()} Mend the environment or its expert.`, { cause: first.error })
   onWarning(`${failures()} They are left out.`)
-}
-
-function sentence(message: string): string {
-  return /[.!?]$/.test(message) ? message : `${message}.`
 }

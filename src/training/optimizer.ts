@@ -6,11 +6,8 @@ import { learningRateField, rateRules, type Settled } from "./learning-rate.ts"
 /** How AdamW takes its steps. */
 export const optimizerFields = {
   learningRate: learningRateField(rateRules.training),
-  warmup: number(
-    undefined,
-    "Iterations (in cloning: epochs, also parts of one) over which the learning rate rises from 0.",
-    { least: 0, otherwise: "a twentieth of all" },
-  ),
+  // AdamW's first steps are as long as any and go by a few gradients: a small model at a rate that suits it later forgets everything.
+  warmup: number(3, "Iterations, also parts of one, over which the learning rate rises from 0.", { least: 0 }),
   schedule: oneOf(
     "constant",
     ["constant", "linear", "cosine"],
@@ -25,7 +22,14 @@ export const optimizerFields = {
 
 /** In cloning, whose end is known, and whose last steps say how well it ends. */
 export const cloningOptimizerFields = withDefaults(
-  { ...optimizerFields, learningRate: learningRateField(rateRules.cloning) },
+  {
+    ...optimizerFields,
+    learningRate: learningRateField(rateRules.cloning),
+    warmup: number(undefined, "Epochs, also parts of one, over which the learning rate rises from 0.", {
+      least: 0,
+      otherwise: "a twentieth of all",
+    }),
+  },
   { schedule: "cosine" },
 )
 

@@ -22,7 +22,7 @@ const ownCheckpoint = /^(step|suspect)-\d+(-\d+)?$/
 
 /** Whether entries of a folder are those of a run that was being replaced. */
 export function isBeingReplaced(entries: readonly string[]): boolean {
-  return entries.includes(moving) || entries.includes(aside)
+  return [moving, aside, discarded].some((name) => entries.includes(name))
 }
 
 /** Sets the run aside. */
@@ -55,17 +55,22 @@ export async function discardReplaced(run: string): Promise<void> {
 /** Removes a run that has served its purpose and is closed, and its folder where nothing else is in it. */
 export async function removeRun(run: string): Promise<void> {
   await setRunAside(run)
+  await removeEmptyFolders(join(run, runFiles.checkpoints), [])
   await discardReplaced(run)
-  await removeEmptyFolders(run, [join(runFiles.checkpoints, "step")])
+  await removeEmptyFolders(run, [])
 }
 
-/** Finishes what a crash left undone: the old run comes back, or goes where the new one has a checkpoint or a model. */
-export async function settleRun(run: string): Promise<void> {
+/**
+ * Finishes what a crash left undone: the old run comes back, which it returns, or goes where the new one has a checkpoint or a model.
+ */
+export async function settleRun(run: string): Promise<boolean> {
   await removeDiscarded(run)
-  if (await has(run, moving)) await moveBack(run)
-  if (!(await has(run, aside))) return
-  if (await isWhole(run)) await discardReplaced(run)
-  else await bringRunBack(run)
+  const left = await has(run, moving)
+  if (left) await moveBack(run)
+  if (!(await has(run, aside))) return left
+  const whole = await isWhole(run)
+  await (whole ? discardReplaced(run) : bringRunBack(run))
+  return !whole
 }
 
 async function isWhole(run: string): Promise<boolean> {

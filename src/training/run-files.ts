@@ -1,5 +1,3 @@
-import { basename } from "node:path"
-
 /** What stands in a run's folder. */
 export const runFiles = {
   config: "config.json",
@@ -10,10 +8,3 @@ export const runFiles = {
   checkpoints: "checkpoints",
   model: "model",
 } as const
-
-/** What a model is written as, with what is copied beside it; one too large for a file has others in place of its weights. */
-export const modelNames = (copied: readonly string[] = []): string[] => [
-  "config.json",
-  "model.safetensors",
-  ...copied.map((file) => basename(file)),
-]

@@ -1,5 +1,5 @@
 import { readdir, stat } from "node:fs/promises"
-import { isAbsolute, join, relative, resolve, sep } from "node:path"
+import { isAbsolute, join, relative, sep } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { resolveFolder } from "../files/atomic-directory.ts"
 import { ioError, isSystemError, isThere } from "../files/io-error.ts"
@@ -34,7 +34,7 @@ export async function checkRunFolder(directory: string, mode: RunMode): Promise<
     throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and overwritten at once; choose one.")
   if (resume === true && fork !== undefined)
     throw new GigpoError("BAD_ARGUMENT", "A run cannot be resumed and forked at once: a fork begins a run of its own.")
-  if (fork !== undefined && lies(resolve(fork), path))
+  if (fork !== undefined && (await liesIn(fork, path)))
     throw new GigpoError("BAD_ARGUMENT", `${fork} lies in the run folder ${directory}; fork it into another folder.`)
   const state = await folderState(path)
   if (state === "other") {
@@ -69,7 +69,8 @@ export async function folderState(path: string): Promise<"nothing" | "run" | "ot
   }
 }
 
-function lies(path: string, folder: string): boolean {
-  const way = relative(folder, path)
+/** Whether a path is a folder's or below it, wherever links lead. */
+export async function liesIn(path: string, folder: string): Promise<boolean> {
+  const way = relative(await resolveFolder(folder), await resolveFolder(path))
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }

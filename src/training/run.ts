@@ -1,11 +1,14 @@
-import { type FileHandle, mkdir, open, readFile, writeFile } from "node:fs/promises"
+import { randomBytes } from "node:crypto"
+import { type FileHandle, mkdir, open, readFile, rename, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { checkTarget, resolveFolder, writeDirectory } from "../files/atomic-directory.ts"
 import { replaceFile } from "../files/atomic-file.ts"
 import { checkWritable } from "../files/check-space.ts"
-import { io } from "../files/io-error.ts"
+import { io, isThere } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
+import { readWritten } from "../files/manifest.ts"
+import { modelNames } from "../model-files/model-folder.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { type BestEvaluation, bestOf } from "./best.ts"
 import {
@@ -24,7 +27,7 @@ import { cutBack, linesUpTo, readReports, replaceLast } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
 import { discardReplaced, setRunAside, settleRun } from "./replaced-run.ts"
 import { formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
-import { runFiles as files, modelNames } from "./run-files.ts"
+import { runFiles as files } from "./run-files.ts"
 import { checkRunFolder, type RunMode } from "./run-folder.ts"
 import { findStart, type Start } from "./run-start.ts"
 
@@ -37,6 +40,11 @@ export interface RunOptions extends RunMode {
   readonly complete?: ((config: RunConfig) => object) | undefined
   /** Told what is odd but no reason to stop. Default: `process.emitWarning`. */
   readonly onWarning?: (message: string) => void
+}
+
+interface Room {
+  /** Most checkpoints that there are at once. Default 2: one is written beside the one before. */
+  readonly room: number
 }
 
 const optionKeys: KeysOf<RunOptions> = {
@@ -64,7 +72,6 @@ export class Run {
   #beginning: Promise<void> | undefined
   /** Whether an older run is kept aside until this one has something to keep. */
   #replaces = false
-  #logged = false
   #open = true
 
   /**
@@ -84,8 +91,11 @@ export class Run {
     const state = await checkRunFolder(path, options)
     const lock = state === "run" ? await acquireLock(join(path, files.lock)) : undefined
     try {
-      if (lock) await settleRun(path)
       const { onWarning = (message) => process.emitWarning(message) } = options
+      if (lock && (await settleRun(path)))
+        onWarning(
+          `The run in ${path} is the one that was there before another began to replace it: that had saved nothing.`,
+        )
       const start = await findStart(path, state, config, { ...options, onWarning })
       return new Run(path, start, lock, onWarning)
     } catch (error) {
@@ -124,7 +134,7 @@ export class Run {
 
   /** Whether closing it now would bring back the run that it is to replace. */
   get replaces(): boolean {
-    return this.#replaces && !this.#logged
+    return this.#replaces
   }
 
   /** Whether the folder has been made, replaced or gone on with. */
@@ -196,7 +206,6 @@ export class Run {
     }
     await io("flush", path, this.#metrics!.sync())
     this.#length += line.length
-    this.#logged ||= report.iteration > 0
   }
 
   /** Puts a report in place of the last line, which is of the same iteration: what was stopped then has been made up for. */
@@ -251,6 +260,8 @@ export class Run {
       await store.save(temporary, { files: copied })
       return { made: "train" }
     }
+    if (await this.#isOlderModel())
+      await io("rename", this.#model, rename(this.#model, `${this.#model}-${randomBytes(3).toString("hex")}`))
     await writeDirectory(this.#model, fill, { overwrite: true })
     await this.#keep()
     return this.#model
@@ -260,6 +271,13 @@ export class Run {
     return join(this.directory, files.model)
   }
 
+  /** Whether the model is one that gigpo 0.1 wrote, which kept no manifest. */
+  async #isOlderModel(): Promise<boolean> {
+    const names = ["config.json", "model.safetensors", "tokenizer.json"].map((name) => join(this.#model, name))
+    const there = await Promise.all(names.map(isThere))
+    return there.every(Boolean) && (await readWritten(this.#model)) === undefined
+  }
+
   /**
    * Refuses what would fail later, and touches nothing.
    *
@@ -267,7 +285,7 @@ export class Run {
    * `BAD_MODEL` where it would go on with other frozen weights than it began with; `FILE_EXISTS` where files of others are in the
    * way of the final model; `IO` where the disk cannot be written or has too little room.
    */
-  async check({ parts = {}, files: copied, frozen, store, critic }: Partial<Saved>): Promise<void> {
+  async check({ parts = {}, files: copied, frozen, store, critic, room = 2 }: Partial<Saved & Room>): Promise<void> {
     const { kind, text, fork } = this.#start
     if (kind === "resume" && this.saved) checkParts(this.#checkpoint!, parts)
     const directory = fork ? fork.run : this.directory
@@ -275,9 +293,9 @@ export class Run {
     const origin = before && { directory, config: before, forked: fork !== undefined }
     const told = goesOnWith(frozen, origin, this.#onWarning)
     if (told) this.#start = { ...this.#start, text: formatRunConfig({ ...JSON.parse(text), frozen: told }) }
-    await checkTarget(this.#model, { overwrite: true, names: modelNames(copied) })
-    // A checkpoint is written beside the one before.
-    const checkpoints = (this.saved ? 1 : 2) * (critic ? 2 : 1)
+    if (!(await this.#isOlderModel())) await checkTarget(this.#model, { overwrite: true, names: modelNames(copied) })
+    const there = kind === "resume" ? (await listCheckpoints(join(this.directory, files.checkpoints))).length : 0
+    const checkpoints = Math.max(room - there, 1) * (critic ? 2 : 1)
     await checkWritable(this.directory, store?.bytes && checkpoints * store.bytes.checkpoint + store.bytes.model)
   }
 
@@ -297,9 +315,11 @@ export class Run {
     this.#open = false
     await this.#beginning?.catch(() => {})
     await this.#metrics?.close()
-    // Of a run that logged no iteration nobody would miss anything.
-    if (this.#replaces) await (this.#logged ? discardReplaced(this.directory) : settleRun(this.directory))
-    if (this.#lock) await releaseLock(this.#lock)
+    try {
+      if (this.#replaces) await settleRun(this.directory)
+    } finally {
+      if (this.#lock) await releaseLock(this.#lock)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

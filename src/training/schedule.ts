@@ -13,12 +13,10 @@ export interface StepPlace {
 export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
   const moment = { iteration: index / perIteration, iterations: total / perIteration }
   const peak = at(optimizer.learningRate, moment)
-  // AdamW's first steps are as long as any and go by a few gradients: a small model at a rate that suits it later forgets everything.
-  const { warmup = moment.iterations / 20 } = optimizer
   return {
     learningRate: learningRate(index, total, {
       learningRate: peak,
-      warmup: Math.round(warmup * perIteration),
+      warmup: Math.round(optimizer.warmup * perIteration),
       schedule: optimizer.schedule,
     }),
     beta1: optimizer.beta1,

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import type * as FileSystem from "node:fs/promises"
-import { lstat, mkdir, mkdtemp, open, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
+import { lstat, mkdir, mkdtemp, open, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
@@ -155,6 +155,20 @@ describe("writeDirectory", () => {
     expect(await readdir(folder)).toEqual(["model"])
   })
 
+  it("is made by one of several that write at once, and by the others refused", async () => {
+    for (let round = 0; round < 20; round++) {
+      await rm(target, { recursive: true, force: true })
+      const writers = Array.from({ length: 6 }, (_, i) =>
+        writeDirectory(target, fill, i % 2 === 0 ? {} : { manifest: "none" }).then(
+          () => "made",
+          (error) => error.code,
+        ),
+      )
+      const codes = await Promise.all(writers)
+      expect(codes.toSorted()).toEqual([...Array(5).fill("FILE_EXISTS"), "made"])
+    }
+  })
+
   it("replaces what it wrote when it may, all of it and nothing else", async () => {
     await putOld()
     await writeFile(join(folder, "other"), "")
@@ -232,9 +246,12 @@ describe("writeDirectory", () => {
     await putOld()
     const dead = spawnSync(process.execPath, ["--version"]).pid
     const [left, alive] = [`.gigpo-new-${dead}-0123456789ab`, `.gigpo-new-${process.ppid}-0123456789ab`]
-    for (const name of [left, alive]) await mkdir(join(target, name))
+    const young = left.replace("ab", "cd")
+    for (const name of [left, young, alive]) await mkdir(join(target, name))
+    const yesterday = Date.now() / 1000 - 25 * 3600
+    for (const name of [left, alive]) await utimes(join(target, name), yesterday, yesterday)
     await writeDirectory(target, fill, { overwrite: true })
-    expect(await own()).toEqual([alive, ...newFiles])
+    expect((await own()).sort()).toEqual([young, alive, ...newFiles].sort())
   })
 
   it("passes on what fill throws and removes what it wrote", async () => {

@@ -29,7 +29,7 @@ const setup = (changes: Partial<TrainSetup> & { readonly policy?: TablePolicy } 
   groups: 3,
   groupSize: 4,
   batchRows: 8,
-  optimizer: { learningRate: 5, maxGradientNorm: Number.POSITIVE_INFINITY },
+  optimizer: { learningRate: 5, warmup: 0, maxGradientNorm: Number.POSITIVE_INFINITY },
   ...changes,
   rollout: { maxReplyTokens: 2, ...changes.rollout },
 })

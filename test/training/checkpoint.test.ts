@@ -150,6 +150,12 @@ describe("writing a checkpoint", () => {
     await write(5)
     await verifyCheckpoint(join(parent, "step-5"))
     expect(await readdir(parent)).toEqual(["step-5", "suspect-5"]) // which is set aside
+    await write(5)
+    expect(await readdir(parent)).toEqual(["step-5", "suspect-5"]) // one that is whole is replaced
+    await writeFile(join(parent, "step-5", "manifest.json"), "")
+    await write(5)
+    await verifyCheckpoint(join(parent, "step-5"))
+    expect(await readdir(parent)).toEqual(["step-5", "suspect-5", "suspect-5-2"])
   })
 })
 

@@ -38,7 +38,8 @@ describe("the learning rate that nobody has set", () => {
 
   it("is what training takes its steps with", async () => {
     const model = await tiny.open()
-    const options = { iterations: 1, groups: 2, groupSize: 4, rollout: { maxReplyTokens: 4 } }
+    const optimizer = { warmup: 0 }
+    const options = { iterations: 1, groups: 2, groupSize: 4, rollout: { maxReplyTokens: 4 }, optimizer }
     const [report] = await all(train({ ...model, environment: openDoors(), ...options }))
     expect(report!.metrics["optimizer/learning-rate"]).toBe(1e-4)
   })

@@ -216,12 +216,12 @@ describe("a run that is overwritten", () => {
     expect(await readdir(join(folder, "runs"))).toEqual(["one"])
   })
 
-  it("comes back where the new one ends before its first iteration", async () => {
+  it("comes back where the new one ends before its first checkpoint", async () => {
     await putOld()
     await putForeign()
     const before = await snapshot(folder)
     const run = await Run.open(directory, other, { overwrite: true })
-    await run.log({ iteration: 0, metrics: {} })
+    for (const iteration of [0, 1]) await run.log({ iteration, metrics: {} })
     expect(await snapshot(folder)).not.toEqual(before)
     await run.close()
     expect(await snapshot(folder)).toEqual(before)
@@ -235,19 +235,42 @@ describe("a run that is overwritten", () => {
     ])
   })
 
-  it("goes where the new one logged an iteration, or has a model", async () => {
-    for (const work of [
-      async (run: Run) => await run.log({ iteration: 1, metrics: {} }),
-      async (run: Run) => await run.saveModel(new FakePolicy()),
-    ]) {
-      await rm(folder, { recursive: true })
-      await putOld()
-      const run = await Run.open(directory, other, { overwrite: true })
-      await work(run)
-      await run.close()
-      expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8")).seed).toBe(4)
-      expect(await readdir(checkpoints())).toEqual([])
-    }
+  it("goes where the new one has a model", async () => {
+    await putOld()
+    const run = await Run.open(directory, other, { overwrite: true })
+    await run.saveModel(new FakePolicy())
+    await run.close()
+    expect(JSON.parse(await readFile(join(directory, "config.json"), "utf8")).seed).toBe(4)
+    expect(await readdir(checkpoints())).toEqual([])
+  })
+
+  it("comes back where a process that was killed left it aside, which is told", async () => {
+    await putOld()
+    const before = await snapshot(folder)
+    const killed = await Run.open(directory, other, { overwrite: true })
+    await killed.log({ iteration: 1, metrics: {} })
+    await rm(join(directory, "run.lock"))
+    const warnings: string[] = []
+    const run = await Run.open(directory, config, { resume: true, onWarning: (text) => warnings.push(text) })
+    expect(run.iteration).toBe(2)
+    expect(warnings).toEqual([expect.stringMatching(/is the one that was there before another began to replace it/)])
+    await run.close()
+    expect(await snapshot(folder)).toEqual(before)
+    await killed.close()
+  })
+
+  it("keeps a model that gigpo 0.1 wrote there, under another name", async () => {
+    await putOld()
+    const model = join(directory, "model")
+    await rm(join(model, "gigpo.json"))
+    for (const name of ["model.safetensors", "tokenizer.json"]) await writeFile(join(model, name), "old")
+    const run = await Run.open(directory, config, { resume: true })
+    await run.check({})
+    await run.saveModel(new FakePolicy())
+    await run.close()
+    const aside = (await readdir(directory)).find((name) => name.startsWith("model-"))!
+    expect(await readFile(join(directory, aside, "tokenizer.json"), "utf8")).toBe("old")
+    expect(await readdir(model)).toContain("gigpo.json")
   })
 
   it("stays as it was when the new one cannot be made", async () => {
@@ -330,6 +353,9 @@ describe("a run that is forked", () => {
     await expect(Run.open(branch, config, { fork: folder })).rejects.toMatchObject({ code: "RUN_CORRUPT" })
     await refused({ fork: join(directory, "checkpoints", "step-2"), overwrite: true }, "BAD_ARGUMENT", /another folder/)
     await refused({ fork: branch, resume: true }, "BAD_ARGUMENT", /begins a run of its own/)
+    const link = join(folder, "link")
+    await symlink(directory, link)
+    await refused({ fork: join(link, "checkpoints"), overwrite: true }, "BAD_ARGUMENT", /another folder/)
   })
 })
 

@@ -36,10 +36,10 @@ describe("the learning rate", () => {
   })
 })
 
-it("warms up over a twentieth of all where nothing else is said", () => {
+it("warms up over three iterations where nothing else is said, however many there are", () => {
   const optimizer = { ...readOptions("optimizer", {}, optimizerFields), learningRate: 8 }
   const rate = (index: number, changes = {}) =>
     adamwAt({ ...optimizer, ...changes }, { index, total: 200, perIteration: 5 }).learningRate
-  expect([0, 4, 9, 10, 199].map((index) => rate(index))).toEqual([0.8, 4, 8, 8, 8])
+  expect([2, 5, 14, 15, 199].map((index) => rate(index))).toEqual([1.6, 3.2, 8, 8, 8])
   expect(rate(0, { warmup: 0 })).toBe(8)
 })

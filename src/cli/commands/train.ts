@@ -1,4 +1,4 @@
-import { isAbsolute, join, relative, resolve, sep } from "node:path"
+import { join, relative } from "node:path"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { unlessAborted } from "../../linked-abort.ts"
@@ -6,7 +6,7 @@ import { without } from "../../options/fixed.ts"
 import { needsOf } from "../../training/make.ts"
 import { Run } from "../../training/run.ts"
 import { changeableKeys } from "../../training/run-config.ts"
-import { checkRunFolder, type RunMode } from "../../training/run-folder.ts"
+import { checkRunFolder, liesIn, type RunMode } from "../../training/run-folder.ts"
 import { settleRates } from "../../training/settle-rates.ts"
 import { train } from "../../training/train.ts"
 import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
@@ -56,7 +56,7 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
   const training = await configuredTraining(config)
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
-  if (options.overwrite) checkModelOutside(config)
+  if (options.overwrite) await checkModelOutside(config)
   await using model = await openModel(config, signal, needsOf(training))
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
@@ -127,12 +127,11 @@ function nextCommand(command: string, { run }: Config, ...flags: string[]): stri
   return commandLine(command, join(run, "config.json"), ...flags)
 }
 
-/** Overwriting a run must not remove the model that it is to start from. */
-function checkModelOutside({ model, run }: Config): void {
-  const way = relative(resolve(run), resolve(model))
-  if (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way))
-    throw new GigpoError(
-      "BAD_CONFIG",
-      `The model ${model} lies in the run folder ${run}, which --overwrite would remove. Choose another folder for the run.`,
-    )
+/** Overwriting a run would take the model away that it is to start from. */
+async function checkModelOutside({ model, run }: Config): Promise<void> {
+  if (!(await liesIn(model, run))) return
+  throw new GigpoError(
+    "BAD_CONFIG",
+    `The model ${model} lies in the run folder ${run}, which --overwrite would remove. Choose another folder for the run.`,
+  )
 }

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from "node:crypto"
-import { existsSync } from "node:fs"
 import { open, rm } from "node:fs/promises"
-import { dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { nearestFolder } from "../../files/check-space.ts"
 import { isSystemError } from "../../files/io-error.ts"
 
 const chunk = 2 ** 22
@@ -12,11 +13,9 @@ const chunks = 8
  * nothing behind. Undefined where nothing can be written.
  */
 export async function measureDisk(folder: string): Promise<number | undefined> {
-  let there = resolve(folder)
-  while (!existsSync(there) && there !== dirname(there)) there = dirname(there)
-  const path = join(there, `.gigpo-estimate-${randomBytes(6).toString("hex")}`)
   const started = performance.now()
   try {
+    const path = join(await nearestFolder(resolve(folder)), `.gigpo-estimate-${randomBytes(6).toString("hex")}`)
     const file = await open(path, "wx+")
     try {
       await rm(path) // the file lives until it is closed
@@ -29,7 +28,7 @@ export async function measureDisk(folder: string): Promise<number | undefined> {
       await file.close()
     }
   } catch (error) {
-    if (isSystemError(error)) return undefined
+    if (isSystemError(error) || GigpoError.is(error)) return undefined
     throw error
   }
   return (1000 * chunk * chunks) / (performance.now() - started)

@@ -1,3 +1,4 @@
+import { mostCheckpoints } from "../../training/checkpoint.ts"
 import type { Config } from "../config/config.ts"
 
 /** What a run does besides its iterations. */
@@ -24,7 +25,7 @@ export function wholeRun({ training }: Config): WholeRun {
 export interface DiskUse {
   /** One checkpoint, a critic's part included. */
   readonly checkpoint: number
-  /** As many as there ever are at once: those kept, the best by evaluation, and the one that is being written. */
+  /** As many as there ever are at once. */
   readonly checkpointsAtOnce: number
   /** The trained model. */
   readonly model: number
@@ -37,9 +38,8 @@ export interface DiskUse {
 const bytesOfLine = 2000
 
 export function diskUse({ training }: Config, run: WholeRun, checkpoint: number, model: number): DiskUse {
-  const kept = training.keepCheckpoints + (run.evaluations > 0 ? 1 : 0)
   const written = run.checkpoints + run.evaluations // one that is the best so far is saved
-  const checkpointsAtOnce = Math.min(kept + 1, written)
+  const checkpointsAtOnce = mostCheckpoints(training.keepCheckpoints, written, run.evaluations > 0)
   const metrics = bytesOfLine * (run.iterations + 1)
   return { checkpoint, checkpointsAtOnce, model, metrics, total: checkpointsAtOnce * checkpoint + model + metrics }
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
-import { writeDirectory } from "../../files/atomic-directory.ts"
+import { checkTarget, writeDirectory } from "../../files/atomic-directory.ts"
 import { isThere } from "../../files/io-error.ts"
 import {
   type AdapterConfig,
@@ -9,7 +9,7 @@ import {
   type StoredAdapter,
 } from "../../model-files/adapter-files.ts"
 import { type ModelConfig, readConfigJson, readModelConfig } from "../../model-files/model-config.ts"
-import { checkModelFolder } from "../../model-files/model-folder.ts"
+import { checkModelFolder, modelNames } from "../../model-files/model-folder.ts"
 import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
 import { openSafetensors } from "../../model-files/safetensors.ts"
 import { type NativeEngine, native } from "../../native.ts"
@@ -336,7 +336,8 @@ export class NativePolicy implements Trainable {
    */
   async save(directory: string, options: SaveOptions = {}): Promise<void> {
     checkArguments("save", options, saveKeys)
-    const { overwrite } = options
+    const { overwrite, files } = options
+    await checkTarget(directory, { overwrite, names: modelNames(files) }) // before gigabytes are written
     await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), { overwrite })
   }
 

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../errors.ts"
-import { display } from "../../options/display.ts"
+import { display, ended } from "../../options/display.ts"
 import type { Group } from "../../rollout/hooks.ts"
 
 /**
@@ -24,12 +24,8 @@ export function checkFailures(groups: readonly Group[], name: string, most: numb
     error?.code ?? "ENVIRONMENT_FAILED",
     `${name}: ${failed} of ${episodes.length} episodes of iteration ${iteration} failed, more than the share of ${most} ` +
       `(guards.failureShare) that is allowed. The first was one of task ${first.index}, ${display(first.task)}: ` +
-      `${error ? sentence(error.message) : "it has no error."} Mend the environment, have failed episodes played again (rollout.retries), or set ` +
+      `${error ? ended(error.message) : "it has no error."} Mend the environment, have failed episodes played again (rollout.retries), or set ` +
       "guards.failureShare to 1 to go on with what is left.",
     { cause: error },
   )
-}
-
-function sentence(message: string): string {
-  return /[.!?]$/.test(message) ? message : `${message}.`
 }

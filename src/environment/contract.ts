@@ -63,7 +63,7 @@ export function checkParsed(contract: Contract, call: string, parsed: ParsedActi
 export function checkReward(contract: Contract, reward: number): number {
   const must = Number.isFinite(reward) ? `be at most ${largestReward} in size` : "be finite numbers"
   if (!Number.isFinite(reward) || Math.abs(reward) > largestReward)
-    throw contract.broken(`rewards must ${must}, but a step gave ${inspect(reward)}`, { code: "NON_FINITE" })
+    throw contract.broken(`rewards must ${must}, but a step gave ${inspect(reward)}`)
   return reward
 }
 
@@ -73,7 +73,7 @@ export function checkMetrics(
 ): Readonly<Record<string, number>> {
   for (const [name, value] of Object.entries(metrics)) {
     if (!Number.isFinite(value))
-      throw contract.broken(`metrics must be finite numbers, but ${name} is ${inspect(value)}`, { code: "NON_FINITE" })
+      throw contract.broken(`metrics must be finite numbers, but ${name} is ${inspect(value)}`)
     if (!contract.strict) continue
     if (name === "success" && value !== 0 && value !== 1)
       throw contract.broken(`the metric success must be 0 or 1, but is ${value}`)

@@ -1,5 +1,5 @@
 import { readdir, stat } from "node:fs/promises"
-import { basename, dirname, join } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { ioError, isSystemError, isThere } from "../files/io-error.ts"
 import { settleFolder } from "../files/replace-files.ts"
@@ -37,7 +37,7 @@ async function absence(directory: string): Promise<string> {
   return mayBeName
     ? `There is no folder ${directory}. Models are not downloaded by their names on the Hugging Face hub: get the files with ` +
         `"${download}" and give ${folder}.`
-    : `There is no folder ${directory}. Give a model folder in Hugging Face layout, such as "${download}" makes.`
+    : `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, such as "${download}" makes.`
 }
 
 /** A run's model is written at its end; until then its checkpoints are all there is. */

@@ -105,6 +105,11 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
     )
   if (run && !policy.store) throw bad("This engine cannot be saved: train without a run.")
 
+  if (run && run.iteration > options.iterations)
+    throw bad(
+      `${run.iteration} iterations are done already: set iterations to that at least, not to ${options.iterations}.`,
+    )
+
   const start = { iteration: 0, iterations: options.iterations }
   const native = loss.native?.(start)
   // Weights of tokens are beyond the built-in losses' kernels.

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
 import { GigpoError } from "../errors.ts"
+import { isThere } from "../files/io-error.ts"
 import { type Checkpoint, findCheckpoint, hasCheckpoints, verifyCheckpoint } from "./checkpoint.ts"
 import { changeableKeys, checkSameConfig, formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
 import { runFiles } from "./run-files.ts"
@@ -70,6 +71,11 @@ async function findResumable(
 
 /** The checkpoint at `path`, or the newest of the run there. */
 async function findFork(path: string, onWarning: StartOptions["onWarning"]): Promise<Checkpoint> {
+  if (!(await isThere(path)))
+    throw new GigpoError(
+      "RUN_CORRUPT",
+      `There is nothing in ${path} to fork: give a run's folder, or one of its checkpoints.`,
+    )
   if ((await folderState(path)) !== "run") return await verifyCheckpoint(path)
   const checkpoint = await findCheckpoint(join(path, runFiles.checkpoints), onWarning)
   if (checkpoint) return checkpoint

@@ -112,6 +112,26 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
     expect(await checkpoints("timed")).toContain(`step-${iteration}`)
   })
 
+  it("because its environment throws in timer after timer is saved all the same", async () => {
+    const late = "if (steps >= 30) setInterval(() => { throw new Error('the connection broke') }, 1)"
+    const timed = await environment("ticking", late)
+    const { code, stdout, stderr } = await train("ticking", timed, "training.evaluation.every=0")
+    expect({ code, stderr }).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/^gigpo: ticking: .*\[BAD_ENVIRONMENT\]\n$/),
+    })
+    expect(stdout).toMatch(/The state after iteration \d+ is saved/)
+  })
+
+  it("because its environment ends the process is not taken for done", async () => {
+    const ending = await environment("ending", "if (steps === 30) process.exit(0)")
+    const { code, stderr } = await train("ended", ending, "training.evaluation.every=0")
+    expect({ code, stderr }).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("ending: the environment ended the process"),
+    })
+  })
+
   it("because its environment fails three times in four ends with who, what and how often", async () => {
     const failing = await environment("failing", 'if (steps % 4 !== 0) throw new Error("no server")')
     const { code, stderr } = await train("failed", failing, "training.evaluation.every=0", "training.groups=4")

@@ -27,7 +27,7 @@ describe.each([
     [join(folder, "none"), `There is no folder ${join(folder, "none")}. Give a model folder`],
     ["Qwen/Qwen2.5-1.5B-Instruct", "hf download Qwen/Qwen2.5-1.5B-Instruct --local-dir Qwen2.5-1.5B-Instruct"],
     ["Qwen/Qwen2.5-1.5B-Instruct", "not downloaded by their names"],
-    ["src/nothing-there", "There is no folder src/nothing-there. Give a model folder"],
+    ["src/nothing-there", `There is no folder ${join(process.cwd(), "src/nothing-there")}. Give a model folder`],
     [file, `${file} is a file`],
     [join(file, "below"), `There is no folder ${join(file, "below")}`],
     [run("done", "model", "checkpoints/step-3"), `Its model is in ${join(folder, "done", "model")}.`],

@@ -101,7 +101,8 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
     const goOn = nextCommand("train", config, "--resume")
     if (run.replaces) say(`Nothing was saved; the run that was in ${config.run} before is there again.`)
     else if (run.saved) say(`The state after iteration ${run.iteration} is saved. To go on: ${goOn}`)
-    else say(`Nothing was saved yet. To begin again: ${goOn}`)
+    else if (signal.aborted) say(`Nothing was saved yet. To begin again: ${goOn}`)
+    else say(`Nothing was saved yet. Once that is mended, to begin again: ${goOn}`)
     throw error
   }
 }

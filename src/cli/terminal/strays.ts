@@ -27,16 +27,31 @@ export async function containingStrays<T>(
       `${name}: a promise that nobody awaited was rejected: ${reason(error)} The work goes on; the environment should await it.`,
     )
   }
-  const thrown = (error: unknown) => controller.abort(thrownError(name, error))
+  let threw = false
+  const thrown = (error: unknown) => {
+    threw = true
+    controller.abort(thrownError(name, error))
+  }
   process.on("unhandledRejection", stray).on("uncaughtException", thrown)
+  const exit = (code: number) => {
+    if (code !== 0) return
+    process.stderr.write(`${name}: the environment ended the process; what came after the last checkpoint is lost.\n`)
+    process.exitCode = endedByEnvironment
+  }
+  process.on("exit", exit)
   try {
     return await work(controller.signal)
   } finally {
-    process.off("unhandledRejection", stray).off("uncaughtException", thrown)
+    process.off("unhandledRejection", stray).off("exit", exit)
+    // The next timer may throw while the command ends, which has been told already.
+    if (!threw) process.off("uncaughtException", thrown)
     unlink()
     if (rejected > 1) say(`${name}: ${rejected} promises that nobody awaited were rejected.`)
   }
 }
+
+/** Exit code of what failed: a script must not take it for done. */
+const endedByEnvironment = 4
 
 /** What is not the package's own is taken to be the environment's: nothing else of somebody's runs beside it. */
 function thrownError(name: string, error: unknown): GigpoError {

@@ -25,9 +25,13 @@ export function checkTargetGiven({ out, inPlace = false }: TargetArguments): voi
  * The folder that the cloned model is to go to, which is looked at before anything is played: the configured model's own only where
  * that was said, one with a model only where that may be replaced and gigpo made it.
  *
- * @param files - the tokenizer's, which are copied beside the weights.
+ * @param names - files that will be written.
  */
-export async function cloneTarget(model: string, options: TargetArguments, files?: readonly string[]): Promise<string> {
+export async function cloneTarget(
+  model: string,
+  options: TargetArguments,
+  names: readonly string[] = modelNames(),
+): Promise<string> {
   const { out = model, overwrite = false, inPlace = false, resume = false } = options
   if (!inPlace && (await placeOf(out)) === (await placeOf(model)))
     throw new GigpoError(
@@ -35,7 +39,7 @@ export async function cloneTarget(model: string, options: TargetArguments, files
       `${out} is the configured model itself: give --in-place to replace it, or another folder.`,
     )
   // One that was begun may be finished.
-  await checkTarget(out, { overwrite: overwrite || inPlace || resume, names: modelNames(files) })
+  await checkTarget(out, { overwrite: overwrite || inPlace || resume, names })
   return out
 }
 

@@ -3,7 +3,8 @@ import { GigpoError, type GigpoErrorCode } from "../errors.ts"
 import { Stopped } from "./terminal/interrupt.ts"
 import { visible } from "./terminal/visible.ts"
 
-const failed = 4
+/** What failed for another reason. */
+export const failed = 4
 
 /** Exit codes that tell what to do: 2 mend the command or its files, 3 mend the machine. Everything else failed: 4. */
 const exitCodes: Partial<Record<GigpoErrorCode, number>> = {

@@ -82,12 +82,17 @@ async function readLock(path: string): Promise<string | undefined> {
 function isAlive({ pid, host, boot, started }: Holder): boolean {
   if (host !== hostname()) return true
   if (boot !== undefined && boot !== bootId()) return false
-  try {
-    process.kill(pid, 0)
-  } catch (cause) {
-    if (isSystemError(cause) && cause.code === "ESRCH") return false
-  }
+  if (!isRunning(pid)) return false
   return started === undefined || started === startOf(pid)
+}
+
+/** Whether a process of this machine has this id. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (cause) {
+    return !(isSystemError(cause) && cause.code === "ESRCH")
+  }
 }
 
 /** undefined for what a crash of the machine left unfinished. */

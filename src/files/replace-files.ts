@@ -3,6 +3,7 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { flush, flushTree } from "./flush.ts"
 import { io, isThere } from "./io-error.ts"
+import { isRunning } from "./lock.ts"
 import { compareFile, readWritten } from "./manifest.ts"
 import { moveFiles, refuseForeign, removeEmptyFolders } from "./own-files.ts"
 
@@ -77,16 +78,8 @@ const abandoned = 24 * 3600 * 1000
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const pid = unfinished.exec(name)?.[1]
-    if (pid === undefined || isAlive(Number(pid))) continue
+    if (pid === undefined || isRunning(Number(pid))) continue
     const { mtimeMs } = await stat(join(folder, name))
     if (Date.now() - mtimeMs > abandoned) await rm(join(folder, name), { recursive: true, force: true })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (cause) {
-    return (cause as NodeJS.ErrnoException).code !== "ESRCH"
   }
 }

@@ -178,11 +178,6 @@ export async function hasCheckpoints(parent: string): Promise<boolean> {
   return (await listCheckpoints(parent)).length > 0
 }
 
-/** As many checkpoints as there ever are at once: those kept, the best by evaluation, and the one that is being written. */
-export function mostCheckpoints(keep: number, written: number, evaluated: boolean): number {
-  return Math.min(keep + (evaluated ? 1 : 0) + 1, written)
-}
-
 /** Iterations that have a checkpoint, whole or not, newest first. */
 export async function listCheckpoints(parent: string): Promise<number[]> {
   const iterations = (await list(parent)).map((entry) => stepName.exec(entry)?.[1]).filter((n) => n !== undefined)

@@ -10,7 +10,7 @@ import type { Play } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers } from "./check-setup.ts"
-import { mostCheckpoints, type Saved } from "./checkpoint.ts"
+import type { Saved } from "./checkpoint.ts"
 import { type Credited, makeCredited } from "./make.ts"
 import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
@@ -20,6 +20,7 @@ import { ReturnScale } from "./return-scale.ts"
 import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
 import { type SettledTrainOptions, settleRates } from "./settle-rates.ts"
+import { mostCheckpoints } from "./whole-run.ts"
 
 /** What training works with. */
 export interface TrainSetup<Task = unknown> extends TrainOptions {
@@ -142,9 +143,7 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   const frozen = run && (await policy.frozen?.({ reference, signal }))
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
   const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
-  const { iterations, checkpointEvery, keepCheckpoints, evaluation } = options
-  const written = Math.ceil(iterations / Math.min(checkpointEvery, evaluation.every || checkpointEvery))
-  if (saved) await run?.check({ ...saved, room: mostCheckpoints(keepCheckpoints, written, evaluation.every > 0) })
+  if (saved) await run?.check({ ...saved, room: mostCheckpoints(options) })
   return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 

@@ -285,9 +285,9 @@ export class Run {
    * `BAD_MODEL` where it would go on with other frozen weights than it began with; `FILE_EXISTS` where files of others are in the
    * way of the final model; `IO` where the disk cannot be written or has too little room.
    */
-  async check({ parts = {}, files: copied, frozen, store, critic, room = 2 }: Partial<Saved & Room>): Promise<void> {
+  async check({ parts, files: copied, frozen, store, critic, room = 2 }: Partial<Saved & Room>): Promise<void> {
     const { kind, text, fork } = this.#start
-    if (kind === "resume" && this.saved) checkParts(this.#checkpoint!, parts)
+    this.#checkParts(parts)
     const directory = fork ? fork.run : this.directory
     const before = kind === "resume" || fork ? await readRunConfig(join(directory, files.config)) : undefined
     const origin = before && { directory, config: before, forked: fork !== undefined }
@@ -299,12 +299,17 @@ export class Run {
     await checkWritable(this.directory, store?.bytes && checkpoints * store.bytes.checkpoint + store.bytes.model)
   }
 
+  /** What a run goes on with must be what its checkpoint is of; a fork may choose. */
+  #checkParts(parts: Saved["parts"] = {}): void {
+    if (this.#start.kind === "resume" && this.saved) checkParts(this.#checkpoint!, parts)
+  }
+
   /**
    * Puts the policy and all that has a memory back to the checkpoint; does nothing in a new run. A fork may have other parts than
    * the run that it is of: these begin anew, with a warning.
    */
   async restore(saved: Saved): Promise<void> {
-    await this.check(saved)
+    this.#checkParts(saved.parts)
     if (!this.#checkpoint) return
     for (const odd of await restoreCheckpoint(this.#checkpoint, saved)) this.#onWarning(odd)
   }

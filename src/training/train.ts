@@ -17,7 +17,8 @@ import { Saver } from "./saver.ts"
  * stopped. Iterate it to see each report as it comes, or await it for all of them.
  *
  * Everything that can be checked is checked before the run's folder is touched. Aborting the signal drops the rollout or the
- * evaluation under way, or lets the update under way finish, and throws the signal's reason. However the training ends, the
+ * evaluation under way, or lets the update under way finish (one that takes long is dropped where a checkpoint has what it began
+ * from), and throws the signal's reason. However the training ends, the
  * last whole iteration is saved. A run that is resumed where an evaluation was dropped makes up for it first: the iteration's line
  * is replaced by the whole one, which is the first report.
  */

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
+import { diskUse } from "../../src/cli/estimate/disk-use.ts"
 import { measureDisk } from "../../src/cli/estimate/measure-disk.ts"
 import { modelSizes } from "../../src/cli/estimate/sizes.ts"
-import { diskUse, wholeRun } from "../../src/cli/estimate/whole-run.ts"
 import {
   cloningWork,
   floorSeconds,
@@ -16,6 +16,7 @@ import {
   type Workload,
 } from "../../src/cli/estimate/work.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
+import { wholeRun } from "../../src/training/whole-run.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
 // Small enough to be worked out by hand: q has 2 × 4 columns, k and v 1 × 4.
@@ -140,20 +141,20 @@ describe("the whole run", () => {
 
   it("evaluates before the first iteration, every so often and after the last, and saves every so often and the last", () => {
     const config = of("iterations: 10, checkpointEvery: 4, evaluation: { every: 4, tasks: 7 }")
-    expect(wholeRun(config)).toEqual({ iterations: 10, evaluations: 4, evaluationEpisodes: 7, checkpoints: 3 })
-    expect(wholeRun(of("iterations: 8, evaluation: { every: 4 }")).evaluations).toBe(3)
-    expect(wholeRun(of("iterations: 8"))).toMatchObject({ evaluations: 0, checkpoints: 1 })
+    expect(wholeRun(config.training)).toEqual({ iterations: 10, evaluations: 4, evaluationEpisodes: 7, checkpoints: 3 })
+    expect(wholeRun(of("iterations: 8, evaluation: { every: 4 }").training).evaluations).toBe(3)
+    expect(wholeRun(of("iterations: 8").training)).toMatchObject({ evaluations: 0, checkpoints: 1 })
   })
 
   it("keeps the newest checkpoints, the best, and the one that is being written", () => {
     const config = of("iterations: 100, checkpointEvery: 10, keepCheckpoints: 3, evaluation: { every: 10 }")
-    const use = diskUse(config, wholeRun(config), 1000, 300)
+    const use = diskUse(config.training, 1000, 300)
     expect(use).toMatchObject({ checkpoint: 1000, checkpointsAtOnce: 5, model: 300 })
     expect(use.total).toBe(5300 + use.metrics)
     const once = of("iterations: 10")
-    expect(diskUse(once, wholeRun(once), 1000, 300).checkpointsAtOnce).toBe(1)
+    expect(diskUse(once.training, 1000, 300).checkpointsAtOnce).toBe(1)
     const unjudged = of("iterations: 100, checkpointEvery: 10")
-    expect(diskUse(unjudged, wholeRun(unjudged), 1000, 300).checkpointsAtOnce).toBe(3)
+    expect(diskUse(unjudged.training, 1000, 300).checkpointsAtOnce).toBe(3)
   })
 
   it("measures the disk where the run will be, and leaves nothing there", async () => {

@@ -2,19 +2,15 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
-import { initialize } from "../../src/training/initialize.ts"
 import { notBuilt, runProgram } from "./run-program.ts"
+import { makeSmallModel } from "./small-model.ts"
 
 describe.skipIf(notBuilt)(`cloning whose process is killed${notBuilt}`, () => {
   let folder: string
   let model: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-killed-"))
-    model = join(folder, "model")
-    const environment = sokoban({ rules: false, history: 0, thinking: "off", maxSteps: 3 })
-    const options = { seed: 1, hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 }
-    await initialize({ directory: model, environment, options })
+    model = await makeSmallModel(folder)
   })
   afterAll(() => rm(folder, { recursive: true }))
 

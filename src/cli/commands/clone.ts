@@ -1,3 +1,4 @@
+import { basename } from "node:path"
 import { type Command, Option } from "commander"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { checkWritable } from "../../files/check-space.ts"
@@ -47,7 +48,8 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   await using model = await openModel(config, signal)
   const { files } = model.tokenizer
   const { store, precision } = model.policy
-  await cloneTarget(config.model, options, files)
+  const copied = files.map((path) => basename(path))
+  await cloneTarget(config.model, options, copied)
   // The last checkpoint is still there when the model is written.
   await checkWritable(out, store.bytes && store.bytes.checkpoint + store.bytes.model)
   const screen = new Screen(process.stdout)

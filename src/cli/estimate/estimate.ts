@@ -10,14 +10,15 @@ import {
 import { GigpoError } from "../../errors.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import { needsOf } from "../../training/make.ts"
+import { type WholeRun, wholeRun } from "../../training/whole-run.ts"
 import { type Config, trainingOptions } from "../config/config.ts"
 import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
 import type { Card } from "./cards.ts"
+import { type DiskUse, diskUse } from "./disk-use.ts"
 import { type Lengths, measureLengths } from "./measure.ts"
 import { measureDisk } from "./measure-disk.ts"
 import { modelSizes } from "./sizes.ts"
 import { findSpeeds, type Speed } from "./speeds.ts"
-import { type DiskUse, diskUse, type WholeRun, wholeRun } from "./whole-run.ts"
 import { cloningWork, iterationWork, type Part, samplingWork } from "./work.ts"
 
 /** What is said in place of being found out. */
@@ -102,10 +103,10 @@ export async function estimateTraining(
     loraRank,
   } as const
 
-  const run = wholeRun(config)
+  const run = wholeRun(config.training)
   const saved = diskBytes(positions, "language", loraRank)
   const beside = policy.critic ? diskBytes(positions, "value", loraRank).checkpoint : 0
-  const disk = diskUse(config, run, saved.checkpoint + beside, saved.model)
+  const disk = diskUse(config.training, saved.checkpoint + beside, saved.model)
   const rate = device === "cpu" ? await measureDisk(config.run) : undefined
   const { tasks, epochs: passes, batchRows: cloned } = config.clone
   const rows = Math.ceil(tasks * lengths.steps)

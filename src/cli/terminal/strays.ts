@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events"
 import { reason } from "../../environment/contract.ts"
 import { GigpoError } from "../../errors.ts"
 import { linkAbort } from "../../linked-abort.ts"
+import { failed } from "../fail.ts"
 
 /**
  * Runs `work` in which an environment plays, and keeps what it throws where nobody can catch it from ending the process. A promise
@@ -36,7 +37,7 @@ export async function containingStrays<T>(
   const exit = (code: number) => {
     if (code !== 0) return
     process.stderr.write(`${name}: the environment ended the process; what came after the last checkpoint is lost.\n`)
-    process.exitCode = endedByEnvironment
+    process.exitCode = failed // a script must not take it for done
   }
   process.on("exit", exit)
   try {
@@ -49,9 +50,6 @@ export async function containingStrays<T>(
     if (rejected > 1) say(`${name}: ${rejected} promises that nobody awaited were rejected.`)
   }
 }
-
-/** Exit code of what failed: a script must not take it for done. */
-const endedByEnvironment = 4
 
 /** What is not the package's own is taken to be the environment's: nothing else of somebody's runs beside it. */
 function thrownError(name: string, error: unknown): GigpoError {

@@ -44,7 +44,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     expect(await train("whole")).toMatchObject({ code: 0 })
     whole = await read("whole")
     expect(whole.metrics).toHaveLength(7)
-  }, 60_000)
+  })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
   const resumed = async (name: string, stopped: Outcome) => {

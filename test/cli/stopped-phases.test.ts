@@ -161,7 +161,7 @@ describe.skipIf(!built)("a command that is stopped (needs dist: npm run build:ts
       (_, id) => `{"id": "${id}", "contents": "passage ${id} of ${id % 977}"}`,
     )
     await writeFile(join(folder, "corpus.jsonl"), passages.join("\n"))
-  }, 60_000)
+  })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
   /** Runs in a folder of its own, and sends the signal where the phase is reached. */

@@ -67,7 +67,7 @@ describe.skipIf(!built)("what writes a folder (needs dist: npm run build:ts)", (
       await mkdir(join(before, place), { recursive: true })
       await writeFile(join(before, place, "thesis.md"), `mine in ${place}`)
     }
-  }, 60_000)
+  })
   afterAll(async () => await rm(folder, { recursive: true }))
 
   /** Every file below a folder, with its bytes. */
@@ -137,6 +137,5 @@ describe.skipIf(!built)("what writes a folder (needs dist: npm run build:ts)", (
         await rm(hurt, { recursive: true })
       }
     },
-    120_000,
   )
 })

@@ -23,7 +23,7 @@ describe("the npm package", () => {
       execFileSync("npm", args, { cwd: root, encoding: "utf8", shell, stdio: ["ignore", "pipe", "ignore"] }),
     )
     files = new Map(packed.files.map(({ path, size }: { path: string; size: number }) => [path, size]))
-  }, 60_000)
+  })
 
   it("holds what it loads, what it is built from, and its examples", () => {
     const needed = [

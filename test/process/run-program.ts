@@ -25,7 +25,7 @@ export function runProgram(
   // glibc would otherwise keep some freed megabytes, now more and now fewer, and hide a leak or pretend one.
   const env = { ...process.env, MALLOC_MMAP_THRESHOLD_: "131072" }
   return new Promise((resolve) => {
-    const options = { env, timeout: 50_000, killSignal: "SIGKILL" } as const
+    const options = { env, timeout: 240_000, killSignal: "SIGKILL" } as const
     const child = execFile(process.execPath, [...nodeOptions, path, ...args], options)
     let [stdout, stderr] = ["", ""]
     child.stdout?.on("data", (text) => {

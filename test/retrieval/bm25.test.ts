@@ -83,7 +83,7 @@ describe("Bm25Index", () => {
     expect(new Set(index.search("fig").map((hit) => hit.score)).size).toBe(7)
   })
 
-  it("is equal to a plain calculation over many segments", { timeout: 120_000 }, async () => {
+  it("is equal to a plain calculation over many segments", async () => {
     // More documents than one segment holds, short, of few words.
     let state = 99
     const below = (limit: number) => {

@@ -21,7 +21,7 @@ describe.skipIf(!upToDate)(
       import { Tokenizer } from ${JSON.stringify(new URL("tokenizer.js", built).href)}
       const tokenizer = await Tokenizer.open(process.argv[1])
       console.log(JSON.stringify(await tokenizer.renderChat([{ role: "user", content: "hi" }])))`
-      const options = { timeout: 30_000 }
+      const options = { timeout: 240_000 }
       const directory = await tokenizerFolder()
       const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, directory], options)
       // A process that had to be killed at the time limit rejects.

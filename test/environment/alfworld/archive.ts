@@ -21,7 +21,7 @@ export function useArchive(): () => string {
     if (!present) return
     unpacked = mkdtempSync(join(tmpdir(), "gigpo-alfworld-"))
     execFileSync("tar", ["xJf", archive, "-C", unpacked, "--exclude", "initial_state.pddl"])
-  }, 120_000)
+  })
   afterAll(() => {
     if (unpacked !== undefined) rmSync(unpacked, { recursive: true })
   })

@@ -239,11 +239,11 @@ describe.skipIf(!present)(`ALFWorld's own games${reason}`, () => {
       expect(first.actions!.length).toBeGreaterThan(6)
       expect(first.actions).toContain("look")
     }
-  }, 60_000)
+  })
 
   it("keep the contract of environments", async () => {
     await checkEnvironment(await alfworld({ data: data(), trainSplit: "valid_train" }))
-  }, 30_000)
+  })
 
   it("of an older domain, which do not say that they can be solved, are not played", async () => {
     const root = join(data(), "json_2.1.1")
@@ -262,5 +262,5 @@ describe.skipIf(!present)(`ALFWorld's own games${reason}`, () => {
     const [bad, ...good] = silent.sort((a, b) => Number(b.includes("movable")) - Number(a.includes("movable")))
     expect(() => open(bad!)).toThrow("the predicate receptacleobjecttype is not declared")
     for (const path of good) expect(open(path).admissible()).toContain("look")
-  }, 60_000)
+  })
 })

@@ -39,5 +39,5 @@ describe.skipIf(!present)(`the rules and the grammar of generated households, on
       }
     }
     expect(compared).toBe(8055)
-  }, 60_000)
+  })
 })

@@ -27,7 +27,7 @@ describe.skipIf(!present)(`recordings of ALFWorld's own engine${reason}`, () => 
 
   it("are played again without a difference in text, commands or success", async () => {
     expect(await replay("alfworld", games(), traces)).toEqual({ steps: 8055, differences: 0, first: [] })
-  }, 60_000)
+  })
 
   it("would show a difference: in a text, in either form of the commands, in success", async () => {
     const whole = await recordings()

@@ -113,7 +113,6 @@ describe("blackjack", () => {
       near(wins, policies[policy][0])
       near(losses, policies[policy][1])
     },
-    120_000,
   )
 })
 

@@ -93,7 +93,7 @@ part_build() {
   cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release "${how[@]}" >> "$log" 2>&1 &&
     timeout $limit cmake --build "$build" --parallel >> "$log" 2>&1
   local status=$?
-  echo "Built for: $(grep -o 'CUDA kernels for .*' "$log" | tail -1 || true)"
+  echo "Built: ${emulated:+the emulator}$(grep -o 'CUDA kernels for .*' "$log" | tail -1)"
   return $status
 }
 part_tests() { programs $limit 1; }

@@ -7,6 +7,7 @@ const all = [
   "advantages",
   "bookkeeping",
   "critic",
+  "iteration",
   "alfworld",
   "webshop",
   "retrieval",

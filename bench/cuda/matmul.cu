@@ -129,7 +129,7 @@ void measure(const Shape& s, MatmulLibrary* library, void* workspace, double pea
   const auto print = [&](const char* name, double seconds) {
     std::printf("  %s %10.1f us %7.1f TFLOP/s %5.1f%%", name, seconds * 1e6, flops / seconds / 1e12, 100 * floor / seconds);
   };
-  std::printf("%7lld %7lld %7lld %s  floor %8.1f us", (long long)s.m, (long long)s.n, (long long)s.k, s.layout.c_str(),
+  std::printf("%lld x %lld x %lld %s: floor %.1f us", (long long)s.m, (long long)s.n, (long long)s.k, s.layout.c_str(),
               floor * 1e6);
   print("own", time_of([&](int i) { matmul(with(i), workspace, workspace_bytes, nullptr); }));
   if (library && library->matmul(with(0), workspace, workspace_bytes, nullptr)) {

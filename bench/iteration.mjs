@@ -1,0 +1,84 @@
+// A whole iteration beside TRL's GRPOTrainer, by turns in one run: 48 prompts of 64 tokens, 8 replies of 32 to each, GRPO's advantage and
+// one update over all 384. What users run: `train` here, `trainer.train()` there; each side's own generation, rewards, loss and AdamW.
+import { Random, train } from "gigpo"
+import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
+import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
+
+const [tasks, members, prompt, reply, turns, iterations] = [48, 8, 64, 32, 2, 4]
+
+/** Words that are tokens; no reply ends before its last token. */
+const tokenizer = {
+  eosTokens: [],
+  encodeChat: async (messages) => ({ tokens: Int32Array.from(messages.at(-1).content.split(" ")), text: "" }),
+  encode: (text) => Int32Array.from(text.split(" ")),
+  decode: (tokens) => tokens.join(" "),
+}
+
+/** A prompt of random tokens, one reply, and a reward that depends on it. */
+function environmentOf(vocabulary) {
+  return {
+    name: "words",
+    create: () => ({
+      async reset(seed) {
+        const text = randomTokens(new Random(Number(seed)), prompt, vocabulary).join(" ")
+        return { text, anchor: text }
+      },
+      async step(action) {
+        return { observation: { text: "", anchor: "" }, reward: Number(action.split(" ")[0]) % 2, done: true, valid: true }
+      },
+    }),
+  }
+}
+
+const table = [["model", "who", "seconds an iteration", "ours is", "rollout", "update"]]
+for (const [name, { config }] of Object.entries(models)) {
+  const [ours, rollout, update] = [[], [], []]
+  const theirs = torchModes.map(() => [])
+  for (let turn = 0; turn < turns; turn++) {
+    const policy = await openModel(name)
+    const reports = await train({
+      policy,
+      tokenizer,
+      environment: environmentOf(config.vocabularySize),
+      iterations,
+      groups: tasks,
+      groupSize: members,
+      batchRows: tasks * members,
+      rollout: { maxReplyTokens: reply, maxSteps: 1 },
+      estimator: "grpo",
+      optimizer: { learningRate: 1e-6 },
+      evaluation: { every: 0 },
+    })
+    // The first allocates.
+    for (const { metrics } of reports.slice(1)) {
+      ours.push(metrics["time/iteration"])
+      rollout.push(metrics["time/rollout"])
+      update.push(metrics["time/update"])
+    }
+    await policy.dispose()
+    if (!python) continue
+    for (const [index, [, env]] of torchModes.entries()) {
+      const flags = { tasks, members, prompt, reply, steps: iterations }
+      const args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])
+      theirs[index].push(...runPeer("grpo.py", [...peerFlags(name), ...args], env).map(({ seconds }) => seconds))
+    }
+  }
+  const seconds = median(ours)
+  table.push([name, "gigpo", seconds.toFixed(3), "", median(rollout).toFixed(3), median(update).toFixed(3)])
+  for (const [index, [who]] of torchModes.entries()) {
+    if (theirs[index].length === 0) continue
+    const other = median(theirs[index])
+    const label = who.replace("PyTorch eager", "TRL's GRPOTrainer")
+    table.push([name, label, other.toFixed(3), `${(other / seconds).toFixed(2)}×`, "", ""])
+  }
+}
+await writeResult(
+  "iteration",
+  `# A whole iteration, beside TRL's GRPOTrainer
+
+${tasks} prompts of ${prompt} tokens, ${members} replies of ${reply} to each; rewards, GRPO's advantage, one update over all; fp32; medians.
+${describeMachine()}${python ? "" : `; ${noPeers}`}
+
+${markdownTable(table)}`,
+)

@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# All that wants a GPU, in parts that take under nine minutes each and can be run one at a time:
+#
+#   scripts/on-card.sh results                    # every part, in order
+#   scripts/on-card.sh results tests sanitize     # some
+#   scripts/on-card.sh --list                     # the parts, with the seconds that each should take on an H100
+#   scripts/on-card.sh --emulated results         # a trial without a GPU: a tiny model over the emulator, PyTorch on the CPU
+#
+# Each part writes results/<part>.md: a table under a line with date, card, driver and commit. It exits with 1 if any part failed, after
+# the others have run. The build, in build-card/, may also be made on a machine with nvcc alone and brought along.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+# Name, seconds that it should take (a prediction, until a card has run it), and what it does.
+parts="build     240  compiles tests and benchmarks for the card that is here
+tests       60  every CUDA test, large products by cuBLASLt where it is found
+tests-own   90  the same with this library's kernels alone
+package     60  the npm package on the card, where Node.js is here
+sanitize   400  compute-sanitizer: memcheck, racecheck, synccheck
+kernels    120  copy and product rates, token log-probabilities, policy head; PyTorch beside it
+products    60  the models' products, own kernels and cuBLASLt
+train      200  forward, backward and AdamW of 0.5B and 1.5B, with cuBLASLt and without; PyTorch beside it
+decode     180  prompts and sampled tokens of 0.5B and 1.5B; transformers beside it
+iteration  150  a whole iteration of ALFWorld's shape, 1.5B
+large      120  7B: all weights, and LoRA in 40 GB"
+
+build=build-card models="0.5b 1.5b" largest=1.5b small_products= emulated= limit=500
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; }
+case "${1-}" in
+  --list) echo "$parts"; exit ;;
+  --emulated) emulated=yes build=build-card-emulated models=tiny largest=tiny small_products="8,128,64,nt 128,64,64,tn" limit=3000; shift ;;
+  "" | -*) usage; exit 2 ;;
+esac
+folder=$1
+shift
+chosen=${*:-$(awk '{ print $1 }' <<< "$parts")}
+for part in $chosen; do
+  grep -q "^$part " <<< "$parts" || { echo "There is no part \"$part\"; there are: $(awk '{ printf "%s ", $1 }' <<< "$parts")" >&2; exit 2; }
+done
+mkdir -p "$folder" || exit 1
+
+card=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | head -1)
+[ -n "$emulated" ] && card="no card: the emulator"
+if [ -z "$card" ] && [ "$chosen" != build ]; then
+  echo "No GPU answers here (nvidia-smi): only \"build\" can be done, or a trial with --emulated." >&2
+  exit 1
+fi
+commit=$(git rev-parse --short HEAD 2> /dev/null || echo unknown)
+
+# say <who> <command …>: its lines "what: result" as rows of the table, as they come; its exit status stays.
+say() {
+  local who=$1
+  shift
+  PYTHONUNBUFFERED=1 timeout $limit "$@" 2>&1 | tee -a "$log" |
+    awk -v who="$who" '{ gsub(/\|/, "/"); at = index($0, ": "); if (!at) at = length($0) + 1
+      printf "| %s | %s | %s |\n", who, substr($0, 1, at - 1), substr($0, at + 2); fflush() }'
+  return "${PIPESTATUS[0]}"
+}
+both() { echo "| by | what | measured |"; echo "| --- | --- | --- |"; }
+
+# programs <seconds> <program's exit status when it has not ended by then> <prefix command …>: every test program, a row each, with its
+# last line; the output of those that fail goes below the table. `side_by_side` runs them all at once.
+programs() {
+  local seconds=$1 late=$2 failed=0 program place
+  shift 2
+  place=$(mktemp -d)
+  echo "| program | result | seconds | last line |"
+  echo "| --- | --- | --- | --- |"
+  for program in $(find "$build" -maxdepth 2 -name 'cuda_*_test' -type f -perm -u+x | sort); do
+    {
+      local start=$SECONDS name=${program##*/} result=passed status
+      # What cuBLASLt's binding is tested against where there is none.
+      timeout "$seconds" "$@" "$program" $(case $name in *cublaslt_test) find "$PWD/$build" -name 'libfake_cublaslt.so' ;; esac) > "$place/$name.log" 2>&1
+      status=$?
+      [ $status = 124 ] && result="not ended" && status=$late
+      [ $status = 0 ] || { result="**failed** ($status)"; touch "$place/failed"; { echo "$name:"; tail -30 "$place/$name.log"; } >> "$log"; }
+      echo "| $name | $result | $((SECONDS - start)) | $(tail -1 "$place/$name.log" | tr '|' '/') |" > "$place/$name.row"
+    } &
+    [ -n "${side_by_side-}" ] || wait
+  done
+  wait
+  cat "$place"/*.row
+  [ -e "$place/failed" ] && failed=1
+  rm -r "$place"
+  return $failed
+}
+
+part_build() {
+  local how=(-DGIGPO_CUDA=ON)
+  [ -n "$emulated" ] && how=(-DGIGPO_CUDA=EMULATED)
+  # Where the card is elsewhere: for Hopper, which the largest products want by its own name.
+  [ -z "$card" ] && how+=(-DCMAKE_CUDA_ARCHITECTURES=90a-real)
+  cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release "${how[@]}" >> "$log" 2>&1 &&
+    timeout $limit cmake --build "$build" --parallel >> "$log" 2>&1
+  local status=$?
+  echo "Built: ${emulated:+the emulator}$(grep -o 'CUDA kernels for .*' "$log" | tail -1)"
+  return $status
+}
+part_tests() { programs $limit 1; }
+part_tests_own() { programs $limit 1 env GIGPO_CUBLASLT=off; }
+part_package() {
+  both
+  command -v node > /dev/null || { echo "| gigpo | skipped | Node.js is not here |"; return 0; }
+  { npm ci && npm run build:native -- --CDGIGPO_CUDA=ON; } >> "$log" 2>&1 || return 1
+  say gigpo npx gigpo doctor
+  say gigpo npx vitest run test/cuda --reporter=dot
+}
+part_sanitize() {
+  local sanitizer tool failed=0
+  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2> /dev/null | tail -1)
+  if [ -z "$sanitizer" ] || [ -n "$emulated" ]; then
+    echo "Skipped: compute-sanitizer needs a card and is $([ -n "$sanitizer" ] && echo here || echo not here)."
+    return 0
+  fi
+  # A kernel under racecheck runs up to a hundred times as long: what has not ended by then is told, and is no failure.
+  for tool in memcheck racecheck synccheck; do
+    printf '\n## %s\n\n' "$tool"
+    side_by_side=yes programs 150 0 "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 5 || failed=1
+  done
+  return $failed
+}
+engine() { say "gigpo$([ "$1" = --no-cublas ] && echo ', own kernels')" "$build/bench_cuda_engine" "$@"; }
+pytorch() { say PyTorch python3 bench/peers/on_card.py "$@"; }
+part_kernels() {
+  both
+  local failed=0
+  engine --model "$largest" log-probs head || failed=1
+  engine --no-cublas --model "$largest" head || failed=1
+  pytorch --model "$largest" card log-probs head || failed=1
+  return $failed
+}
+part_products() { both; say gigpo "$build/bench_cuda_matmul" $small_products; }
+each_model() {
+  both
+  local model failed=0
+  for model in $models; do
+    engine --model "$model" $1 || failed=1
+    engine --no-cublas --model "$model" $1 || failed=1
+    pytorch --model "$model" $2 || failed=1
+  done
+  return $failed
+}
+part_train() { each_model train train; }
+part_decode() { each_model "prefill decode" decode; }
+part_iteration() { both; engine --model "$largest" iteration; }
+part_large() { both; engine --model "$largest" full-7b lora-7b; }
+
+failures=0
+for part in $chosen; do
+  log=$(mktemp)
+  start=$SECONDS
+  echo "$part …" >&2
+  table=$("part_${part//-/_}")
+  status=$?
+  {
+    echo "# $part"
+    echo
+    echo "$(date +%F), $card, commit $commit, $((SECONDS - start)) s$([ $status = 0 ] || echo ', **failed**')"
+    echo
+    echo "$table"
+    # The whole output only where something went wrong: figures are in the table.
+    [ $status = 0 ] || { echo; echo '```'; tail -150 "$log"; echo '```'; }
+  } > "$folder/$part.md"
+  rm -f "$log"
+  cat "$folder/$part.md"
+  [ $status = 0 ] || failures=$((failures + 1))
+done
+[ $failures = 0 ]

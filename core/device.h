@@ -83,7 +83,10 @@ struct DeviceTraits {
   Type activation_type;
   int64_t head_logits;  // that one pass of the head should make at a time
   int64_t step_tokens;  // that one step of sampling should compute at most
+  int64_t sequences;    // that are usually sampled at once
   bool one_region;      // memory is scarce: sampling's cache and training's activations should take turns
+  // Of a weight [rows][columns] in a form of the device's own, which `linear` keeps beside it; null: it keeps none.
+  int64_t (*kept_bytes)(int64_t rows, int64_t columns) = nullptr;
 
   int64_t head_rows(int64_t vocabulary) const { return std::max<int64_t>(head_logits / vocabulary, 16); }  // the same, in rows
 };

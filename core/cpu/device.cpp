@@ -437,7 +437,10 @@ class CpuDevice final : public Device {
 }  // namespace
 
 // A chunk of logits should stay in the cache.
-DeviceTraits cpu_traits() { return {Type::f32, int64_t{1} << 20, 1024, false}; }
+DeviceTraits cpu_traits() {
+  const auto packed_bytes = [](int64_t rows, int64_t columns) { return cpu::packed_size(rows, columns) * int64_t{sizeof(float)}; };
+  return {Type::f32, int64_t{1} << 20, 1024, 64, false, packed_bytes};
+}
 
 std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }
 

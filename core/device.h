@@ -174,7 +174,7 @@ class Device {
 };
 
 DeviceTraits cpu_traits();
-// `threads` 0 uses every core.
+// `threads` 0 uses every core that the process may.
 std::unique_ptr<Device> make_cpu_device(int threads);
 
 struct CudaOptions {

@@ -194,6 +194,7 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
     }
   }
   if (plan.total() > available) refuse(config, options, device, purpose, available);
+  plan.available = available;
   // For many sequences at once, as far as there is room.
   const int64_t wanted =
       device.sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);

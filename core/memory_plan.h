@@ -20,6 +20,7 @@ struct MemoryPlan {
   int64_t sampling = 0;     // what a step of sampling computes in, at most
   bool shared = false;      // cache and activations take turns in one place
   Recompute recompute = Recompute::none;
+  int64_t available = 0;    // what there was for it; set by fit_options
   int64_t longest_row = 0;  // tokens of the longest row that can be trained; set by fit_options
 
   int64_t total() const {

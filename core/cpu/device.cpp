@@ -1,7 +1,6 @@
 // The CPU device, in fp32: spreads each operation over the threads. Where threads add into one place, the parts have a
 // fixed size and are summed in a fixed order, so that results do not depend on the number of threads.
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "core/device.h"
 #include "core/error.h"
 #include "core/kernels/moments.h"
+#include "core/process_limits.h"
 
 namespace gigpo {
 namespace {
@@ -33,7 +33,7 @@ constexpr int64_t few_rows = 256;          // up to so many, a weight is worth k
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(int threads) : pool_(threads > 0 ? threads : int(std::thread::hardware_concurrency())) {}
+  explicit CpuDevice(int threads) : pool_(threads > 0 ? threads : usable_cpus()) {}
 
   DeviceTraits traits() const override { return cpu_traits(); }
 
@@ -57,7 +57,7 @@ class CpuDevice final : public Device {
     });
   }
 
-  size_t available() const override { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE)); }
+  size_t available() const override { return size_t(available_memory()); }
 
   void matmul(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) override {
     const int64_t k = ta ? a.rows : a.columns;

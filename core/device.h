@@ -12,6 +12,7 @@
 #include "core/kernels/token_log_probs.h"
 #include "core/kernels/value_loss.h"
 #include "core/random.h"
+#include "core/stored_floats.h"
 #include "core/tensor.h"
 
 namespace gigpo {
@@ -103,6 +104,13 @@ class Device {
   virtual void release(void* data) = 0;
   virtual void upload(void* device, const void* host, size_t bytes) = 0;
   virtual void download(void* host, const void* device, size_t bytes) = 0;
+  // `to` is [1][n] of fp32: n numbers, stored as `type` in host memory, which has been read when it returns.
+  virtual void upload_floats(Tensor to, const std::byte* host, Stored type) {
+    if (type == Stored::f32) return upload(to.data, host, to.columns * sizeof(float));
+    std::vector<float> floats(to.columns);
+    to_floats(host, type, to.columns, floats.data());
+    upload(to.data, floats.data(), floats.size() * sizeof(float));
+  }
   virtual void zero(void* data, size_t bytes) = 0;
   // Converts where the types differ.
   virtual void copy(Tensor from, Tensor to) = 0;

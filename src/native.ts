@@ -149,7 +149,10 @@ export interface NativeLearner {
   readonly parameters: readonly NativeParameter[]
   /** The adapter's, by PEFT's names; empty without one. Then gradients and moments are of these alone. */
   readonly adapterParameters: readonly NativeParameter[]
-  /** Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. */
+  /**
+   * Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. They are read where they lie until the
+   * call is settled: nobody may change them.
+   */
   write(
     buffer: NativeBuffer,
     index: number,

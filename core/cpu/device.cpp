@@ -49,6 +49,12 @@ class CpuDevice final : public Device {
   void release(void* data) override { std::free(data); }
   void upload(void* device, const void* host, size_t bytes) override { std::memcpy(device, host, bytes); }
   void download(void* host, const void* device, size_t bytes) override { std::memcpy(host, device, bytes); }
+  void upload_floats(Tensor to, const std::byte* host, Stored type) override {
+    pool_.parallel_for((to.columns + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
+      const int64_t at = part * floats_in_part;
+      to_floats(host + at * bytes_of(type), type, std::min(floats_in_part, to.columns - at), to.floats() + at);
+    });
+  }
   void zero(void* data, size_t bytes) override { std::memset(data, 0, bytes); }
 
   void copy(Tensor from, Tensor to) override {

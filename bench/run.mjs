@@ -12,6 +12,7 @@ const all = [
   "webshop",
   "retrieval",
   "episodes",
+  "open",
 ]
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))

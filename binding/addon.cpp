@@ -1,6 +1,4 @@
 // What JavaScript sees: a table of contents. Types and documentation stand in src/native.ts.
-#include <thread>
-
 #include "binding/critic_object.h"
 #include "binding/engine_object.h"
 #include "binding/engine_request.h"
@@ -8,6 +6,7 @@
 #include "binding/kernels.h"
 #include "core/cpu/isa.h"
 #include "core/device_report.h"
+#include "core/process_limits.h"
 
 namespace gigpo {
 
@@ -37,7 +36,8 @@ static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
   result.Set("devices", devices);
   if (!report.driver.empty()) result.Set("driver", report.driver);
   cpu.Set("instructionSet", guarded(env, [&] { return Napi::String::New(env, cpu::isa_name(cpu::isa())); }));
-  cpu.Set("threads", double(std::thread::hardware_concurrency()));
+  cpu.Set("threads", double(usable_cpus()));
+  cpu.Set("memoryBytes", double(available_memory()));
   result.Set("cpu", cpu);
   return result;
 }

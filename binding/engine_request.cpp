@@ -70,11 +70,13 @@ OpenedEngine open_engine(const EngineRequest& request) {
 Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   const Napi::Object result = Napi::Object::New(env);
   result.Set("weights", double(plan.weights));
+  result.Set("packed", double(plan.packed));
   result.Set("gradients", double(plan.gradients));
   result.Set("moments", double(plan.moments));
   result.Set("reference", double(plan.reference));
   result.Set("critic", double(plan.critic));
   result.Set("activations", double(plan.activations));
+  result.Set("longestActivations", double(plan.longest));
   result.Set("cache", double(plan.cache));
   result.Set("sampling", double(plan.sampling));
   result.Set("shared", plan.shared);
@@ -82,6 +84,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("recompute", levels[int(plan.recompute)]);
   result.Set("total", double(plan.total()));
   result.Set("longestRow", double(plan.longest_row));
+  result.Set("available", double(plan.available));
   result.Set("text", describe(plan));
   return result;
 }

@@ -1,13 +1,12 @@
 // The named kernels on typed arrays. They are fast enough to run where they are called.
 #include "binding/kernels.h"
 
-#include <thread>
-
 #include "binding/convert.h"
 #include "binding/environment.h"
 #include "core/kernels/anchor_groups.h"
 #include "core/kernels/token_log_probs.h"
 #include "core/kernels/value_loss.h"
+#include "core/process_limits.h"
 
 namespace gigpo {
 
@@ -110,7 +109,7 @@ Napi::Value group_anchors_call(const Napi::CallbackInfo& info) {
     const auto states = int32_t(tasks.ElementLength());
     const int32_t count = cuda ? group_anchors_on_cuda(states, tasks.Data(), bytes.Data(), offsets.data(), groups.Data())
                                : group_anchors(states, tasks.Data(), bytes.Data(), offsets.data(), groups.Data(),
-                                               int(std::thread::hardware_concurrency()));
+                                               usable_cpus());
     const Napi::Object result = Napi::Object::New(env);
     result.Set("groups", groups);
     result.Set("count", count);

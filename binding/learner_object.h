@@ -4,7 +4,6 @@
 #pragma once
 #include "binding/convert.h"
 #include "binding/engine_thread.h"
-#include "binding/half.h"
 
 namespace gigpo {
 
@@ -113,15 +112,17 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
 
   Napi::Value write(const Napi::CallbackInfo& info) {
     const Buffer buffer = buffer_of(info[0]);
-    const auto type = choice<FileType>(info[4], "type", {{"F32", FileType::f32}, {"F16", FileType::f16}, {"BF16", FileType::bf16}});
-    std::vector<uint8_t> bytes = copy_of<uint8_t>(info[3]);
-    const Place place = place_of(info, int64_t(bytes.size()) / (type == FileType::f32 ? 4 : 2));
-    return start(info, [=, bytes = std::move(bytes)](Engine& engine, const std::atomic<bool>&) {
-      const std::vector<float> values = to_floats(bytes, type);
-      with_buffer(Self::learner(engine), buffer, [&](auto& to) { to.write(place.offset, values.data(), int64_t(values.size())); });
+    const auto type = choice<Stored>(info[4], "type", {{"F32", Stored::f32}, {"F16", Stored::f16}, {"BF16", Stored::bf16}});
+    const auto bytes = typed_array<uint8_t>(info[3]);
+    const auto* from = reinterpret_cast<const std::byte*>(bytes.Data());
+    const int64_t count = int64_t(bytes.ElementLength()) / bytes_of(type);
+    const Place place = place_of(info, count);
+    const auto copy = [=](Engine& engine, const std::atomic<bool>&) {
+      with_buffer(Self::learner(engine), buffer, [&](auto& to) { to.write(place.offset, from, type, count); });
       Self::weights_changed(engine);
       return nothing();
-    });
+    };
+    return start(info, copy, bytes);
   }
 
   Napi::Value read(const Napi::CallbackInfo& info) {

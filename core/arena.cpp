@@ -7,15 +7,18 @@ namespace gigpo {
 constexpr size_t alignment = 256;
 constexpr size_t smallest_block = size_t{1} << 20;
 
+Arena::Arena(Type type) : type_(type), blocks_{{reinterpret_cast<std::byte*>(alignment), SIZE_MAX}} {}
+
 Arena::~Arena() {
+  if (!device_) return;
   for (const Block& block : blocks_) {
-    if (!region_ || block.data != region_->data()) device_.release(block.data);
+    if (!region_ || block.data != region_->data()) device_->release(block.data);
   }
 }
 
 void Arena::add_block(size_t size) {
   generation_++;
-  blocks_.push_back({static_cast<std::byte*>(device_.allocate(size)), size});
+  blocks_.push_back({static_cast<std::byte*>(device_->allocate(size)), size});
 }
 
 void* Arena::bytes(size_t count) {
@@ -32,8 +35,7 @@ void* Arena::bytes(size_t count) {
 }
 
 Tensor Arena::tensor(int64_t rows, int64_t columns) {
-  const Type type = device_.activation_type();
-  return {bytes(size_t(rows * columns * bytes_of(type))), type, rows, columns, columns};
+  return {bytes(size_t(rows * columns * bytes_of(type_))), type_, rows, columns, columns};
 }
 
 void Arena::reset() {
@@ -43,7 +45,7 @@ void Arena::reset() {
   if (blocks_.size() > first + (region_ ? 0 : 1)) {  // several blocks, or more than the region: one that is large enough
     size_t total = 0;
     for (size_t block = first; block < blocks_.size(); block++) {
-      device_.release(blocks_[block].data);
+      device_->release(blocks_[block].data);
       total += blocks_[block].size;
     }
     blocks_.resize(first);

@@ -37,7 +37,9 @@ class Region {
 class Arena {
  public:
   // Starts in `region` where there is one, and takes more only when that is full.
-  explicit Arena(Device& device, Region* region = nullptr) : device_(device), region_(region) { reset(); }
+  explicit Arena(Device& device, Region* region = nullptr) : device_(&device), type_(device.activation_type()), region_(region) { reset(); }
+  // Takes no memory: it counts what is asked for, and its addresses lead nowhere.
+  explicit Arena(Type type);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -52,7 +54,7 @@ class Arena {
   template <class T>
   T* upload(const std::vector<T>& values) {
     T* result = array<T>(int64_t(values.size()));
-    device_.upload(result, values.data(), values.size() * sizeof(T));
+    device_->upload(result, values.data(), values.size() * sizeof(T));
     return result;
   }
 
@@ -91,8 +93,9 @@ class Arena {
   };
   void add_block(size_t size);
 
-  Device& device_;
-  Region* region_;
+  Device* device_ = nullptr;
+  Type type_;
+  Region* region_ = nullptr;
   std::vector<Block> blocks_;  // the region first
   size_t used_ = 0;            // of the last block
   size_t before_ = 0;          // in the blocks before it

@@ -12,6 +12,7 @@
 #include "core/kernels/token_log_probs.h"
 #include "core/kernels/value_loss.h"
 #include "core/random.h"
+#include "core/stored_floats.h"
 #include "core/tensor.h"
 
 namespace gigpo {
@@ -83,7 +84,10 @@ struct DeviceTraits {
   Type activation_type;
   int64_t head_logits;  // that one pass of the head should make at a time
   int64_t step_tokens;  // that one step of sampling should compute at most
+  int64_t sequences;    // that are usually sampled at once
   bool one_region;      // memory is scarce: sampling's cache and training's activations should take turns
+  // Of a weight [rows][columns] in a form of the device's own, which `linear` keeps beside it; null: it keeps none.
+  int64_t (*kept_bytes)(int64_t rows, int64_t columns) = nullptr;
 
   int64_t head_rows(int64_t vocabulary) const { return std::max<int64_t>(head_logits / vocabulary, 16); }  // the same, in rows
 };
@@ -100,6 +104,13 @@ class Device {
   virtual void release(void* data) = 0;
   virtual void upload(void* device, const void* host, size_t bytes) = 0;
   virtual void download(void* host, const void* device, size_t bytes) = 0;
+  // `to` is [1][n] of fp32: n numbers, stored as `type` in host memory, which has been read when it returns.
+  virtual void upload_floats(Tensor to, const std::byte* host, Stored type) {
+    if (type == Stored::f32) return upload(to.data, host, to.columns * sizeof(float));
+    std::vector<float> floats(to.columns);
+    to_floats(host, type, to.columns, floats.data());
+    upload(to.data, floats.data(), floats.size() * sizeof(float));
+  }
   virtual void zero(void* data, size_t bytes) = 0;
   // Converts where the types differ.
   virtual void copy(Tensor from, Tensor to) = 0;
@@ -171,7 +182,7 @@ class Device {
 };
 
 DeviceTraits cpu_traits();
-// `threads` 0 uses every core.
+// `threads` 0 uses every core that the process may.
 std::unique_ptr<Device> make_cpu_device(int threads);
 
 struct CudaOptions {

@@ -19,10 +19,10 @@ void FlatBuffer::staged(int64_t count, Body body) const {
   }
 }
 
-void FlatBuffer::write(int64_t offset, const float* from, int64_t count) {
-  if (values_.type == Type::f32) return device_.upload(range(offset, count).data, from, count * sizeof(float));
+void FlatBuffer::write(int64_t offset, const std::byte* from, Stored type, int64_t count) {
+  if (values_.type == Type::f32) return device_.upload_floats(range(offset, count), from, type);
   staged(count, [&](Tensor staging, int64_t first, int64_t n) {
-    device_.upload(staging.data, from + first, n * sizeof(float));
+    device_.upload_floats(staging, from + first * bytes_of(type), type);
     device_.copy(staging, range(offset + first, n));
   });
 }
@@ -50,9 +50,9 @@ void Parameters::copy(const Parameters& from, int64_t count) {
   if (exact_) device_.copy((from.exact_ ? *from.exact_ : from.compute_).range(0, count), exact_->range(0, count));
 }
 
-void Parameters::write(int64_t offset, const float* from, int64_t count) {
-  if (!exact_) return compute_.write(offset, from, count);
-  exact_->write(offset, from, count);
+void Parameters::write(int64_t offset, const std::byte* from, Stored type, int64_t count) {
+  if (!exact_) return compute_.write(offset, from, type, count);
+  exact_->write(offset, from, type, count);
   device_.copy(exact_->range(offset, count), compute_.range(offset, count));
 }
 

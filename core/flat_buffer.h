@@ -18,8 +18,9 @@ class FlatBuffer {
   Tensor range(int64_t offset, int64_t count) const { return values_.matrix(offset, 1, count); }
   void zero() { device_.zero(values_.data, size() * bytes_of(values_.type)); }
 
-  // From and to host memory, in fp32 whatever the type.
-  void write(int64_t offset, const float* from, int64_t count);
+  // From and to host memory, in fp32 or as it is stored there, whatever the type.
+  void write(int64_t offset, const std::byte* from, Stored type, int64_t count);
+  void write(int64_t offset, const float* from, int64_t count) { write(offset, reinterpret_cast<const std::byte*>(from), Stored::f32, count); }
   void read(int64_t offset, float* to, int64_t count) const;
 
  private:
@@ -45,7 +46,8 @@ class Parameters {
   // What an optimizer writes besides `exact`; null where that is all there is.
   void* rounded() const { return exact_ ? compute_.data() : nullptr; }
 
-  void write(int64_t offset, const float* from, int64_t count);
+  void write(int64_t offset, const std::byte* from, Stored type, int64_t count);
+  void write(int64_t offset, const float* from, int64_t count) { write(offset, reinterpret_cast<const std::byte*>(from), Stored::f32, count); }
   void read(int64_t offset, float* to, int64_t count) const { (exact_ ? *exact_ : compute_).read(offset, to, count); }
 
  private:

@@ -12,11 +12,9 @@ constexpr int64_t page_size = PagedCache::page_size;
 Generator::Generator(Device& device, const Transformer& transformer, const GeneratorOptions& options)
     : device_(device), transformer_(transformer), options_(options), arena_(device) {
   const ModelConfig& c = transformer.config();
-  const int64_t page_bytes = cache_bytes_per_token(c, device.activation_type()) * page_size;
-  const int64_t longest = (c.max_positions + page_size - 1) / page_size;
-  // Never more than 256 whole sequences' worth, and always room for one.
-  int64_t pages = std::clamp(options.cache_bytes / page_bytes, std::min<int64_t>(longest, 4), longest * 256);
-  if (options.region) pages = std::min(pages, int64_t(options.region->bytes()) / page_bytes);
+  int64_t pages = cache_pages(c, device.activation_type(), options.cache_bytes);
+  if (options.region)
+    pages = std::min(pages, int64_t(options.region->bytes()) / (cache_bytes_per_token(c, device.activation_type()) * page_size));
   longest_sequence_ = std::min(c.max_positions, pages * page_size);
   pages_ = std::make_unique<PagePool>(int32_t(pages));
   allocate_cache(pages);
@@ -24,6 +22,11 @@ Generator::Generator(Device& device, const Transformer& transformer, const Gener
 
 int64_t cache_bytes_per_token(const ModelConfig& config, Type type) {
   return 2 * config.layers * config.key_value_columns() * bytes_of(type);
+}
+
+int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes) {
+  const int64_t longest = (config.max_positions + page_size - 1) / page_size;
+  return std::clamp(bytes / (cache_bytes_per_token(config, type) * page_size), std::min<int64_t>(longest, 4), longest * 256);
 }
 
 void Generator::allocate_cache(int64_t pages) {

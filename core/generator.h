@@ -35,6 +35,8 @@ struct GeneratorOptions {
 };
 
 int64_t cache_bytes_per_token(const ModelConfig& config, Type type);
+// Pages of a cache of so many bytes: never more than 256 whole sequences' worth, and some in any case.
+int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes);
 
 // Since the start; to be read from any thread.
 struct GeneratorCounts {

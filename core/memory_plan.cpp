@@ -9,103 +9,59 @@ namespace gigpo {
 
 namespace {
 
-// Hands out addresses, does nothing, and counts.
-class DryDevice final : public Device {
- public:
-  explicit DryDevice(const DeviceTraits& traits) : traits_(traits) {}
-
-  int64_t bytes = 0;
-
-  DeviceTraits traits() const override { return traits_; }
-  void* allocate(size_t count) override {
-    bytes += int64_t(count);
-    return reinterpret_cast<void*>(uintptr_t{1} << 40);
-  }
-  void release(void*) override {}
-  void upload(void*, const void*, size_t) override {}
-  void download(void*, const void*, size_t) override {}
-  void zero(void*, size_t) override {}
-  void copy(Tensor, Tensor) override {}
-  size_t available() const override { return SIZE_MAX; }
-  void matmul(Tensor, bool, Tensor, bool, Tensor, bool) override {}
-  void linear(Tensor, Tensor, Tensor, Tensor, Tensor) override {}
-  void weights_changed() override {}
-  void bias_backward(Tensor, Tensor) override {}
-  void scale(Tensor, float) override {}
-  void gather(const int32_t*, Tensor, Tensor) override {}
-  void scatter_add(const RowScatter&, Tensor, Tensor) override {}
-  void rms_norm(Tensor, Tensor, int64_t, float, Tensor, float*) override {}
-  void rms_norm_backward(Tensor, Tensor, Tensor, int64_t, const float*, Tensor, bool, Tensor) override {}
-  void rotate(Tensor, int64_t, const Rotary&, bool) override {}
-  void attention(Tensor, Tensor, Tensor, int64_t, const PackedRows&, Tensor, float*) override {}
-  void attention_backward(Tensor, Tensor, Tensor, Tensor, Tensor, const float*, int64_t, const PackedRows&, Tensor, Tensor,
-                          Tensor) override {}
-  void paged_attention(Tensor, Tensor, Tensor, int64_t, const PagedBatch&, const PagedCache&, Tensor) override {}
-  void swiglu(Tensor, Tensor) override {}
-  void swiglu_backward(Tensor, Tensor, Tensor) override {}
-  void policy_head(Tensor, const PolicyHeadRow*, const PolicyHeadOptions&, PolicyHeadResult*) override {}
-  void value_head(Tensor, Tensor, const ValueHeadRow*, const ValueHeadOptions&, ValueHeadResult*, Tensor, Tensor) override {}
-  void sample(Tensor, const SampleInputs&, int32_t*, float*) override {}
-  double squared_norm(const float*, int64_t) override { return 0; }
-  void adamw(const AdamWBuffers&, const AdamW&) override {}
-
- private:
-  DeviceTraits traits_;
-};
-
-// Trains rows whose every token is sampled: the most that the policy's head can be asked for, beside which a critic's is small.
-void train_largest_micro_batch(Engine& engine, int64_t tokens, int64_t longest) {
-  std::vector<int32_t> offsets{0}, rows, begins, counts, all;
-  for (int64_t left = tokens; left > 0; left -= counts.back()) {
-    rows.push_back(int32_t(rows.size()));
-    begins.push_back(1);
-    counts.push_back(int32_t(std::min(left, longest)));
-    all.push_back(rows.back() % int32_t(engine.transformer().config().vocabulary_size));
-    all.insert(all.end(), counts.back(), 0);
-    offsets.push_back(int32_t(all.size()));
-  }
-  const TrainingBatch batch{int64_t(rows.size()), int64_t(rows.size()), all.data(), offsets.data(), rows.data(), begins.data(), counts.data()};
-  const std::atomic<bool> cancelled = false;
-  engine.trainer().forward_backward(engine.policy(), batch, {}, cancelled);
-}
-
-// A micro-batch is played through up to this size. The plan itself must not take memory in proportion to what is planned.
-constexpr int64_t most_played = 16384;
-
-// Each further token takes as much as the one before it, so two micro-batches tell of any that is larger; but for logits, of which
-// there is only ever one chunk, whose rows beyond those of the device that was played on are `more_logits`.
-int64_t activation_bytes(Engine& engine, int64_t tokens, int64_t longest, int64_t more_logits) {
-  const auto played = [&](int64_t count) {
-    train_largest_micro_batch(engine, count, longest);
-    return int64_t(engine.trainer().peak_bytes());
-  };
-  if (tokens <= most_played) return played(tokens);
-  const int64_t half = played(most_played / 2), all = played(most_played);
-  const double per_token = double(all - half) / (most_played - most_played / 2);
-  return all + int64_t(per_token * double(tokens - most_played)) + more_logits;
+// The most that a training pass of so many tokens takes: every token is sampled, none occurs twice, and the policy's head stands on
+// them, beside which a critic's is small.
+int64_t activation_bytes(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, int64_t tokens) {
+  const PassShape shape{config, options.adapter, tokens, tokens};
+  Arena arena(traits.activation_type);
+  take_uploads(tokens, tokens, options.adapter ? 0 : config.vocabulary_size, arena);
+  Activations().allocate(shape, options.recompute, arena);
+  HeadBuffers(shape, traits.head_rows(config.vocabulary_size), true, arena);
+  ActivationGradients(shape, arena);
+  return int64_t(arena.peak());
 }
 
 // A step of as many tokens as may be, from as many sequences as are usual at once. An arena grows by halves until it has seen the
 // largest step.
-int64_t sampling_bytes(Device& device, const Transformer& transformer, const EngineOptions& options) {
-  constexpr int64_t most_sequences = 256;
-  const ModelConfig& config = transformer.config();
-  PagedTokens batch;
-  batch.tokens.assign(options.step_tokens, 0);
-  batch.positions = batch.sequences = batch.tokens;
-  batch.wanted.assign(std::min(options.step_tokens, most_sequences), 0);
-  batch.table_stride = (config.max_positions + PagedCache::page_size - 1) / PagedCache::page_size;
-  batch.page_tables.assign(most_sequences * batch.table_stride, 0);
-  Arena arena(device);
-  Arena::Bundle bundle;
-  PagedTokens::Uploaded uploaded{};
-  batch.add_to(bundle, uploaded);
-  bundle.upload(arena);
-  PolicyTensors weights{{&arena, device.activation_type(), 1, 0, 0}, {}};
-  if (transformer.adapted()) weights.adapter = weights.model;
-  transformer.forward_paged(weights, uploaded, std::vector<PagedCache>(config.layers), arena);
-  arena.tensor(int64_t(batch.wanted.size()), config.vocabulary_size);
+int64_t sampling_bytes(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits) {
+  const int64_t drawn = std::min(options.step_tokens, traits.sequences);
+  const int64_t pages = (config.max_positions + PagedCache::page_size - 1) / PagedCache::page_size;
+  Arena arena(traits.activation_type);
+  arena.array<int32_t>(3 * options.step_tokens + drawn + traits.sequences * pages);
+  StepBuffers({config, options.adapter, options.step_tokens, drawn}, arena);
+  arena.tensor(drawn, config.vocabulary_size);
   return int64_t(arena.peak()) * 3 / 2;
+}
+
+// What the device keeps of the matrices that `linear` multiplies with, in a form of its own.
+int64_t kept_bytes(const ModelConfig& config, const AdapterConfig& adapter, const DeviceTraits& traits, const Purpose& purpose) {
+  if (!traits.kept_bytes) return 0;
+  const ModelLayout layout(config);
+  int64_t body = 0, pairs = 0;
+  for (const Parameter& parameter : layout.parameters) {
+    const bool table = parameter.offset == layout.embedding || parameter.offset == layout.head;
+    if (parameter.shape.size() == 2 && !table) body += traits.kept_bytes(parameter.shape[0], parameter.shape[1]);
+  }
+  for (const Parameter& parameter : AdapterLayout(config, adapter).parameters)
+    pairs += traits.kept_bytes(parameter.shape[0], parameter.shape[1]);
+  // A reference and a critic have weights of their own, or, beside an adapter, pairs; neither samples.
+  const int64_t others = int64_t{purpose.reference} + int64_t{purpose.critic};
+  return body + pairs + traits.kept_bytes(config.vocabulary_size, config.hidden_size) + others * (adapter ? pairs : body);
+}
+
+int64_t planned_cache(const ModelConfig& config, const DeviceTraits& traits, const EngineOptions& options) {
+  const Type type = traits.activation_type;
+  return cache_pages(config, type, options.cache_bytes) * PagedCache::page_size * cache_bytes_per_token(config, type);
+}
+
+// Of the rotary embedding.
+int64_t table_bytes(const ModelConfig& config) { return config.max_positions * config.head_size * int64_t{sizeof(float)}; }
+
+// A critic's weights, gradients and moments.
+int64_t critic_bytes(ModelConfig config, const EngineOptions& options, int64_t bytes_a_weight) {
+  config.head = Head::value;
+  const int64_t trained = options.adapter ? AdapterLayout(config, options.adapter).size : ModelLayout(config).size;
+  return trained * bytes_a_weight + table_bytes(config);
 }
 
 std::string size_text(int64_t bytes) {
@@ -118,46 +74,25 @@ std::string size_text(int64_t bytes) {
 }  // namespace
 
 MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, const Purpose& purpose) {
-  const int64_t tokens = std::max(options.micro_batch_tokens, std::min(options.longest_row, config.max_positions - 1));
-  const int64_t played = std::min(tokens, most_played);
-  DeviceTraits playing = traits;
-  if (tokens > played) playing.head_logits = 0;  // the fewest rows at a time, however many there are
-  auto owned = std::make_unique<DryDevice>(playing);
-  DryDevice& device = *owned;
-  ModelConfig quick = config;  // only as many positions as are used here: their table takes time
-  quick.max_positions = std::min(config.max_positions, played + 1);
-  EngineOptions apart = options;
-  apart.micro_batch_tokens = played;
-  apart.region_bytes = 0;
-  apart.cache_bytes = 0;
-  Engine engine(std::move(owned), quick, apart);
+  const ModelLayout layout(config);
+  const AdapterLayout adapter(config, options.adapter);
+  const int64_t trained = options.adapter ? adapter.size : layout.size;
+  // As it is computed with, and in fp32 where that is coarser.
+  const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 ? 0 : 4;
 
   MemoryPlan plan;
-  const Transformer& transformer = engine.transformer();
-  const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 ? 0 : 4;
-  const auto tables = [](const ModelConfig& of) { return of.max_positions * of.head_size * int64_t{sizeof(float)}; };
-  plan.weights = transformer.layout().size * (of_type + (options.adapter ? 0 : exact)) + tables(config);
-  if (options.adapter) plan.weights += transformer.trained_size() * (of_type + exact);
-  if (purpose.reference) plan.reference = transformer.trained_size() * of_type;
-  plan.sampling = sampling_bytes(device, transformer, options);
-  plan.cache = std::max(options.cache_bytes, cache_bytes_per_token(config, traits.activation_type) * 4 * PagedCache::page_size);
+  plan.weights = layout.size * of_type + trained * exact + (options.adapter ? trained * of_type : 0) + table_bytes(config);
+  plan.packed = kept_bytes(config, options.adapter, traits, purpose);
+  if (purpose.reference) plan.reference = trained * of_type;
+  plan.sampling = sampling_bytes(config, options, traits);
+  plan.cache = planned_cache(config, traits, options);
   if (purpose.trained) {
-    const auto measured = [&](auto allocate) {
-      const int64_t before = device.bytes;
-      allocate();
-      return device.bytes - before;
-    };
-    plan.gradients = measured([&] { engine.trainer().gradients(); });
-    plan.moments = measured([&] { engine.trainer().first_moment(), engine.trainer().second_moment(); });
-    if (purpose.critic) {
-      plan.critic = tables(config) - tables(quick) + measured([&] {
-        Trainer& trainer = engine.critic().trainer();
-        trainer.gradients(), trainer.first_moment(), trainer.second_moment();
-      });
-    }
-    const int64_t vocabulary = config.vocabulary_size;
-    const int64_t more_rows = std::min(tokens, traits.head_rows(vocabulary)) - playing.head_rows(vocabulary);
-    plan.activations = activation_bytes(engine, tokens, quick.max_positions - 1, more_rows * vocabulary * of_type);
+    plan.gradients = trained * int64_t{sizeof(float)};
+    plan.moments = 2 * trained * bytes_of(options.moments);
+    const int64_t bytes_a_weight = of_type + exact + int64_t{sizeof(float)} + 2 * bytes_of(options.moments);
+    if (purpose.critic) plan.critic = critic_bytes(config, options, bytes_a_weight);
+    const int64_t tokens = std::max(options.micro_batch_tokens, std::min(options.longest_row, config.max_positions));
+    plan.activations = plan.longest = activation_bytes(config, options, traits, tokens);
   }
   plan.shared = traits.one_region;
   plan.recompute = options.recompute;
@@ -169,6 +104,7 @@ std::string describe(const MemoryPlan& plan) {
   const auto add = [&](const char* name, int64_t bytes) {
     if (bytes > 0) text += std::string(", ") + name + " " + size_text(bytes);
   };
+  add("packed weights", plan.packed);
   add("gradients", plan.gradients);
   add("moments", plan.moments);
   add("reference", plan.reference);
@@ -176,6 +112,8 @@ std::string describe(const MemoryPlan& plan) {
   add(plan.shared ? "activations, in the cache's place," : "activations", plan.activations);
   constexpr const char* levels[] = {"", " (recompute: norms)", " (recompute: mlp)", " (recompute: block)"};
   if (plan.activations > 0) text += levels[int(plan.recompute)];
+  if (!plan.shared && plan.longest > plan.activations)
+    text += " (up to " + size_text(plan.longest) + " for rows of " + std::to_string(plan.longest_row) + " tokens)";
   add("cache", plan.cache);
   add("sampling", plan.sampling);
   return text + ", together " + size_text(plan.total());
@@ -183,7 +121,7 @@ std::string describe(const MemoryPlan& plan) {
 
 DeviceTraits cuda_traits(Type precision) {
   // 8,192 rows of Qwen's vocabulary: 2.5 GB of bf16, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{8192} * 151936, 4096, true};
+  return {precision, int64_t{8192} * 151936, 4096, 256, true};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.
@@ -230,9 +168,20 @@ static void refuse(const ModelConfig& config, const EngineOptions& options, cons
                                    (settings.empty() ? "." : ": even with " + settings + " it does not fit."));
 }
 
+// The most tokens, from a micro-batch to the model's longest sequence, whose activations take no more than `room`.
+static int64_t longest_row(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, int64_t room) {
+  int64_t least = options.micro_batch_tokens, most = std::max(least, config.max_positions);
+  while (least < most) {
+    const int64_t middle = least + (most - least + 1) / 2;
+    if (activation_bytes(config, options, traits, middle) <= room) least = middle;
+    else most = middle - 1;
+  }
+  return least;
+}
+
 FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, const Purpose& purpose,
                          int64_t available) {
-  constexpr int64_t small_cache = int64_t{256} << 20, sequences = 256, usual_length = 4096;
+  constexpr int64_t small_cache = int64_t{256} << 20, usual_length = 4096;
   if (options.step_tokens == 0) options.step_tokens = device.step_tokens;
   const bool choose_cache = options.cache_bytes == 0;
   if (choose_cache) options.cache_bytes = small_cache;
@@ -245,18 +194,26 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
     }
   }
   if (plan.total() > available) refuse(config, options, device, purpose, available);
-  int64_t room = available - plan.total() + plan.activations;  // for activations
+  plan.available = available;
+  // For many sequences at once, as far as there is room.
+  const int64_t wanted =
+      device.sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);
+  int64_t left = available - plan.total();
   if (device.one_region) {
-    const int64_t shared = available - plan.total() + std::max(plan.activations, plan.cache);
-    if (choose_cache) {  // for many sequences at once, as far as there is room
-      const int64_t wanted = sequences * std::min(config.max_positions, usual_length) * cache_bytes_per_token(config, device.activation_type);
-      options.cache_bytes = plan.cache = std::min(shared, std::max(wanted, plan.activations));
-    }
-    room = options.region_bytes = std::max(options.cache_bytes, plan.activations);
+    const int64_t shared = left + std::max(plan.activations, plan.cache);
+    if (choose_cache) options.cache_bytes = plan.cache = std::min(shared, std::max(wanted, plan.activations));
+    options.region_bytes = std::max(options.cache_bytes, plan.activations);
+  } else if (choose_cache) {
+    // Half of what is left, so that longer rows, and other programs, find the other half.
+    const int64_t more = std::clamp<int64_t>(wanted - plan.cache, 0, left / 2);
+    options.cache_bytes = plan.cache + more;
+    plan.cache = planned_cache(config, device, options), left -= more;
   }
   if (!purpose.trained) return {options, plan};
-  if (options.longest_row == 0) {  // activations grow no faster than tokens
-    options.longest_row = int64_t(double(options.micro_batch_tokens) * std::min(double(room) / double(plan.activations), 1e6));
+  if (options.longest_row == 0) {
+    const int64_t room = device.one_region ? options.region_bytes : left + plan.activations;
+    options.longest_row = longest_row(config, options, device, room);
+    plan.longest = activation_bytes(config, options, device, options.longest_row);
   }
   plan.longest_row = std::min(std::max(options.longest_row, options.micro_batch_tokens), config.max_positions);
   return {options, plan};

@@ -1,4 +1,4 @@
-// How much device memory a model and its options will take, found by going through the motions on a device that has none.
+// How much device memory a model and its options will take, by the sizes that its passes will ask for.
 #pragma once
 #include <string>
 
@@ -9,19 +9,22 @@ namespace gigpo {
 // Bytes.
 struct MemoryPlan {
   int64_t weights = 0;      // as the device computes with them, their fp32 originals, the adapter and tables
+  int64_t packed = 0;       // weights once more, in the form that the device multiplies few rows with
   int64_t gradients = 0;
   int64_t moments = 0;
   int64_t reference = 0;
   int64_t critic = 0;       // its weights, gradients and moments; its activations lie where the policy's do
   int64_t activations = 0;  // of one micro-batch, or of the longest row where that was given and is longer
+  int64_t longest = 0;      // activations of the longest row that can be trained: what rows that outgrow a micro-batch take
   int64_t cache = 0;        // keys and values
   int64_t sampling = 0;     // what a step of sampling computes in, at most
   bool shared = false;      // cache and activations take turns in one place
   Recompute recompute = Recompute::none;
+  int64_t available = 0;    // what there was for it; set by fit_options
   int64_t longest_row = 0;  // tokens of the longest row that can be trained; set by fit_options
 
   int64_t total() const {
-    return weights + gradients + moments + reference + critic + sampling + (shared ? std::max(activations, cache) : activations + cache);
+    return weights + packed + gradients + moments + reference + critic + sampling + (shared ? std::max(activations, cache) : activations + cache);
   }
 };
 

@@ -38,6 +38,16 @@ RowScatter upload_scatter(const std::vector<int32_t>& indices, Arena& arena) {
   return {arena.upload(targets), arena.upload(offsets), arena.upload(sources), int64_t(targets.size())};
 }
 
+void take_uploads(int64_t tokens, int64_t wanted, int64_t embeddings, Arena& arena) {
+  const auto scatter = [&](int64_t sources, int64_t rows) {
+    const int64_t targets = std::min(sources, rows);
+    for (const int64_t count : {targets, targets + 1, sources}) arena.array<int32_t>(count);
+  };
+  for (const int64_t count : {tokens, tokens, tokens, tokens, wanted}) arena.array<int32_t>(count);
+  scatter(wanted, tokens);
+  if (embeddings > 0) scatter(tokens, embeddings);
+}
+
 void PagedTokens::add_filling() {
   wanted.push_back(int32_t(tokens.size()));
   tokens.push_back(0);

@@ -22,6 +22,10 @@ struct PackedTokens {
 // Sums rows by where `indices` sends them: the backward pass of a gather.
 RowScatter upload_scatter(const std::vector<int32_t>& indices, Arena& arena);
 
+// Takes from the arena what a pass of so many tokens uploads at most: who sees whom, what is where, and the sums by it;
+// `embeddings`: how many are trained.
+void take_uploads(int64_t tokens, int64_t wanted, int64_t embeddings, Arena& arena);
+
 // New tokens of running sequences; see PagedBatch.
 struct PagedTokens {
   std::vector<int32_t> tokens, positions, sequences, page_tables;

@@ -143,24 +143,18 @@ void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, const Bu
   if (d_hidden) transformer_.backward(weights, gradient_tensors(), packed, arena_, kept_, d_hidden);
 }
 
-// The logits of all rows never exist at once: each chunk of them is overwritten by its own gradient, and passed on.
-Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadRow* inputs,
-                         const PolicyHeadOptions& options, PolicyHeadResult* results) {
-  const int64_t vocabulary = transformer_.config().vocabulary_size, count = hidden.rows;
-  const int64_t chunk = std::min(count, device_.traits().head_rows(vocabulary));
-  const Tensor table = transformer_.head(weights), chunk_logits = arena_.tensor(chunk, vocabulary);
-  const bool training = options.mode != HeadMode::score;
-  const Tensor d_hidden = training ? arena_.tensor(count, hidden.columns) : Tensor{};
-  const Tensor d_table = training ? transformer_.head(gradient_tensors()) : Tensor{};
-  for (int64_t at = 0; at < count; at += chunk) {
-    const int64_t n = std::min(chunk, count - at);
-    const Tensor logits = chunk_logits.row_range(0, n), states = hidden.row_range(at, n);
+// Each chunk of logits is overwritten by its own gradient, and passed on.
+void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers) {
+  const Tensor table = transformer_.head(weights), d_hidden = buffers.d_hidden;
+  const Tensor d_table = d_hidden ? transformer_.head(gradient_tensors()) : Tensor{};
+  for (int64_t at = 0; at < hidden.rows; at += buffers.logits.rows) {
+    const int64_t n = std::min(buffers.logits.rows, hidden.rows - at);
+    const Tensor logits = buffers.logits.row_range(0, n), states = hidden.row_range(at, n);
     device_.matmul(states, false, table, true, logits, false);
-    device_.policy_head(logits, inputs + at, options, results + at);
+    device_.policy_head(logits, buffers.inputs + at, options, buffers.results + at);
     if (d_table) device_.matmul(logits, true, states, false, d_table, true);
-    if (training) device_.matmul(logits, false, table, false, d_hidden.row_range(at, n), false);
+    if (d_hidden) device_.matmul(logits, false, table, false, d_hidden.row_range(at, n), false);
   }
-  return d_hidden;
 }
 
 void Trainer::each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
@@ -189,8 +183,12 @@ void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch
   const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
     micro = {};
     for (const auto& [row, span] : spans) micro.add(batch, *row, *span);
-    results = arena.array<PolicyHeadResult>(hidden.rows);
-    return run_head(weights, hidden, arena.upload(micro.inputs), options, results);
+    const HeadBuffers buffers(transformer_.shape(0, hidden.rows), device_.traits().head_rows(transformer_.config().vocabulary_size),
+                              options.mode != HeadMode::score, arena);
+    device_.upload(buffers.inputs, micro.inputs.data(), micro.inputs.size() * sizeof(PolicyHeadRow));
+    results = buffers.results;
+    run_head(weights, hidden, options, buffers);
+    return buffers.d_hidden;
   };
   each_pass(weights, rows, cancelled, head, [&] {
     micro.results.resize(micro.inputs.size());

@@ -132,16 +132,15 @@ class Trainer {
                    const std::atomic<bool>& cancelled);
   LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                                 const std::atomic<bool>& cancelled);
-  // Fills `results` (device memory) and, when training, returns d loss / d hidden.
-  Tensor run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadRow* inputs,
-                  const PolicyHeadOptions& options, PolicyHeadResult* results);
+  // Fills the buffers' results.
+  void run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers);
   FlatBuffer& buffer(std::unique_ptr<FlatBuffer>& data, Type type);
 
   Device& device_;
   const Transformer& transformer_;
   TrainerOptions options_;
   Arena& arena_;
-  Transformer::Activations kept_;
+  Transformer::Kept kept_;
   std::unique_ptr<FlatBuffer> gradients_, first_moment_, second_moment_;
 };
 

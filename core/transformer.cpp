@@ -117,60 +117,8 @@ void Transformer::linear_backward(const Linear& layer, const Linear& gradients, 
   device_.matmul(d_narrow, false, layer.a, false, d_x, true);
 }
 
-// The hidden states that nobody wants need no more of the last layer than their keys and values: both forward passes leave
-// them out after its attention. What is computed again lies in one place for all layers.
-void Transformer::allocate_layers(const PackedTokens& batch, Arena& arena, Activations& kept) const {
-  const ModelConfig& c = config_;
-  const int64_t t = batch.size(), wanted = int64_t(batch.wanted.size()), most = std::max(t, wanted);
-  const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns(), r = adapter_.rank;
-  Activations::Layer shared{};
-  const auto place = [&](Tensor Activations::Layer::*member, Activations::Layer& a, bool again, int64_t rows,
-                         int64_t columns) {
-    if (!again) {
-      a.*member = arena.tensor(rows, columns);
-      return;
-    }
-    if (!(shared.*member)) shared.*member = arena.tensor(most, columns);
-    a.*member = (shared.*member).row_range(0, rows);
-  };
-  const bool norms = recompute_ >= Recompute::norms, mlp = recompute_ >= Recompute::mlp, block = recompute_ == Recompute::block;
-  using Layer = Activations::Layer;
-  kept.layers.assign(c.layers, {});
-  for (int64_t l = 0; l < c.layers; l++) {
-    Layer& a = kept.layers[l];
-    const bool last = l + 1 == c.layers;
-    const int64_t n = last ? wanted : t;
-    a.input = arena.tensor(t, h);
-    a.input_scales = arena.floats(t);
-    place(&Layer::normed, a, norms, t, h);
-    place(&Layer::qkv, a, block, t, q + 2 * kv);
-    a.heads = a.qkv.column_range(0, q + kv);  // what attention sees of queries and keys
-    if (c.query_key_norm) {
-      place(&Layer::heads, a, block, t, q + kv);
-      a.query_scales = arena.floats(t * c.heads);
-      a.key_scales = arena.floats(t * c.key_value_heads);
-    }
-    place(&Layer::attended, a, block, t, q);
-    a.log_sums = arena.floats(t * c.heads);
-    a.passed_on = a.attended;
-    if (last) place(&Layer::passed_on, a, block, n, q);
-    place(&Layer::middle, a, block, n, h);
-    a.post_scales = arena.floats(n);
-    place(&Layer::post_normed, a, norms, n, h);
-    place(&Layer::gate_up, a, mlp, n, 2 * c.intermediate_size);
-    place(&Layer::activated, a, norms, n, c.intermediate_size);
-    if (!adapter_) continue;
-    place(&Layer::narrow_qkv, a, block, t, 3 * r);
-    place(&Layer::narrow_output, a, block, n, r);
-    place(&Layer::narrow_gate_up, a, mlp, n, 2 * r);
-    a.narrow_down = arena.tensor(n, r);
-  }
-  kept.last = arena.tensor(wanted, h);
-  kept.last_scales = arena.floats(wanted);
-}
-
 // middle = input + attention(norm(input))
-void Transformer::attention_half(const Weights& w, const Activations& kept, const Activations::Layer& a) const {
+void Transformer::attention_half(const Weights& w, const Kept& kept, const Activations::Layer& a) const {
   const ModelConfig& c = config_;
   const int64_t q = c.query_columns(), kv = c.key_value_columns();
   device_.rms_norm(a.input, w.input_norm, 1, epsilon(), a.normed, a.input_scales);
@@ -196,13 +144,12 @@ void Transformer::mlp_half(const Weights& w, const Activations::Layer& a) const 
   device_.swiglu(a.gate_up, a.activated);
 }
 
-Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena,
-                            Activations& kept) const {
+Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena, Kept& kept) const {
   kept.rows = batch.upload_rows(arena);
   kept.tokens = arena.upload(batch.tokens);
   kept.positions = arena.upload(batch.positions);
   kept.wanted = arena.upload(batch.wanted);
-  allocate_layers(batch, arena, kept);
+  kept.allocate(shape(batch.size(), int64_t(batch.wanted.size())), recompute_, arena);
   device_.gather(kept.tokens, embedding(weights.model), kept.layers[0].input);
   for (int64_t l = 0; l < config_.layers; l++) {
     const Weights w = layer_of(weights, l);
@@ -211,13 +158,12 @@ Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& ba
     mlp_half(w, a);
     linear(w.down, a.activated, a.middle, l + 1 == config_.layers ? kept.last : kept.layers[l + 1].input, a.narrow_down);
   }
-  const Tensor hidden = arena.tensor(kept.last.rows, config_.hidden_size);
-  device_.rms_norm(kept.last, weights.model.matrix(layout_.final_norm, 1, config_.hidden_size), 1, epsilon(), hidden,
+  device_.rms_norm(kept.last, weights.model.matrix(layout_.final_norm, 1, config_.hidden_size), 1, epsilon(), kept.hidden,
                    kept.last_scales);
-  return hidden;
+  return kept.hidden;
 }
 
-void Transformer::compute_again(const Weights& w, const Activations& kept, const Activations::Layer& a) const {
+void Transformer::compute_again(const Weights& w, const Kept& kept, const Activations::Layer& a) const {
   if (recompute_ == Recompute::none) return;
   if (recompute_ == Recompute::block) attention_half(w, kept, a);
   else device_.rms_norm(a.input, w.input_norm, 1, epsilon(), a.normed, a.input_scales);
@@ -227,28 +173,22 @@ void Transformer::compute_again(const Weights& w, const Activations& kept, const
 }
 
 void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gradients, const PackedTokens& batch,
-                           Arena& arena, const Activations& kept, Tensor d_hidden) const {
+                           Arena& arena, const Kept& kept, Tensor d_hidden) const {
   const ModelConfig& c = config_;
   const int64_t t = batch.size(), h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
   const RowScatter by_wanted = upload_scatter(batch.wanted, arena);
   // From rows of wanted tokens to rows of all.
-  const auto spread = [&](Tensor wanted) {
-    const Tensor all = arena.tensor(t, wanted.columns);
+  const auto spread = [&](Tensor wanted, Tensor all) {
     device_.zero(all.data, t * all.columns * bytes_of(all.type));
     device_.scatter_add(by_wanted, wanted, all);
     return all;
   };
 
-  // d_x is the gradient of the residual stream; every block adds to it. Above the last layer's attention it has the wanted
-  // rows only, of which there may be more than tokens.
-  const int64_t most = std::max(t, d_hidden.rows);
-  Tensor d_x = arena.tensor(d_hidden.rows, h), d_attended = arena.tensor(d_hidden.rows, q);
-  const Tensor d_normed_rows = arena.tensor(most, h), d_gate_up_rows = arena.tensor(most, 2 * c.intermediate_size);
-  const Tensor d_activated_rows = arena.tensor(most, c.intermediate_size), d_qkv = arena.tensor(t, q + 2 * kv);
-  const Tensor d_heads_apart = c.query_key_norm ? arena.tensor(t, q + kv) : Tensor{};
-  const Tensor d_narrow_rows = adapter_ ? arena.tensor(most, 3 * adapter_.rank) : Tensor{};
+  // d_x is the gradient of the residual stream; every block adds to it.
+  const ActivationGradients of(shape(t, d_hidden.rows), arena);
+  Tensor d_x = of.wanted_x, d_attended = of.wanted_attended;
   const auto narrow = [&](int64_t rows, int64_t parts) {
-    return adapter_ ? d_narrow_rows.row_range(0, rows).column_range(0, parts * adapter_.rank) : Tensor{};
+    return of.narrow ? of.narrow.row_range(0, rows).column_range(0, parts * adapter_.rank) : Tensor{};
   };
   device_.rms_norm_backward(d_hidden, kept.last, weights.model.matrix(layout_.final_norm, 1, h), 1, kept.last_scales, d_x,
                             false, gradients.model.matrix(layout_.final_norm, 1, h));
@@ -256,8 +196,8 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
     const Weights w = layer_of(weights, l), d = layer_of(gradients, l);
     const Activations::Layer& a = kept.layers[l];
     const int64_t n = d_x.rows;
-    const Tensor d_activated = d_activated_rows.row_range(0, n), d_gate_up = d_gate_up_rows.row_range(0, n);
-    const Tensor d_post_normed = d_normed_rows.row_range(0, n), d_normed = d_normed_rows.row_range(0, t);
+    const Tensor d_activated = of.activated.row_range(0, n), d_gate_up = of.gate_up.row_range(0, n);
+    const Tensor d_post_normed = of.normed.row_range(0, n), d_normed = of.normed.row_range(0, t), d_qkv = of.qkv;
     compute_again(w, kept, a);
     linear_backward(w.down, d.down, d_x, a.activated, a.narrow_down, d_activated, narrow(n, 1));
     device_.swiglu_backward(d_activated, a.gate_up, d_gate_up);
@@ -265,8 +205,8 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
     device_.rms_norm_backward(d_post_normed, a.middle, w.post_norm, 1, a.post_scales, d_x, true, d.post_norm);
 
     linear_backward(w.output, d.output, d_x, a.passed_on, a.narrow_output, d_attended, narrow(n, 1));
-    if (l + 1 == c.layers) d_x = spread(d_x), d_attended = spread(d_attended);
-    const Tensor d_heads = c.query_key_norm ? d_heads_apart : d_qkv.column_range(0, q + kv);
+    if (l + 1 == c.layers) d_x = spread(d_x, of.x), d_attended = spread(d_attended, of.attended);
+    const Tensor d_heads = c.query_key_norm ? of.heads : d_qkv.column_range(0, q + kv);
     device_.attention_backward(d_attended, a.heads.column_range(0, q), a.heads.column_range(q, kv),
                                a.qkv.column_range(q + kv, kv), a.attended, a.log_sums, c.head_size, kept.rows,
                                d_heads.column_range(0, q), d_heads.column_range(q, kv), d_qkv.column_range(q + kv, kv));
@@ -289,14 +229,12 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
   const int64_t t = batch.count, h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
   const Rotary rotary = this->rotary(batch.batch.positions);
 
-  // Nothing is kept between layers, so one set of buffers serves all.
-  Tensor x = arena.tensor(t, h), normed = arena.tensor(t, h), attended = arena.tensor(t, q);
-  Tensor gate_up = arena.tensor(t, 2 * c.intermediate_size), activated = arena.tensor(t, c.intermediate_size);
-  const Tensor narrow_rows = weights.adapter ? arena.tensor(t, 3 * adapter_.rank) : Tensor{};
+  const StepBuffers own(shape(t, batch.wanted_count), arena);
+  Tensor x = own.x, normed = own.normed, attended = own.attended, gate_up = own.gate_up, activated = own.activated;
   const auto narrow = [&](Tensor rows, int64_t parts) {
-    return narrow_rows ? narrow_rows.row_range(0, rows.rows).column_range(0, parts * adapter_.rank) : Tensor{};
+    return weights.adapter ? own.narrow.row_range(0, rows.rows).column_range(0, parts * adapter_.rank) : Tensor{};
   };
-  const Tensor qkv = arena.tensor(t, q + 2 * kv);
+  const Tensor qkv = own.qkv;
   const Tensor queries = qkv.column_range(0, q), keys = qkv.column_range(q, kv), values = qkv.column_range(q + kv, kv);
   device_.gather(batch.tokens, embedding(weights.model), x);
   for (int64_t l = 0; l < c.layers; l++) {
@@ -312,12 +250,9 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
     if (l + 1 == c.layers) {
       const int64_t n = batch.wanted_count;
       if (n == 0) return {};
-      const auto chosen = [&](Tensor all) {
-        const Tensor some = arena.tensor(n, all.columns);
-        device_.gather(batch.wanted, all, some);
-        return some;
-      };
-      x = chosen(x), attended = chosen(attended);
+      device_.gather(batch.wanted, x, own.wanted_x);
+      device_.gather(batch.wanted, attended, own.wanted_attended);
+      x = own.wanted_x, attended = own.wanted_attended;
       normed = normed.row_range(0, n), gate_up = gate_up.row_range(0, n), activated = activated.row_range(0, n);
     }
     linear(w.output, attended, x, x, narrow(attended, 1));

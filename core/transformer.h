@@ -2,7 +2,7 @@
 //   x = embed(token);  x += attention(norm(x));  x += swiglu(norm(x));  hidden = norm(x)
 // Forward and backward over packed rows for training, and over new tokens with a paged cache for generation.
 #pragma once
-#include "core/adapter.h"
+#include "core/activations.h"
 #include "core/packed_tokens.h"
 
 namespace gigpo {
@@ -11,15 +11,6 @@ namespace gigpo {
 // weights, an empty adapter is switched off; as gradients, what is empty is frozen.
 struct PolicyTensors {
   Tensor model, adapter;
-};
-
-// What the forward pass throws away and the backward pass computes again, each more than the one before. The results are the
-// same to the bit.
-enum class Recompute {
-  none,
-  norms,  // normalised inputs, and what goes into the down projection
-  mlp,    // also gate and up
-  block,  // all but what goes into a layer
 };
 
 class Transformer {
@@ -39,17 +30,22 @@ class Transformer {
   const std::vector<Parameter>& trained() const { return adapted() ? adapter_layout_.parameters : layout_.parameters; }
   int64_t trained_size() const { return adapted() ? adapter_layout_.size : layout_.size; }
 
+  PassShape shape(int64_t tokens, int64_t wanted) const { return {config_, adapter_, tokens, wanted}; }
+
   // Throws Error BAD_ARGUMENT where a sequence is longer than the model's positions.
   void check_length(int64_t tokens) const;
 
   // What the forward pass leaves for the backward pass; lives in the arena that was passed.
-  struct Activations;
+  struct Kept : Activations {
+    PackedRows rows;
+    const int32_t *tokens, *positions, *wanted;
+  };
 
   // Hidden states [wanted][H] after the final norm.
-  Tensor forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena, Activations& kept) const;
+  Tensor forward(const PolicyTensors& weights, const PackedTokens& batch, Arena& arena, Kept& kept) const;
   // Adds to `gradients` what d_hidden [wanted][H] says.
   void backward(const PolicyTensors& weights, const PolicyTensors& gradients, const PackedTokens& batch, Arena& arena,
-                const Activations& kept, Tensor d_hidden) const;
+                const Kept& kept, Tensor d_hidden) const;
   // Hidden states [wanted][H], empty where none is wanted; the keys and values of all new tokens are added to `cache`, one
   // entry a layer. Touches no host memory: it may be replayed.
   Tensor forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
@@ -60,20 +56,6 @@ class Transformer {
     if (adapted() && config_.head == Head::value) return from.adapter.matrix(adapter_layout_.head, 1, config_.hidden_size);
     return from.model.matrix(layout_.head, config_.outputs(), config_.hidden_size);
   }
-
-  struct Activations {
-    // In the order in which they are computed; `narrow` are the products with the adapters' A, as rows of [parts · rank].
-    struct Layer {
-      Tensor input, normed, qkv, heads, attended, passed_on, middle, post_normed, gate_up, activated;
-      Tensor narrow_qkv, narrow_output, narrow_gate_up, narrow_down;
-      float *input_scales, *query_scales, *key_scales, *post_scales, *log_sums;
-    };
-    std::vector<Layer> layers;
-    Tensor last;
-    float* last_scales;
-    PackedRows rows;
-    const int32_t *tokens, *positions, *wanted;
-  };
 
  private:
   struct Linear;   // a projection with its bias and adapter
@@ -91,10 +73,9 @@ class Transformer {
   void linear_backward(const Linear& layer, const Linear& gradients, Tensor d_y, Tensor x, Tensor narrow, Tensor d_x,
                        Tensor d_narrow) const;
 
-  void allocate_layers(const PackedTokens& batch, Arena& arena, Activations& kept) const;
-  void attention_half(const Weights& w, const Activations& kept, const Activations::Layer& a) const;
+  void attention_half(const Weights& w, const Kept& kept, const Activations::Layer& a) const;
   void mlp_half(const Weights& w, const Activations::Layer& a) const;
-  void compute_again(const Weights& w, const Activations& kept, const Activations::Layer& a) const;
+  void compute_again(const Weights& w, const Kept& kept, const Activations::Layer& a) const;
 
   Device& device_;
   ModelConfig config_;

@@ -59,12 +59,16 @@ export interface NativeEngineOptions {
 /** Bytes; see core/memory_plan.h. */
 export interface NativeMemoryPlan {
   readonly weights: number
+  /** Weights once more, as the CPU multiplies few rows with them. */
+  readonly packed: number
   readonly gradients: number
   readonly moments: number
   readonly reference: number
   /** A critic's weights, gradients and moments. */
   readonly critic: number
   readonly activations: number
+  /** Activations of the longest row that can be trained: what rows that outgrow a micro-batch take at most. */
+  readonly longestActivations: number
   readonly cache: number
   /** What a step of sampling computes in, at most. */
   readonly sampling: number
@@ -74,6 +78,8 @@ export interface NativeMemoryPlan {
   /** Tokens of the longest row that can be trained; 0 where nothing is. */
   readonly longestRow: number
   readonly total: number
+  /** What there was for it. */
+  readonly available: number
   readonly text: string
 }
 
@@ -143,7 +149,10 @@ export interface NativeLearner {
   readonly parameters: readonly NativeParameter[]
   /** The adapter's, by PEFT's names; empty without one. Then gradients and moments are of these alone. */
   readonly adapterParameters: readonly NativeParameter[]
-  /** Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. */
+  /**
+   * Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. They are read where they lie until the
+   * call is settled: nobody may change them.
+   */
   write(
     buffer: NativeBuffer,
     index: number,
@@ -233,7 +242,13 @@ export interface NativeDeviceReport {
   }[]
   /** The driver's version; absent without one. */
   readonly driver?: string
-  readonly cpu: { readonly instructionSet: string; readonly threads: number }
+  readonly cpu: {
+    readonly instructionSet: string
+    /** Processors that this process may use: its affinity and its container's quota count. */
+    readonly threads: number
+    /** Memory that it can still take: what is free, within its container's limits. */
+    readonly memoryBytes: number
+  }
 }
 
 /** Whether NVIDIA's matrix library (cuBLASLt) is found and passes a test; else `message` says why not. */

@@ -1,7 +1,6 @@
 // The CPU device, in fp32: spreads each operation over the threads. Where threads add into one place, the parts have a
 // fixed size and are summed in a fixed order, so that results do not depend on the number of threads.
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "core/device.h"
 #include "core/error.h"
 #include "core/kernels/moments.h"
+#include "core/process_limits.h"
 
 namespace gigpo {
 namespace {
@@ -33,7 +33,7 @@ constexpr int64_t few_rows = 256;          // up to so many, a weight is worth k
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(int threads) : pool_(threads > 0 ? threads : int(std::thread::hardware_concurrency())) {}
+  explicit CpuDevice(int threads) : pool_(threads > 0 ? threads : usable_cpus()) {}
 
   DeviceTraits traits() const override { return cpu_traits(); }
 
@@ -49,6 +49,12 @@ class CpuDevice final : public Device {
   void release(void* data) override { std::free(data); }
   void upload(void* device, const void* host, size_t bytes) override { std::memcpy(device, host, bytes); }
   void download(void* host, const void* device, size_t bytes) override { std::memcpy(host, device, bytes); }
+  void upload_floats(Tensor to, const std::byte* host, Stored type) override {
+    pool_.parallel_for((to.columns + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
+      const int64_t at = part * floats_in_part;
+      to_floats(host + at * bytes_of(type), type, std::min(floats_in_part, to.columns - at), to.floats() + at);
+    });
+  }
   void zero(void* data, size_t bytes) override { std::memset(data, 0, bytes); }
 
   void copy(Tensor from, Tensor to) override {
@@ -57,7 +63,7 @@ class CpuDevice final : public Device {
     });
   }
 
-  size_t available() const override { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE)); }
+  size_t available() const override { return size_t(available_memory()); }
 
   void matmul(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) override {
     const int64_t k = ta ? a.rows : a.columns;
@@ -437,7 +443,10 @@ class CpuDevice final : public Device {
 }  // namespace
 
 // A chunk of logits should stay in the cache.
-DeviceTraits cpu_traits() { return {Type::f32, int64_t{1} << 20, 1024, false}; }
+DeviceTraits cpu_traits() {
+  const auto packed_bytes = [](int64_t rows, int64_t columns) { return cpu::packed_size(rows, columns) * int64_t{sizeof(float)}; };
+  return {Type::f32, int64_t{1} << 20, 1024, 64, false, packed_bytes};
+}
 
 std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }
 

@@ -180,10 +180,15 @@ float* AlignedFloats::reserve(size_t count) {
 
 void AlignedFloats::Free::operator()(float* data) const { ::operator delete(data, std::align_val_t{64}); }
 
+int64_t packed_size(int64_t n, int64_t k) {
+  const int64_t width = matmul_kernel(isa()).columns;
+  return ceil_div(n, width) * width * k;
+}
+
 void PackedWeight::pack(ThreadPool& pool, const float* w, int64_t n, int64_t k) {
   const MatmulKernel& kernel = matmul_kernel(isa());
   const int64_t width = kernel.columns, panels = ceil_div(n, width);
-  float* const packed = storage_.reserve(size_t(panels * width * k));
+  float* const packed = storage_.reserve(size_t(packed_size(n, k)));
   pool.parallel_for(panels, [&](int64_t i) {
     const int64_t column = i * width;
     kernel.pack(packed + column * k, width, w + column * k, k, true, std::min(width, n - column), k);

@@ -53,6 +53,9 @@ class AlignedFloats {
   size_t capacity_ = 0;
 };
 
+// Floats of a packed weight: its rows are filled up to whole panels.
+int64_t packed_size(int64_t n, int64_t k);
+
 // A weight stored [n][k] ([out][in]) laid out for many products X[m][k] · Wᵀ of few rows, as in generation.
 class PackedWeight {
  public:

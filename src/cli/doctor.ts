@@ -1,4 +1,4 @@
-import { availableParallelism, freemem, totalmem } from "node:os"
+import { cpus, totalmem } from "node:os"
 import { type DeviceReport, deviceReport, type MatmulLibraryReport, matmulLibraryReport } from "../device.ts"
 import { NativePolicy } from "../engine/native/native-policy.ts"
 import { stepRow } from "../engine/rows.ts"
@@ -28,11 +28,6 @@ export async function checkMachine(): Promise<Finding[]> {
       state: enough ? "ok" : "missing",
       value: `${process.version} on ${process.platform}-${process.arch}${enough ? "" : "; 20.19 or newer is needed"}`,
     },
-    {
-      name: "memory",
-      state: "ok",
-      value: `${formatBytes(freemem())} free of ${formatBytes(totalmem())}`,
-    },
   ]
   let report: DeviceReport
   try {
@@ -50,7 +45,7 @@ export function describeDevices(
   { cpu, devices, unavailable, driver }: DeviceReport,
   library?: MatmulLibraryReport,
 ): Finding[] {
-  const threads = `${cpu.threads} threads${cpu.threads === availableParallelism() ? "" : ` of ${availableParallelism()}`}`
+  const threads = `${cpu.threads} threads${cpu.threads === cpus().length ? "" : ` of ${cpus().length}`}`
   const gpus = devices.map(({ name, computeCapability, memoryBytes }): Finding => {
     const parts = [name, formatBytes(memoryBytes), `compute ${computeCapability}`]
     return {
@@ -61,6 +56,7 @@ export function describeDevices(
   })
   const none: Finding = { name: "GPU", state: "note", value: whyNoGpu(unavailable) }
   return [
+    { name: "memory", state: "ok", value: `${formatBytes(cpu.memoryBytes)} free of ${formatBytes(totalmem())}` },
     { name: "CPU", state: "ok", value: `${cpu.instructionSet}, ${threads}` },
     ...(gpus.length > 0 ? gpus : [none]),
     ...(library ? [describeCublasLt(library)] : []),

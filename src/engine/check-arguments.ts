@@ -106,6 +106,8 @@ export function checkModelConfig(config: ModelConfig): void {
     "maxPositions",
   ] as const
   for (const name of sizes) checkWhole(config[name], name)
+  if (config.maxPositions < 2)
+    throw bad("maxPositions is 1; the shortest sequence has two tokens, one of its prompt and one of its reply")
   for (const name of ["rmsNormEpsilon", "ropeTheta"] as const) {
     if (!(config[name] > 0 && Number.isFinite(config[name])))
       throw bad(`${name} is ${config[name]}; it must be positive`)

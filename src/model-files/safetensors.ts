@@ -24,14 +24,30 @@ export interface TensorFiles {
   /** Refuses (`BAD_MODEL`) a name that is not there and a dtype that weights cannot have. */
   info(name: string): TensorInfo
   /**
-   * The tensor's bytes in order, in chunks of at most 16 MiB. Each chunk holds whole elements and starts at offset 0 of
-   * its buffer, so it can be viewed as any typed array; the buffer is used again for the next chunk of this tensor.
+   * The tensor's bytes in order, in chunks of at most 16 MiB. Each chunk holds whole elements and starts at offset 0 of its
+   * buffer, so it can be viewed as any typed array; the buffer is used again for the chunk after the next.
+   *
+   * @param buffers - for tensors that are read one after the other, in turn with what the one before left.
    */
-  read(name: string): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined>
+  read(name: string, buffers?: ChunkBuffers): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined>
   close(): Promise<void>
 }
 
 const chunkBytes = 16 * 1024 * 1024
+
+/** Two buffers that chunks lie in by turns, so that one can be read while the other is in use. */
+export class ChunkBuffers {
+  readonly #buffers = [new Uint8Array(0), new Uint8Array(0)]
+  #next = 0
+
+  take(bytes: number): Uint8Array<ArrayBuffer> {
+    const place = this.#next
+    this.#next = 1 - place
+    if (this.#buffers[place]!.length < bytes) this.#buffers[place] = new Uint8Array(bytes)
+    return this.#buffers[place]!.subarray(0, bytes)
+  }
+}
+
 const single = "model.safetensors"
 const index = "model.safetensors.index.json"
 
@@ -131,12 +147,14 @@ function tensorFiles(directory: string, shards: readonly Shard[]): TensorFiles {
     return { shard, entry, info: { dtype, shape, bytes: entry.end - entry.begin } }
   }
 
-  async function* read(name: string): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
+  async function* read(
+    name: string,
+    buffers = new ChunkBuffers(),
+  ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
     const { shard, entry } = find(name)
-    const buffer = new Uint8Array(Math.min(chunkBytes, entry.end - entry.begin))
-    for (let at = entry.begin; at < entry.end; at += buffer.length) {
+    for (let at = entry.begin; at < entry.end; at += chunkBytes) {
       if (closed) throw new GigpoError("DISPOSED", `${directory} was closed before ${quote(name)} was read to its end.`)
-      const chunk = buffer.subarray(0, Math.min(buffer.length, entry.end - at))
+      const chunk = buffers.take(Math.min(chunkBytes, entry.end - at))
       await readFully(shard.handle, shard.path, chunk, shard.start + at)
       yield chunk
     }

@@ -130,7 +130,7 @@ export const initializeFields = {
     least: 1,
   }),
   maxPositions: whole(undefined, "Longest prompt and reply together.", {
-    least: 1,
+    least: 2,
     otherwise: "four times the longest prompt that was seen, at least 256",
   }),
 }

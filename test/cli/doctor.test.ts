@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest"
 import { describeDevices } from "../../src/cli/doctor.ts"
 
-const cpu = { instructionSet: "avx2", threads: 2 }
+const cpu = { instructionSet: "avx2", threads: 2, memoryBytes: 3e9 }
 const card = { name: "NVIDIA H100 80GB HBM3", computeCapability: "9.0", memoryBytes: 80 * 2 ** 30 }
 
 describe("what the doctor says of GPUs", () => {
   const lines = (...given: Parameters<typeof describeDevices>) =>
     describeDevices(...given)
-      .slice(1)
+      .slice(2) // memory and CPU
       .map(({ name, state, value }) => `${state} ${name}: ${value}`)
 
   it("names each card with its driver, and the library", () => {

@@ -297,6 +297,13 @@ inline void check_shared_region(const DeviceFactory& make_device, const ModelCon
   CHECK(shared.gradients() == apart.gradients());
 }
 
+// A reply that asks for as much as its length can: every token of the vocabulary occurs in it.
+inline TrainingRow fullest_row(int64_t reply, const ModelConfig& config) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < reply; i++) tokens.push_back(int32_t(i % config.vocabulary_size));
+  return step_row({0}, tokens);
+}
+
 // The plan says what is then taken, to the byte.
 inline void check_plan(const DeviceFactory& make_device, const ModelConfig& config) {
   for (const Recompute level : {Recompute::none, Recompute::norms, Recompute::mlp, Recompute::block}) {
@@ -306,7 +313,7 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
       options.micro_batch_tokens = 64, options.recompute = level, options.adapter = adapter;
       Device& device = subject.engine.device();
       const MemoryPlan plan = plan_memory(config, options, device.traits(), {.reference = true});
-      train(subject, {step_row({0}, std::vector<int32_t>(64, 0))}, policy_loss());
+      train(subject, {fullest_row(64, config)}, policy_loss());
       CHECK(size_t(plan.activations) == subject.trainer.peak_bytes(), "%d planned, %d taken", int(plan.activations),
             int(subject.trainer.peak_bytes()));
       CHECK(plan.gradients == int64_t(subject.trainer.gradients().size() * sizeof(float)));
@@ -314,7 +321,7 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
 
       options.longest_row = 300;
       Subject longer(make_device, config, {.longest_row = 300, .adapter = adapter, .recompute = level});
-      train(longer, {step_row({0}, std::vector<int32_t>(300, 0))}, policy_loss());
+      train(longer, {fullest_row(300, config)}, policy_loss());
       const MemoryPlan with = plan_memory(config, options, device.traits(), {.reference = true});
       CHECK(size_t(with.activations) == longer.trainer.peak_bytes() && with.activations > 3 * plan.activations, "%d planned, %d taken",
             int(with.activations), int(longer.trainer.peak_bytes()));

@@ -24,9 +24,19 @@ export function completeStep(step: AdamWStep): { readonly [Key in keyof AdamWSte
   return complete
 }
 
-/** What a policy of this model and these options cannot do of a run's plan. */
-export function refusals(plan: RunPlan, config: ModelConfig, options: NativePolicyOptions): string[] {
+/**
+ * What a policy of this model and these options cannot do of a run's plan.
+ *
+ * @param availableBytes - what there was for it when it was opened. Default: what there is.
+ */
+export function refusals(
+  plan: RunPlan,
+  config: ModelConfig,
+  options: NativePolicyOptions,
+  availableBytes = deviceMemory(options),
+): string[] {
   const sentences: string[] = []
+  const fits = (what: "reference" | "critic") => fitsBeside(what, config, options, availableBytes)
   if (options.training === false)
     sentences.push("This policy was opened with training: false; open it without to train it.")
   if (plan.loss !== "linear" && !nativeLosses.includes(plan.loss.kind))
@@ -38,10 +48,10 @@ export function refusals(plan: RunPlan, config: ModelConfig, options: NativePoli
   for (const model of plan.models) {
     if (model !== "reference")
       sentences.push(`This engine has no model "${model}"; the only one beside the policy is "reference".`)
-    else if (!fitsBeside("reference", config, options))
+    else if (!fits("reference"))
       sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
   }
-  if (plan.critic && !fitsBeside("critic", config, options))
+  if (plan.critic && !fits("critic"))
     sentences.push("This policy was opened without memory for a critic; open it with critic: true.")
   try {
     if (typeof plan.loss === "object" && plan.loss.kind === "clipped-surrogate") checkSurrogate(plan.loss)
@@ -54,11 +64,16 @@ export function refusals(plan: RunPlan, config: ModelConfig, options: NativePoli
 }
 
 /** On a GPU what is not planned is given to the cache; on the CPU it is taken at need. */
-function fitsBeside(what: "reference" | "critic", config: ModelConfig, options: NativePolicyOptions): boolean {
+function fitsBeside(
+  what: "reference" | "critic",
+  config: ModelConfig,
+  options: NativePolicyOptions,
+  availableBytes: number | undefined,
+): boolean {
   if (options[what]) return true
   if (chooseDevice(options) === "cuda") return false
   try {
-    memoryPlan(config, { ...options, [what]: true }, deviceMemory(options))
+    memoryPlan(config, { ...options, [what]: true }, availableBytes)
     return true
   } catch (error) {
     if (GigpoError.is(error) && error.code === "OUT_OF_MEMORY") return false

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from "node:crypto"
+import { createHash } from "node:crypto"
 import { copyFile, mkdir } from "node:fs/promises"
 import { basename, join, resolve } from "node:path"
 import { GigpoError } from "../../errors.ts"
@@ -12,7 +12,7 @@ import type { NativeLearner } from "../../native.ts"
 import type { FrozenWeights } from "../engine.ts"
 import { type DiskBytes, diskBytes } from "./disk.ts"
 import { hashBuffer } from "./hash-weights.ts"
-import { type StoredBuffer, tensorSources, trainedParameters, writeTensor } from "./tensor-transfer.ts"
+import { type StoredBuffer, tensorSources, trainedParameters, writeTensors } from "./tensor-transfer.ts"
 
 /** What its files say of a learner, beside the weights. */
 export interface LearnerModel {
@@ -57,12 +57,13 @@ export class LearnerFiles {
   /** Copies the weights into the engine. What an adapter stands beside is hashed on the way, to be known again. */
   async takeWeights(files: TensorFiles, directory: string, signal?: AbortSignal): Promise<void> {
     const hash = this.lora && createHash("sha256")
-    for (const [index, { name }] of this.#learner.parameters.entries()) {
+    const tensors = this.#learner.parameters.map(({ name }, index) => ({ index, name }))
+    const begin = (name: string) => {
       const { dtype, shape } = files.info(name)
       hash?.update(JSON.stringify([name, dtype, shape]))
-      const chunks = hash ? hashed(files.read(name), hash) : files.read(name)
-      await writeTensor(this.#learner, "weights", index, dtype, chunks, signal)
     }
+    const pass = (bytes: Uint8Array) => hash?.update(bytes)
+    await writeTensors(this.#learner, "weights", files, tensors, { begin, pass, signal })
     this.#base = { directory: resolve(directory), ...(hash && { sha256: hash.digest("hex") }) }
   }
 
@@ -117,8 +118,8 @@ export class LearnerFiles {
     const parameters = this.#learner.adapterParameters
     const files = await openAdapter(directory, adapter, parameters, this.base, this.#model.head)
     try {
-      for (const [index, { name }] of parameters.entries())
-        await writeTensor(this.#learner, "adapter", index, files.info(name).dtype, files.read(name))
+      const tensors = parameters.map(({ name }, index) => ({ index, name }))
+      await writeTensors(this.#learner, "adapter", files, tensors)
     } finally {
       await files.close()
     }
@@ -138,13 +139,13 @@ export class LearnerFiles {
     const files = await openSafetensors(directory)
     try {
       for (const buffer of ["firstMoment", "secondMoment"] satisfies StoredBuffer[]) {
-        for (const [index, { name, shape }] of trainedParameters(this.#learner).entries()) {
+        const tensors = trainedParameters(this.#learner).map(({ name, shape }, index) => {
           const stored = `${buffer}.${name}`
-          const info = files.info(stored)
-          if (info.shape.join() !== shape.join())
+          if (files.info(stored).shape.join() !== shape.join())
             throw new GigpoError("BAD_MODEL", `${directory}: ${stored} has the shape of another model or adapter.`)
-          await writeTensor(this.#learner, buffer, index, info.dtype, files.read(stored))
-        }
+          return { index, name: stored }
+        })
+        await writeTensors(this.#learner, buffer, files, tensors)
       }
       this.#learner.steps = steps
     } finally {
@@ -154,13 +155,6 @@ export class LearnerFiles {
 
   get steps(): number {
     return this.#learner.steps
-  }
-}
-
-async function* hashed(chunks: AsyncIterable<Uint8Array>, hash: Hash): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    hash.update(chunk)
-    yield chunk
   }
 }
 

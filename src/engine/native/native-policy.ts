@@ -259,7 +259,7 @@ export class NativePolicy implements Trainable {
 
   async check(plan: RunPlan): Promise<readonly string[]> {
     const config = { ...this.config, maxPositions: this.maxPositions }
-    return refusals(plan, config, { ...this.#options, device: this.device })
+    return refusals(plan, config, { ...this.#options, device: this.device }, this.plan.available)
   }
 
   /** Keeps a frozen copy of what is trained (of an adapter no more than that): what `logProbs` of "reference" asks. */

@@ -1,4 +1,3 @@
-import { availableParallelism, totalmem } from "node:os"
 import { GigpoError } from "../../errors.ts"
 import type { AdapterConfig } from "../../model-files/adapter-files.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
@@ -30,9 +29,9 @@ export const nativePolicyFields = {
     "Numbers that are computed with; what is trained is kept in float32 beside them.",
     { otherwise: '"bfloat16" on a GPU and "float32" on the CPU, which has no other' },
   ),
-  threads: whole(undefined, "Threads that compute.", { least: 1, otherwise: "every core" }),
+  threads: whole(undefined, "Threads that compute.", { least: 1, otherwise: "every core that the process may use" }),
   maxPositions: whole(undefined, "Longest sequence, prompt and reply together.", {
-    least: 1,
+    least: 2,
     most: mostTokens,
     otherwise: "the model's own limit",
   }),
@@ -53,7 +52,8 @@ export const nativePolicyFields = {
   ),
   cacheBytes: whole(undefined, "Memory for keys and values while sampling, in bytes.", {
     least: 1,
-    otherwise: "256 MiB, on a GPU what 256 sequences of 4096 tokens take, or what is left",
+    otherwise:
+      "what 256 sequences of 4096 tokens take, or what is left; on the CPU 64 sequences, or half of what is left",
   }),
   recompute: oneOf(
     "auto",
@@ -111,9 +111,10 @@ export function memoryPlan(
   return native().memoryPlan(positions, resolved, Math.floor(availableBytes))
 }
 
-/** Memory of the device that the options choose; undefined for a GPU that is not there. */
+/** Memory that the device which the options choose has for a policy; undefined for a GPU that is not there. */
 export function deviceMemory(options: NativePolicyOptions): number | undefined {
-  return chooseDevice(options) === "cpu" ? totalmem() : native().deviceReport().devices[0]?.memoryBytes
+  const { cpu, devices } = native().deviceReport()
+  return chooseDevice(options) === "cpu" ? cpu.memoryBytes : devices[0]?.memoryBytes
 }
 
 export function chooseDevice({ device = nativePolicyFields.device.fallback }: NativePolicyOptions): "cpu" | "cuda" {
@@ -135,7 +136,7 @@ export function resolvePolicyOptions(given: NativePolicyOptions): NativeEngineOp
   return {
     device,
     precision,
-    threads: options.threads ?? availableParallelism(),
+    threads: options.threads ?? native().deviceReport().cpu.threads,
     microBatchTokens: options.microBatchTokens ?? (device === "cuda" ? 16384 : 2048),
     longestRow: options.longestRow ?? 0,
     cacheBytes: options.cacheBytes ?? 0,

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../errors.ts"
-import type { WeightDtype } from "../../model-files/safetensors.ts"
+import { ChunkBuffers, type TensorFiles } from "../../model-files/safetensors.ts"
 import type { TensorSource } from "../../model-files/safetensors-writer.ts"
 import type { NativeBuffer, NativeLearner, NativeParameter } from "../../native.ts"
 import { settle } from "./started.ts"
@@ -13,20 +13,40 @@ const modelBuffers: readonly NativeBuffer[] = ["weights", "merged"]
 
 const chunkElements = 4 * 2 ** 20
 
-/** Copies one tensor's bytes into the learner. */
-export async function writeTensor(
+interface OnTheWay {
+  /** Hears of each tensor before its bytes. */
+  readonly begin?: (name: string) => void
+  /** Sees all bytes in order. */
+  readonly pass?: (bytes: Uint8Array) => void
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Copies tensors of files to places of a buffer: while the learner takes one chunk, the next is read. */
+export async function writeTensors(
   learner: NativeLearner,
   buffer: StoredBuffer,
-  index: number,
-  dtype: WeightDtype,
-  chunks: AsyncIterable<Uint8Array>,
-  signal?: AbortSignal,
+  files: TensorFiles,
+  tensors: Iterable<{ readonly index: number; readonly name: string }>,
+  { begin, pass, signal }: OnTheWay = {},
 ): Promise<void> {
-  const width = dtype === "F32" ? 4 : 2
-  let offset = 0
-  for await (const bytes of chunks) {
-    await settle(() => learner.write(buffer, index, offset, bytes, dtype), signal)
-    offset += bytes.length / width
+  const buffers = new ChunkBuffers()
+  let written: Promise<unknown> = Promise.resolve()
+  try {
+    for (const { index, name } of tensors) {
+      const { dtype } = files.info(name)
+      begin?.(name)
+      let offset = 0
+      for await (const bytes of files.read(name, buffers)) {
+        pass?.(bytes)
+        await written
+        const at = offset
+        written = settle(() => learner.write(buffer, index, at, bytes, dtype), signal)
+        written.catch(() => {}) // it is awaited below, but may fail while the next chunk is read
+        offset += bytes.length / (dtype === "F32" ? 4 : 2)
+      }
+    }
+  } finally {
+    await written // also before an error is passed on: what is being taken lies in a buffer of ours
   }
 }
 

@@ -1,0 +1,85 @@
+#include "core/activations.h"
+
+#include <algorithm>
+
+namespace gigpo {
+
+void Activations::allocate(const PassShape& shape, Recompute recompute, Arena& arena) {
+  const ModelConfig& c = shape.config;
+  const int64_t t = shape.tokens, wanted = shape.wanted, most = std::max(t, wanted);
+  const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns(), r = shape.adapter.rank;
+  Layer shared{};
+  const auto place = [&](Tensor Layer::*member, Layer& a, bool again, int64_t rows, int64_t columns) {
+    if (!again) {
+      a.*member = arena.tensor(rows, columns);
+      return;
+    }
+    if (!(shared.*member)) shared.*member = arena.tensor(most, columns);
+    a.*member = (shared.*member).row_range(0, rows);
+  };
+  const bool norms = recompute >= Recompute::norms, mlp = recompute >= Recompute::mlp, block = recompute == Recompute::block;
+  layers.assign(c.layers, {});
+  for (int64_t l = 0; l < c.layers; l++) {
+    Layer& a = layers[l];
+    const bool is_last = l + 1 == c.layers;
+    const int64_t n = is_last ? wanted : t;
+    a.input = arena.tensor(t, h);
+    a.input_scales = arena.floats(t);
+    place(&Layer::normed, a, norms, t, h);
+    place(&Layer::qkv, a, block, t, q + 2 * kv);
+    a.heads = a.qkv.column_range(0, q + kv);  // what attention sees of queries and keys
+    if (c.query_key_norm) {
+      place(&Layer::heads, a, block, t, q + kv);
+      a.query_scales = arena.floats(t * c.heads);
+      a.key_scales = arena.floats(t * c.key_value_heads);
+    }
+    place(&Layer::attended, a, block, t, q);
+    a.log_sums = arena.floats(t * c.heads);
+    a.passed_on = a.attended;
+    if (is_last) place(&Layer::passed_on, a, block, n, q);
+    place(&Layer::middle, a, block, n, h);
+    a.post_scales = arena.floats(n);
+    place(&Layer::post_normed, a, norms, n, h);
+    place(&Layer::gate_up, a, mlp, n, 2 * c.intermediate_size);
+    place(&Layer::activated, a, norms, n, c.intermediate_size);
+    if (!shape.adapter) continue;
+    place(&Layer::narrow_qkv, a, block, t, 3 * r);
+    place(&Layer::narrow_output, a, block, n, r);
+    place(&Layer::narrow_gate_up, a, mlp, n, 2 * r);
+    a.narrow_down = arena.tensor(n, r);
+  }
+  last = arena.tensor(wanted, h);
+  last_scales = arena.floats(wanted);
+  hidden = arena.tensor(wanted, h);
+}
+
+ActivationGradients::ActivationGradients(const PassShape& shape, Arena& arena) {
+  const ModelConfig& c = shape.config;
+  const int64_t t = shape.tokens, n = shape.wanted, most = std::max(t, n);
+  const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
+  wanted_x = arena.tensor(n, h), wanted_attended = arena.tensor(n, q);
+  x = arena.tensor(t, h), attended = arena.tensor(t, q);
+  normed = arena.tensor(most, h);
+  gate_up = arena.tensor(most, 2 * c.intermediate_size), activated = arena.tensor(most, c.intermediate_size);
+  if (shape.adapter) narrow = arena.tensor(most, 3 * shape.adapter.rank);
+  qkv = arena.tensor(t, q + 2 * kv);
+  if (c.query_key_norm) heads = arena.tensor(t, q + kv);
+}
+
+StepBuffers::StepBuffers(const PassShape& shape, Arena& arena) {
+  const ModelConfig& c = shape.config;
+  const int64_t t = shape.tokens, n = shape.wanted, h = c.hidden_size, q = c.query_columns();
+  x = arena.tensor(t, h), normed = arena.tensor(t, h), attended = arena.tensor(t, q);
+  gate_up = arena.tensor(t, 2 * c.intermediate_size), activated = arena.tensor(t, c.intermediate_size);
+  if (shape.adapter) narrow = arena.tensor(t, 3 * shape.adapter.rank);
+  qkv = arena.tensor(t, q + 2 * c.key_value_columns());
+  if (n > 0) wanted_x = arena.tensor(n, h), wanted_attended = arena.tensor(n, q);
+}
+
+HeadBuffers::HeadBuffers(const PassShape& shape, int64_t chunk_rows, bool training, Arena& arena)
+    : inputs(arena.array<PolicyHeadRow>(shape.wanted)),
+      results(arena.array<PolicyHeadResult>(shape.wanted)),
+      logits(arena.tensor(std::min(shape.wanted, chunk_rows), shape.config.vocabulary_size)),
+      d_hidden(training ? arena.tensor(shape.wanted, shape.config.hidden_size) : Tensor{}) {}
+
+}  // namespace gigpo

@@ -436,7 +436,9 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-// A chunk of logits should stay in the cache.
+static_assert(DeviceTraits::head_unit == cpu::k_block);
+
+// A chunk of logits should stay in the cache, where the vocabulary is small enough.
 DeviceTraits cpu_traits() { return {Type::f32, int64_t{1} << 20, 1024, false}; }
 
 std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }

@@ -89,7 +89,11 @@ struct DeviceTraits {
   // Of a weight [rows][columns] in a form of the device's own, which `linear` keeps beside it; null: it keeps none.
   int64_t (*kept_bytes)(int64_t rows, int64_t columns) = nullptr;
 
-  int64_t head_rows(int64_t vocabulary) const { return std::max<int64_t>(head_logits / vocabulary, 16); }  // the same, in rows
+  // The same, in rows. A table's gradient is one sum for each `head_unit` rows in order (core/cpu/matmul.h's k_block), and a chunk is
+  // a whole number of these, so that the bits do not tell how many rows one pass had. Fewer would not do: each pass goes
+  // through the table twice and its gradient once, so that with 16 rows of Qwen's vocabulary a row took three times as long.
+  static constexpr int64_t head_unit = 512;
+  int64_t head_rows(int64_t vocabulary) const { return std::max<int64_t>(head_logits / vocabulary / head_unit, 1) * head_unit; }
 };
 
 class Device {

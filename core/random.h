@@ -32,4 +32,11 @@ GIGPO_HOST_DEVICE inline Philox philox(Key key, uint32_t c0, uint32_t c1, uint32
 // Uniform in (0, 1): never 0 or 1, so that its logarithm is finite and negative. 23 bits, each value exact in float.
 GIGPO_HOST_DEVICE inline float open_uniform(uint32_t word) { return (float(word >> 9) + 0.5f) * 0x1p-23f; }
 
+// Uniform in (0, 1) with 32 bits, the finer the nearer to 0, where a sampled token is decided: -log(1 - v) is an exponential number,
+// and the smallest one over its token's probability wins. A token of probability 1e-8 needs one below that.
+GIGPO_HOST_DEVICE inline float fine_uniform(uint32_t word) {
+  const float v = (float(word) + 0.5f) * 0x1p-32f;
+  return v < 1 - 0x1p-24f ? v : 1 - 0x1p-24f;  // a large word is rounded up to 2^32
+}
+
 }  // namespace gigpo

@@ -1,10 +1,10 @@
-// One token a row by Gumbel-max: argmax over j of z_j - log(-log u_j) with z = (x - max x) / T is a draw from softmax(z).
-// The number u_j is word j mod 4 of Philox block j / 4, as on the CPU, and equal logits give the CPU's token.
+// One token a row by Gumbel-max: argmax over j of z_j - log(-log(1 - v_j)) with z = (x - max x) / T is a draw from softmax(z).
+// The number v_j is made of word j mod 4 of Philox block j / 4, as on the CPU, and equal logits give the CPU's token.
 //
 // The row is read once. Sums and scores are kept relative to the maximum so far, so a score is not digit for digit the
 // CPU's, whose maximum is known beforehand. Where the two best scores differ by more than both errors, that does not
 // matter; else the row is gone through again, the CPU's way. Few elements are worth a score: j beats the best score b
-// only if -log u_j < e^(z_j - b), and 1 - u_j <= -log u_j, so most are ruled out by a product and a comparison, and where
+// only if -log(1 - v_j) < e^(z_j - b), and v_j <= -log(1 - v_j), so most are ruled out by a product and a comparison, and where
 // no number could make a token of the warp win, none is drawn.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int threads = 1024;
 constexpr float log2_e = 1.44269504f;
-constexpr float least_gap = 0x1p-24f;  // of 1 - u
+constexpr float least_gap = 0x1p-33f;  // the smallest v
 constexpr float slack = 1.001f;        // no element is ruled out that comes within 0.001 of the best score
 constexpr double clear_lead = 2e-4;    // ten times what this score and the CPU's may differ by where it decides
 
@@ -109,12 +109,12 @@ __device__ float lead_of(float top, float inverse, double best) {
 }
 
 template <int width>
-__device__ void draw_uniforms(Key key, int32_t token_index, int64_t first, float (&u)[width]) {
+__device__ void draw_uniforms(Key key, int32_t token_index, int64_t first, float (&v)[width]) {
 #pragma unroll
   for (int b = 0; b < width / 4; b++) {
     const Philox words = philox(key, uint32_t(first / 4 + b), uint32_t(token_index), 0, 0);
 #pragma unroll
-    for (int c = 0; c < 4; c++) u[4 * b + c] = open_uniform(words.word[c]);
+    for (int c = 0; c < 4; c++) v[4 * b + c] = fine_uniform(words.word[c]);
   }
 }
 
@@ -150,15 +150,15 @@ __device__ Draw draw_share(const Row<Logit>& row, float inverse, Key key, int32_
       most = fmaxf(most, p[c]);
     }
     if (!__any_sync(full_warp, most * lead >= least_gap)) continue;
-    float u[width];
-    draw_uniforms(key, token_index, first, u);
+    float v[width];
+    draw_uniforms(key, token_index, first, v);
     unsigned candidates = 0;
 #pragma unroll
-    for (int c = 0; c < width; c++) candidates |= unsigned(1 - u[c] <= p[c] * lead) << c;
+    for (int c = 0; c < width; c++) candidates |= unsigned(v[c] <= p[c] * lead) << c;
     if (!__any_sync(full_warp, candidates != 0)) continue;
 #pragma unroll
     for (int c = 0; c < width; c++) {
-      if (candidates >> c & 1) mine.offer(double(x[c]) * inverse - double(logf(-logf(u[c]))), first + c);
+      if (candidates >> c & 1) mine.offer(double(x[c]) * inverse - double(logf(-log1pf(-v[c]))), first + c);
     }
     warp_best = mine.best;
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -189,12 +189,12 @@ __device__ Draw greedy_share(const Row<Logit>& row) {
   return mine;
 }
 
-// The logarithm of core/cpu/vector.h, digit for digit where the CPU fuses products: nothing here may be fused but what
+// The logarithms of core/cpu/vector.h, digit for digit where the CPU fuses products: nothing here may be fused but what
 // says so.
-__device__ float cpu_log(float x) {
-  const int32_t bits = __float_as_int(x), exponent = (bits - 0x3F3504F3) >> 23;
-  const float f = __fadd_rn(__int_as_float(bits - exponent * (1 << 23)), -1), k = float(exponent);
-  const float s = __fdiv_rn(f, __fadd_rn(f, 2)), z = __fmul_rn(s, s);
+__device__ int32_t log_exponent(float x) { return (__float_as_int(x) - 0x3F3504F3) >> 23; }
+
+__device__ float log_of_parts(int32_t exponent, float f) {
+  const float k = float(exponent), s = __fdiv_rn(f, __fadd_rn(f, 2)), z = __fmul_rn(s, s);
   float r = 2.0f / 9;
   r = __fmaf_rn(r, z, 2.0f / 7);
   r = __fmaf_rn(r, z, 2.0f / 5);
@@ -204,19 +204,30 @@ __device__ float cpu_log(float x) {
   return __fmaf_rn(k, 0x1.62e4p-1f, __fadd_rn(f, -__fadd_rn(half_square, -low)));
 }
 
+__device__ float cpu_log(float x) {
+  const int32_t k = log_exponent(x);
+  return log_of_parts(k, __fadd_rn(__int_as_float(__float_as_int(x) - k * (1 << 23)), -1));
+}
+
+__device__ float cpu_log_one_minus(float v) {
+  const int32_t k = log_exponent(__fadd_rn(1, -v));
+  const float scale = __int_as_float((127 - k) << 23);
+  return log_of_parts(k, __fadd_rn(__fadd_rn(scale, -1), -__fmul_rn(v, scale)));
+}
+
 // The token by the CPU's own scores, once the maximum is known.
 template <class Logit>
 __device__ int64_t exact_token(const Row<Logit>& row, float top, float inverse, Key key, int32_t token_index) {
   constexpr int width = Row<Logit>::width;
   Draw mine;
   for (int64_t first = int64_t{threadIdx.x} * width; first < row.vocab; first += int64_t{threads} * width) {
-    float x[width], u[width];
+    float x[width], v[width];
     row.read(first, x);
-    draw_uniforms(key, token_index, first, u);
+    draw_uniforms(key, token_index, first, v);
 #pragma unroll
     for (int c = 0; c < width; c++) {
       const float z = __fmul_rn(__fadd_rn(x[c], -top), inverse);
-      mine.offer(double(__fadd_rn(z, -cpu_log(-cpu_log(u[c])))), first + c);
+      mine.offer(double(__fadd_rn(z, -cpu_log(-cpu_log_one_minus(v[c])))), first + c);
     }
   }
   return merge_block(mine, 0).token;

@@ -285,7 +285,7 @@ class CpuDevice final : public Device {
     pool_.parallel_for(logits.rows, [&](int64_t r) {
       const Scratch noise = scratch_of(1, logits.columns + 64, 1);
       tokens[r] = elementwise_.sample(logits.columns, logits.floats() + r * logits.stride, inputs.temperatures[r],
-                                      inputs.keys[r], inputs.token_indices[r], noise.data, log_probs + r);
+                                      inputs.keys[r], inputs.token_indices[r], reinterpret_cast<uint32_t*>(noise.data), log_probs + r);
     });
   }
 
@@ -301,13 +301,17 @@ class CpuDevice final : public Device {
     return total;
   }
 
-  void adamw(const AdamWBuffers& buffers, const AdamW& s) override {
-    pool_.parallel_for((buffers.count + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
-      const int64_t at = part * floats_in_part, count = std::min(floats_in_part, buffers.count - at);
-      if (buffers.moments == Type::bf16) return adamw_rounded(buffers, s, at, count);
-      float *first = static_cast<float*>(buffers.first_moment) + at, *second = static_cast<float*>(buffers.second_moment) + at;
-      elementwise_.adamw(count, buffers.weights + at, buffers.gradients + at, first, second, s.learning_rate, s.beta1, s.beta2,
-                         s.epsilon, s.weight_decay, s.gradient_scale, s.correction1, s.correction2);
+  void adamw(const AdamWBuffers& b, const AdamW& step) override {
+    const AdamWFactors factors(step);
+    pool_.parallel_for((b.count + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
+      const int64_t at = part * floats_in_part, count = std::min(floats_in_part, b.count - at);
+      if (b.moments == Type::bf16) {
+        auto *first = static_cast<uint16_t*>(b.first_moment) + at, *second = static_cast<uint16_t*>(b.second_moment) + at;
+        elementwise_.adamw_rounded(count, b.weights + at, b.gradients + at, first, second, factors, step.rounding, b.index + at);
+      } else {
+        auto *first = static_cast<float*>(b.first_moment) + at, *second = static_cast<float*>(b.second_moment) + at;
+        elementwise_.adamw(count, b.weights + at, b.gradients + at, first, second, factors);
+      }
     });
   }
 
@@ -373,21 +377,6 @@ class CpuDevice final : public Device {
     }
   }
 
-  static void adamw_rounded(const AdamWBuffers& b, const AdamW& step, int64_t at, int64_t count) {
-    auto *first = static_cast<uint16_t*>(b.first_moment), *second = static_cast<uint16_t*>(b.second_moment);
-    const AdamWFactors factors(step);
-    Philox noise{};
-    for (int64_t i = at; i < at + count; i++) {
-      const int64_t index = b.index + i;
-      if (i == at || index % 4 == 0) noise = moment_noise(step.rounding, index / 4);
-      const uint32_t word = noise.word[index % 4];
-      const AdamWElement next = adamw_element({b.weights[i], from_bf16(first[i]), from_bf16(second[i])}, b.gradients[i], factors);
-      b.weights[i] = next.weight;
-      first[i] = round_to_bf16(next.first, word & 0xFFFF);
-      second[i] = round_to_bf16(next.second, word >> 16);
-    }
-  }
-
   static float scale_of(int64_t head_size) { return 1 / std::sqrt(float(head_size)); }
 
   static Tensor head(Tensor x, int64_t first, int64_t count, int64_t index, int64_t head_size) {
@@ -442,7 +431,9 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-// A chunk of logits should stay in the cache.
+static_assert(DeviceTraits::head_unit == cpu::k_block);
+
+// A chunk of logits should stay in the cache, where the vocabulary is small enough.
 DeviceTraits cpu_traits() {
   const auto packed_bytes = [](int64_t rows, int64_t columns) { return cpu::packed_size(rows, columns) * int64_t{sizeof(float)}; };
   return {Type::f32, int64_t{1} << 20, 1024, 64, false, packed_bytes};

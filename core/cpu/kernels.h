@@ -2,6 +2,7 @@
 // table. A function handles a range of rows on the calling thread; device.cpp spreads ranges over the threads.
 #pragma once
 #include "core/cpu/isa.h"
+#include "core/kernels/moments.h"
 #include "core/random.h"
 
 namespace gigpo::cpu {
@@ -22,12 +23,12 @@ struct ElementwiseKernels {
   // to[i] += from[i]
   void (*add)(int64_t count, const float* from, float* to);
   double (*squared_norm)(int64_t count, const float* x);
-  // See Device::adamw.
-  void (*adamw)(int64_t count, float* weights, const float* gradients, float* first, float* second,
-                float learning_rate, float beta1, float beta2, float epsilon, float weight_decay, float gradient_scale,
-                float correction1, float correction2);
+  // See Device::adamw; with moments in bf16, of which `index` is the first's place in the model.
+  void (*adamw)(int64_t count, float* weights, const float* gradients, float* first, float* second, const AdamWFactors& by);
+  void (*adamw_rounded)(int64_t count, float* weights, const float* gradients, uint16_t* first, uint16_t* second,
+                        const AdamWFactors& by, Key rounding, int64_t index);
   // Draws one token of logits [vocab]; `noise` is scratch [vocab + 64]. See Device::sample.
-  int32_t (*sample)(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, float* noise,
+  int32_t (*sample)(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise,
                     float* log_prob);
 };
 

@@ -126,47 +126,89 @@ static double squared_norm(int64_t count, const float* x) {
   return total;
 }
 
-static void adamw(int64_t count, float* weights, const float* gradients, float* first, float* second,
-                  float learning_rate, float beta1, float beta2, float epsilon, float weight_decay,
-                  float gradient_scale, float correction1, float correction2) {
-  const float keep = 1 - learning_rate * weight_decay, rate = learning_rate / correction1;
-  const float root = 1 / __builtin_sqrtf(correction2);
+// core/random.h's philox of 16 counters, of which the first word counts up: word j of the i-th is out[4i + j]. A word is the lower
+// half of a wide lane, what the upper one holds does not matter; the halves of a product are the two words that a round needs.
+constexpr int64_t words_together = 64;
+static void philox_words(Key key, uint32_t first, uint32_t second, uint32_t third, uint32_t fourth, uint32_t* out) {
+  constexpr int wide = lanes / 2, vectors = 16 / wide;
+  const WideVec m0 = WideVec{} + 0xD2511F53u, m1 = WideVec{} + 0xCD9E8D57u;
+  WideVec c0[vectors], c1[vectors], c2[vectors], c3[vectors];
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; v++) {
+    for (int i = 0; i < wide; i++) c0[v][i] = first + uint32_t(v * wide + i);
+    c1[v] = WideVec{} + second, c2[v] = WideVec{} + third, c3[v] = WideVec{} + fourth;
+  }
+  for (int round = 0; round < 10; round++, key.low += 0x9E3779B9u, key.high += 0xBB67AE85u) {
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      const WideVec p0 = multiply_halves(c0[v], m0), p1 = multiply_halves(c2[v], m1);
+      c0[v] = (p1 >> 32) ^ c1[v] ^ uint64_t{key.low}, c1[v] = p1;
+      c2[v] = (p0 >> 32) ^ c3[v] ^ uint64_t{key.high}, c3[v] = p0;
+    }
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; v++) {
+    const WideVec low = (c0[v] & 0xFFFFFFFFu) | c1[v] << 32, high = (c2[v] & 0xFFFFFFFFu) | c3[v] << 32;
+    const IntVec i = lane_index(), pair = i >> 2 << 1 | (i & 1), from = (i & 2) != 0 ? pair + lanes : pair;
+    store((float*)out + v * 2 * lanes, shuffle((Vec)low, (Vec)high, from));
+    store((float*)out + v * 2 * lanes + lanes, shuffle((Vec)low, (Vec)high, from + lanes / 2));
+  }
+}
+
+// m = β₁m + (1-β₁)g, v = β₂v + (1-β₂)g², w = w(1 - ηλ) - η/c₁ · m / (√(v/c₂) + ε)
+static void adamw(int64_t count, float* weights, const float* gradients, float* first, float* second, const AdamWFactors& by) {
   for_each_vec(count, [&](int64_t i, int64_t n) {
-    const Vec g = load_some(gradients + i, n) * broadcast(gradient_scale);
-    const Vec m = fma(load_some(first + i, n), broadcast(beta1), g * broadcast(1 - beta1));
-    const Vec v = fma(load_some(second + i, n), broadcast(beta2), g * g * broadcast(1 - beta2));
-    Vec deviation;
-    for (int lane = 0; lane < lanes; lane++) deviation[lane] = __builtin_sqrtf(v[lane]);
-    const Vec step = m / fma(deviation, broadcast(root), broadcast(epsilon));
+    const Vec g = load_some(gradients + i, n) * broadcast(by.gradient);
+    const Vec m = fma(load_some(first + i, n), broadcast(by.beta1), g * broadcast(1 - by.beta1));
+    const Vec v = fma(load_some(second + i, n), broadcast(by.beta2), g * g * broadcast(1 - by.beta2));
+    const Vec step = m / fma(sqrt(v), broadcast(by.root), broadcast(by.epsilon));
     store_some(first + i, m, n);
     store_some(second + i, v, n);
-    store_some(weights + i, load_some(weights + i, n) * broadcast(keep) - step * broadcast(rate), n);
+    store_some(weights + i, load_some(weights + i, n) * broadcast(by.keep) - step * broadcast(by.rate), n);
   });
 }
 
-// 64 uniform numbers in (0, 1): block b of 16 Philox calls, four words each.
-static void uniforms(Key key, int32_t token_index, int64_t block, float* out) {
-  uint32_t c0[16], c1[16], c2[16], c3[16];
-  for (int i = 0; i < 16; i++) c0[i] = uint32_t(block * 16 + i), c1[i] = uint32_t(token_index), c2[i] = 0, c3[i] = 0;
-  uint32_t k0 = key.low, k1 = key.high;
-  for (int round = 0; round < 10; round++) {
-    for (int i = 0; i < 16; i++) {
-      const uint64_t p0 = uint64_t{0xD2511F53u} * c0[i], p1 = uint64_t{0xCD9E8D57u} * c2[i];
-      c0[i] = uint32_t(p1 >> 32) ^ c1[i] ^ k0, c1[i] = uint32_t(p1);
-      c2[i] = uint32_t(p0 >> 32) ^ c3[i] ^ k1, c3[i] = uint32_t(p0);
-    }
-    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
-  }
-  const auto uniform = [](uint32_t word) { return (float(int32_t(word >> 9)) + 0.5f) * 0x1p-23f; };
-  for (int i = 0; i < 16; i++) {
-    out[4 * i] = uniform(c0[i]), out[4 * i + 1] = uniform(c1[i]);
-    out[4 * i + 2] = uniform(c2[i]), out[4 * i + 3] = uniform(c3[i]);
+// from_bf16 and round_to_bf16 of core/kernels/moments.h.
+GIGPO_INLINE Vec widen(UintVec halves) { return (Vec)(halves << 16); }
+GIGPO_INLINE UintVec round_to_bf16(Vec value, UintVec noise) {
+  const UintVec all = (UintVec)value, exponent = all & 0x7F800000u;
+  const UintVec kept = all >> 16 | ((all & 0x007FFFFFu) != 0 ? UintVec{} + 0x40u : UintVec{});
+  const UintVec rounded = (all + noise) >> 16;
+  const UintVec finite = (rounded & 0x7F80u) == 0x7F80u ? rounded - 1 : rounded;
+  return exponent == 0x7F800000u ? kept : finite;
+}
+
+// adamw_element of core/kernels/moments.h, digit for digit: nothing is fused.
+static void adamw_rounded(int64_t count, float* weights, const float* gradients, uint16_t* first, uint16_t* second,
+                          const AdamWFactors& by, Key rounding, int64_t index) {
+  for (int64_t at = 0, some; at < count; at += some) {
+    const int64_t skipped = (index + at) % words_together, block = (index + at - skipped) / 4;
+    some = count - at < words_together - skipped ? count - at : words_together - skipped;
+    uint32_t words[words_together + lanes];  // the last vector is read whole
+    philox_words(rounding, uint32_t(block), uint32_t(uint64_t(block) >> 32), 0, moment_counter, words);
+    for_each_vec(some, [&](int64_t i, int64_t n) {
+      const int64_t e = at + i;
+      const UintVec word = (UintVec)load((const int32_t*)words + skipped + i);
+      const Vec g = load_some(gradients + e, n) * broadcast(by.gradient);
+      const Vec m = widen(load_halves(first + e, n)) * broadcast(by.beta1) + g * broadcast(1 - by.beta1);
+      const Vec v = widen(load_halves(second + e, n)) * broadcast(by.beta2) + g * g * broadcast(1 - by.beta2);
+      const Vec step = m / (sqrt(v) * broadcast(by.root) + broadcast(by.epsilon));
+      store_halves(first + e, round_to_bf16(m, word & 0xFFFFu), n);
+      store_halves(second + e, round_to_bf16(v, word >> 16), n);
+      store_some(weights + e, load_some(weights + e, n) * broadcast(by.keep) - step * broadcast(by.rate), n);
+    });
   }
 }
 
-// Gumbel-max: argmax of z - log(-log u) over the vocabulary is a draw from softmax(z). The number u of token j is word
-// j mod 4 of Philox block j / 4, whatever the instruction set.
-static int32_t sample(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, float* noise,
+// fine_uniform of core/random.h.
+GIGPO_INLINE Vec fine_uniform(UintVec words) {
+  const Vec v = (__builtin_convertvector(words, Vec) + broadcast(0.5f)) * broadcast(0x1p-32f);
+  return min(v, broadcast(1 - 0x1p-24f));
+}
+
+// Gumbel-max: argmax of z - log(-log(1 - v)) over the vocabulary is a draw from softmax(z). The number v of token j is made of
+// word j mod 4 of Philox block j / 4, whatever the instruction set.
+static int32_t sample(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise,
                       float* log_prob) {
   const bool greedy = temperature == 0;
   const Vec inverse = broadcast(greedy ? 1 : 1 / temperature);
@@ -176,7 +218,7 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
   });
   const float top = max(highest);
   if (!greedy) {
-    for (int64_t block = 0; block * 64 < vocab; block++) uniforms(key, token_index, block, noise + block * 64);
+    for (int64_t i = 0; i < vocab; i += words_together) philox_words(key, uint32_t(i / 4), uint32_t(token_index), 0, 0, noise + i);
   }
   Vec total{};
   float best = -__builtin_inff();
@@ -190,7 +232,7 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
       for (int lane = 0; lane < n; lane++) kept[lane] = p[lane];
       return kept;
     }();
-    const Vec score = greedy ? z : z - log(Vec{} - log(load(noise + i)));
+    const Vec score = greedy ? z : z - log(Vec{} - log_one_minus(fine_uniform((UintVec)load((const int32_t*)noise + i))));
     // NaN never compares greater, so a broken row still gives a token, with a NaN log-probability.
     if (max(score) > best || n < lanes) {
       for (int lane = 0; lane < n; lane++) {
@@ -207,6 +249,6 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
 
 extern const ElementwiseKernels elementwise_kernels = {rms_norm,        rms_norm_backward, rotate, swiglu,
                                                        swiglu_backward, add,               squared_norm,
-                                                       adamw,           sample};
+                                                       adamw,           adamw_rounded,     sample};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -5,7 +5,7 @@
 #pragma once
 #include <stdint.h>
 
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -24,6 +24,7 @@ constexpr int lanes = 4;  // SSE2, NEON: every 64-bit CPU
 typedef float Vec __attribute__((vector_size(4 * lanes)));
 typedef int32_t IntVec __attribute__((vector_size(4 * lanes)));  // also the result of a comparison: 0 or -1
 typedef uint32_t UintVec __attribute__((vector_size(4 * lanes)));
+typedef uint64_t WideVec __attribute__((vector_size(4 * lanes)));  // half as many lanes
 typedef float UnalignedVec __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 typedef int32_t UnalignedIntVec __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 
@@ -67,6 +68,23 @@ GIGPO_INLINE void store(float* p, Vec v, int64_t count) {
 #endif
 }
 
+// Halves of a word, such as bf16, each in a lane of its own; `count` as above.
+typedef uint16_t HalfVec __attribute__((vector_size(2 * lanes)));
+GIGPO_INLINE UintVec load_halves(const uint16_t* p, int64_t count) {
+  HalfVec v{};
+  if (count == lanes) __builtin_memcpy(&v, p, sizeof v);
+  else
+    for (int i = 0; i < count; i++) v[i] = p[i];
+  return __builtin_convertvector(v, UintVec);
+}
+
+GIGPO_INLINE void store_halves(uint16_t* p, UintVec words, int64_t count) {
+  const HalfVec v = __builtin_convertvector(words, HalfVec);
+  if (count == lanes) __builtin_memcpy(p, &v, sizeof v);
+  else
+    for (int i = 0; i < count; i++) p[i] = v[i];
+}
+
 // a·b + c, rounded once where the CPU can. (Compiled with -ffp-contract=off, so that no other product is fused.)
 GIGPO_INLINE Vec fma(Vec a, Vec b, Vec c) {
 #if defined(__AVX512F__)
@@ -78,6 +96,19 @@ GIGPO_INLINE Vec fma(Vec a, Vec b, Vec c) {
   return c;
 #else
   return a * b + c;
+#endif
+}
+
+// The product of the lower halves of each wide lane.
+GIGPO_INLINE WideVec multiply_halves(WideVec a, WideVec b) {
+#if defined(__AVX512F__)
+  return (WideVec)_mm512_maskz_mul_epu32((__mmask8)-1, (__m512i)a, (__m512i)b);  // GCC 12 warns of the other
+#elif defined(__AVX2__)
+  return (WideVec)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+  return (WideVec)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+  return (a & 0xFFFFFFFFu) * (b & 0xFFFFFFFFu);
 #endif
 }
 
@@ -147,13 +178,19 @@ GIGPO_INLINE Vec exp(Vec x) {
   return x > broadcast(88.7228394f) ? broadcast(__builtin_inff()) : e;
 }
 
-// ln x = k·ln 2 + ln(1 + f) with 1 + f in [√½, √2). With s = f / (2 + f):
+GIGPO_INLINE Vec sqrt(Vec x) {
+  for (int i = 0; i < lanes; i++) x[i] = __builtin_sqrtf(x[i]);  // one instruction, since these files are compiled without errno
+  return x;
+}
+
+// k with x / 2^k in [√½, √2), for positive normal x.
+GIGPO_INLINE IntVec log_exponent(Vec x) { return (bits(x) - broadcast(0x3f3504f3)) >> 23; }
+
+// k·ln 2 + ln(1 + f) with 1 + f in [√½, √2). With s = f / (2 + f):
 // ln(1 + f) = 2·artanh s = 2s + 2s³/3 + 2s⁵/5 + ... = f - (f²/2 - s·(f²/2 + R)), R = 2s²/3 + 2s⁴/5 + ...,
-// a form whose largest term, f, is exact. Below 2 ulp, for positive normal x; anything else gives nonsense.
-GIGPO_INLINE Vec log(Vec x) {
-  const IntVec offset = bits(x) - broadcast(0x3f3504f3);  // √½
-  const IntVec exponent = offset >> 23;
-  const Vec f = from_bits(bits(x) - (exponent << 23)) - broadcast(1.0f), k = __builtin_convertvector(exponent, Vec);
+// a form whose largest term, f, is exact.
+GIGPO_INLINE Vec log_of_parts(IntVec exponent, Vec f) {
+  const Vec k = __builtin_convertvector(exponent, Vec);
   const Vec s = f / (f + broadcast(2.0f)), z = s * s;
   Vec r = broadcast(2.0f / 9);
   r = fma(r, z, broadcast(2.0f / 7));
@@ -162,6 +199,19 @@ GIGPO_INLINE Vec log(Vec x) {
   const Vec half_square = broadcast(0.5f) * f * f;
   const Vec low = fma(s, half_square + r, k * broadcast(0x1.7f7d1cp-20f));
   return fma(k, broadcast(0x1.62e4p-1f), f - (half_square - low));
+}
+
+// ln x. Below 2 ulp, for positive normal x; anything else gives nonsense.
+GIGPO_INLINE Vec log(Vec x) {
+  const IntVec k = log_exponent(x);
+  return log_of_parts(k, from_bits(bits(x) - (k << 23)) - broadcast(1.0f));
+}
+
+// ln(1 - v) for v in [2^-100, 1 - 2^-24]. Below 2 ulp: 1 + f = (1 - v) / 2^k, and f has no more digits than v, so it is exact.
+GIGPO_INLINE Vec log_one_minus(Vec v) {
+  const IntVec k = log_exponent(broadcast(1.0f) - v);
+  const Vec scale = from_bits((broadcast(127) - k) << 23);
+  return log_of_parts(k, (scale - broadcast(1.0f)) - v * scale);
 }
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -13,8 +13,9 @@ namespace gigpo {
 
 // Four neighbouring weights share the words of one Philox call: weight e, counted in the whole model's, takes word e mod
 // 4 of block e / 4, its low half for the first moment, its high half for the second.
+constexpr uint32_t moment_counter = 0x6D6F6D65;  // the last word of the counter: these numbers serve nothing else
 GIGPO_HOST_DEVICE inline Philox moment_noise(Key rounding, int64_t block) {
-  return philox(rounding, uint32_t(block), uint32_t(uint64_t(block) >> 32), 0, 0x6D6F6D65);
+  return philox(rounding, uint32_t(block), uint32_t(uint64_t(block) >> 32), 0, moment_counter);
 }
 
 // The bits of a bf16 for `value`, with 16 random bits in `noise`. Infinities and NaN stay what they are; what is finite

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/cpu/isa.h"
+#include "core/device.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "test/core/check.h"
@@ -163,6 +164,34 @@ static void test_batch_invariance() {
   }
 }
 
+// A sum over k taken a few blocks at a time and added up, as a table's gradient is: the same bits as at once.
+static void test_sums_in_pieces() {
+  constexpr int64_t unit = DeviceTraits::head_unit;
+  const Problem x(70, 90, 3 * unit + 100, 0);
+  ThreadPool pool(2);
+  for (const bool accumulate : {false, true}) {
+    std::vector<float> whole = x.c.data;
+    matmul(pool, x.arguments(true, false, accumulate, false, whole.data()));
+    for (const int64_t rows : {unit, 2 * unit}) {
+      std::vector<float> c = x.c.data;
+      for (int64_t first = 0; first < x.k; first += rows) {
+        MatmulArguments piece = x.arguments(true, false, accumulate || first > 0, false, c.data());
+        piece.k = std::min(rows, x.k - first), piece.a += first * piece.lda, piece.b += first * piece.ldb;
+        matmul(pool, piece);
+      }
+      CHECK(same_bits(c, whole), "%s in pieces of %ld", isa_name(isa()), long(rows));
+    }
+  }
+}
+
+static void test_rows_of_the_head() {
+  for (const int64_t vocabulary : {1, 2, 300, 2048, 2049, 32000, 151936, 10000000}) {
+    const int64_t rows = cpu_traits().head_rows(vocabulary);
+    CHECK(rows >= 512 && rows % 512 == 0, "%ld of a vocabulary of %ld", long(rows), long(vocabulary));
+  }
+  CHECK(cpu_traits().head_rows(151936) == 512 && cpu_traits().head_rows(512) == 2048);
+}
+
 static void test_same_bits_on_every_fma() {
   if (!isa_supported(Isa::avx512)) {
     std::printf("skipped: the same bits on AVX2 and AVX-512, for want of AVX-512\n");
@@ -248,8 +277,10 @@ int main() {
     set_isa(one);
     test_products(pool);
     test_batch_invariance();
+    test_sums_in_pieces();
     test_packed_weight_is_reused();
   }
   test_same_bits_on_every_fma();
+  test_rows_of_the_head();
   return test::report();
 }

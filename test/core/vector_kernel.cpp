@@ -7,12 +7,9 @@ namespace {
 
 int64_t some(int64_t left) { return left < lanes ? left : lanes; }
 
-void exp_all(const float* x, float* y, int64_t count) {
-  for (int64_t i = 0; i < count; i += lanes) store(y + i, exp(load(x + i, some(count - i))), some(count - i));
-}
-
-void log_all(const float* x, float* y, int64_t count) {
-  for (int64_t i = 0; i < count; i += lanes) store(y + i, log(load(x + i, some(count - i))), some(count - i));
+template <Vec (*function)(Vec)>
+void all(const float* x, float* y, int64_t count) {
+  for (int64_t i = 0; i < count; i += lanes) store(y + i, function(load(x + i, some(count - i))), some(count - i));
 }
 
 void max_of(const float* x, const float* y, float* out) { store(out, max(load(x), load(y))); }
@@ -31,7 +28,7 @@ void transpose_of(const float* from, float* to) {
 
 }  // namespace
 
-extern const VectorKernel vector_kernel = {lanes,      exp_all, log_all,   max_of,      min_of, sum_of,
-                                           max_across, copy,    load_some, transpose_of};
+extern const VectorKernel vector_kernel = {lanes,  all<exp>, all<log>, all<log_one_minus>, all<sqrt>, max_of,
+                                           min_of, sum_of,   max_across, copy,              load_some, transpose_of};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -10,6 +10,8 @@ struct VectorKernel {
   int64_t lanes;
   void (*exp)(const float* x, float* y, int64_t count);
   void (*log)(const float* x, float* y, int64_t count);
+  void (*log_one_minus)(const float* x, float* y, int64_t count);
+  void (*sqrt)(const float* x, float* y, int64_t count);
   void (*max)(const float* x, const float* y, float* out);  // one vector of each
   void (*min)(const float* x, const float* y, float* out);
   float (*horizontal_sum)(const float* x);

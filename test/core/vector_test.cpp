@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/random.h"
 #include "test/core/check.h"
 #include "test/core/vector_kernel.h"
 
@@ -83,6 +84,24 @@ static void test_log(const char* name, const VectorKernel& kernel, uint32_t stri
   CHECK(bits_of(zero) == 0, "%s: log 1 is 0", name);
 }
 
+// The numbers that tokens are drawn with, of which the smallest decide.
+static void test_log_one_minus(const char* name, const VectorKernel& kernel, uint32_t stride) {
+  const auto exact = [](double v) { return std::log1p(-v); };
+  const auto [error, at] = worst(kernel.log_one_minus, exact, bits_of(0x1p-33f), bits_of(1 - 0x1p-24f), stride);
+  CHECK(error < 2, "%s: %g ulp at %g", name, error, at);
+  for (const uint32_t word : {0u, 1u, 42u, 43u, 0x7FFFFFFFu, 0x80000000u, 0xFFFFFF7Fu, 0xFFFFFF80u, 0xFFFFFFFFu}) {
+    const float v = fine_uniform(word);
+    CHECK(v > 0 && v < 1 && std::abs(double(v) - (word + 0.5) * 0x1p-32) <= 0x1p-24 * double(v), "%u: %g", word, double(v));
+  }
+}
+
+static void test_sqrt(const char* name, const VectorKernel& kernel) {
+  std::vector<float> x{0, 1e-42f, 1e-38f, INFINITY}, y(1000);
+  while (x.size() < y.size()) x.push_back(std::exp(float(x.size()) * 0.17f - 85));
+  kernel.sqrt(x.data(), y.data(), int64_t(x.size()));
+  for (size_t i = 0; i < x.size(); i++) CHECK(y[i] == std::sqrt(x[i]), "%s: the root of %g", name, double(x[i]));
+}
+
 static void test_lanes(const char* name, const VectorKernel& kernel) {
   const int64_t lanes = kernel.lanes;
   std::vector<float> x(size_t(lanes * lanes)), y(x.size());
@@ -134,6 +153,8 @@ int main(int argc, char** argv) {
     test_lanes(isa_name(one), vector_kernel(one));
     test_exp(isa_name(one), vector_kernel(one), stride);
     test_log(isa_name(one), vector_kernel(one), stride);
+    test_log_one_minus(isa_name(one), vector_kernel(one), stride);
+    test_sqrt(isa_name(one), vector_kernel(one));
   }
   return test::report();
 }

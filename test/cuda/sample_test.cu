@@ -100,8 +100,8 @@ void near_ties() {
     for (int64_t i = 0; i < rows * vocab; i++) {
       const size_t r = size_t(i / vocab);
       const Philox words = philox(inputs.keys[r], uint32_t(i % vocab / 4), uint32_t(inputs.token_indices[r]), 0, 0);
-      const double u = open_uniform(words.word[i % vocab % 4]);
-      values.push_back(offset + float(std::log(-std::log(u)) * temperatures[r]));
+      const double v = fine_uniform(words.word[i % vocab % 4]);
+      values.push_back(offset + float(std::log(-std::log1p(-v)) * temperatures[r]));
     }
     DeviceMatrix logits(Type::f32, rows, vocab);
     logits.fill(values);

@@ -93,8 +93,7 @@ describe("a draw", () => {
       const { tokens } = await policy.sample({ prompt, maxTokens: 1, temperature: 0.8, stopTokens, key })
       const scores = Array.from(logits, (logit, token) => {
         const word = philox(key, [token >> 2, 0, 0, 0])[token & 3]!
-        const uniform = ((word >>> 9) + 0.5) / 2 ** 23
-        return logit / 0.8 - Math.log(-Math.log(uniform))
+        return logit / 0.8 - Math.log(-Math.log1p(-(word + 0.5) / 2 ** 32))
       })
       const [best, second] = scores.toSorted((a, b) => b - a)
       if (best! - second! < 1e-4) continue // float32 may see it the other way round

@@ -11,74 +11,19 @@
 
 #include "cuda/launch.h"
 #include "cuda/matmul_output.cuh"
+#include "cuda/matmul_self_test.h"
 #include "cuda/matmul_wgmma_plan.h"
+#include "cuda/matmul_wgmma_tile.cuh"
 #include "cuda/tensor_map.h"
-#include "cuda/wgmma.cuh"
 
 namespace gigpo::cuda {
 
 namespace {
 
-constexpr int warpgroup = 128, consumers = 2, threads = (1 + consumers) * warpgroup;
-constexpr int producer_registers = 40, consumer_registers = 232;
-static_assert((producer_registers + consumers * consumer_registers) * warpgroup <= 65536, "what a multiprocessor has");
-
-// The output's way through shared memory, a warp's 16 rows and 32 columns at a time (write_sums).
-struct Slice {
-  static constexpr int warp_rows = 16, warp_columns = 32, output_stride = warp_columns + 8;
-  static constexpr int floats = warp_rows * output_stride, sums = warp_rows * warp_columns / 32;
-};
-
-// One operand's tile of a stage: `width` rows or columns of C by 64 of k. In memory k runs along the rows, or across.
-template <int width, bool along_k>
-struct WgmmaOperand {
-  static constexpr int lines = along_k ? width : wgmma_depth;  // of 64 elements, a box
-  static constexpr int boxes = along_k ? 1 : width / 64, box_bytes = lines * 128, bytes = boxes * box_bytes;
-
-  __device__ static void fetch(char* to, const CUtensorMap* map, int64_t first, int64_t k, uint64_t* full) {
-#pragma unroll
-    for (int box = 0; box < boxes; box++) {
-      const int across = int(first) + 64 * box;
-      copy_tile(to + box * box_bytes, map, along_k ? int(k) : across, along_k ? across : int(k), full);
-    }
-  }
-
-  // From k on, of which there are 64. With k along the lines the chunks of 16 are parts of a line, which the hardware
-  // permutes by the whole address.
-  __device__ static uint64_t at(const char* tile, int k) {
-    return matrix_descriptor(tile + (along_k ? 2 * k : 128 * k), along_k ? 16 : box_bytes, 1024);
-  }
-};
-
-template <int columns_, bool transpose_a, bool transpose_b>
-struct WgmmaTile {
-  using A = WgmmaOperand<wgmma_rows, !transpose_a>;
-  using B = WgmmaOperand<columns_, transpose_b>;
-  static constexpr int columns = columns_, stage_bytes = A::bytes + B::bytes;
-  static constexpr int output_bytes = consumers * warpgroup / 32 * Slice::floats * 4;
-  static constexpr int alignment = 1024;  // of the swizzle's pattern
-  static constexpr int most_bytes = (227 << 10) - alignment - output_bytes - 128;
-  static constexpr int stages = most_bytes / stage_bytes;
-  static constexpr int shared_bytes = alignment + stages * stage_bytes + output_bytes + 2 * stages * 8;
-  static_assert(stages >= 4 && shared_bytes <= 227 << 10);
-};
-
 struct WgmmaProduct {
   CUtensorMap a, b;
   int64_t m, n, steps, steps_of_range, ranges;
   MatmulOutput out;
-};
-
-// A stage and how often it came round, for producer and consumers alike.
-template <int stages>
-struct Ring {
-  int stage = 0;
-  unsigned round = 0;
-  __device__ void advance() {
-    if (++stage < stages) return;
-    stage = 0;
-    round ^= 1;
-  }
 };
 
 // Calls work(row, column, range) for every tile of this block.
@@ -145,14 +90,14 @@ __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint
     if (p.ranges > 1) out.c = static_cast<float*>(out.c) + range * p.m * out.c_stride;
 #pragma unroll
     for (int s = 0; s < T::columns / Slice::warp_columns; s++) {
-      const auto& slice = *reinterpret_cast<const Sums<Slice>*>(sums + s * Slice::sums);
+      const auto& slice = *reinterpret_cast<const Sums<Slice>*>(sums + s * Slice::sums_of_lane);
       write_sums<Slice>(out, slice, own_staged, row + group * 64 + warp * 16, column + s * Slice::warp_columns);
     }
   });
 }
 
 template <int columns, bool transpose_a, bool transpose_b>
-__global__ __launch_bounds__(threads, 1) void wgmma_kernel(const __grid_constant__ WgmmaProduct p) {
+__global__ __launch_bounds__(wgmma_threads, 1) void wgmma_kernel(const __grid_constant__ WgmmaProduct p) {
 #if defined(GIGPO_CUDA_EMULATOR) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using T = WgmmaTile<columns, transpose_a, transpose_b>;
   char* const shared = dynamic_shared<char>();
@@ -184,7 +129,7 @@ bool launch_wgmma(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::B::lines, &p.b)) return false;
   const int64_t tiles = steps_of(p.m, wgmma_rows) * steps_of(p.n, columns) * p.ranges;
   const dim3 grid(unsigned(std::min<int64_t>(tiles, multiprocessors)));
-  launch(wgmma_kernel<columns, transpose_a, transpose_b>, grid, dim3(threads), T::shared_bytes, stream, p);
+  launch(wgmma_kernel<columns, transpose_a, transpose_b>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
   return true;
 }
 
@@ -197,17 +142,19 @@ bool launch_wgmma(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
 
 }  // namespace
 
-bool has_wgmma(std::string* why_not) {
-#if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
+std::string why_no_wgmma() {
   int device = 0, major = 0;
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  if (major == 9) return true;
-  if (why_not) *why_not = "the GPU is of another architecture than Hopper";
+  if (major != 9) return "the GPU is not a Hopper";
+#if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
+  // The cards of a machine are alike, so one speaks for all.
+  static const std::string wrong = matmul_self_test(
+      [](const Matmul& product, void* workspace, size_t bytes, cudaStream_t stream) { return matmul_wgmma(product, workspace, bytes, stream); });
+  return wrong;
 #else
-  if (why_not) *why_not = "this build has no kernels for sm_90a";
+  return "this build has no kernels for sm_90a";
 #endif
-  return false;
 }
 
 bool wgmma_pays(const Matmul& product) {

@@ -123,10 +123,19 @@ void test_plans() {
   }
 }
 
+void test_device() { CHECK(why_no_wgmma().empty(), "%s", why_no_wgmma().c_str()); }
+
 }  // namespace
 
 int main() {
+  int device = 0, major = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major != 9) {
+    std::printf("skipped: the GPU is not a Hopper\n");
+    return 0;
+  }
   return on_card(std::initializer_list<Test>{{"plans", test_plans},
+                                             {"device", test_device},
                                              {"layouts", test_layouts},
                                              {"random cases", test_random_cases},
                                              {"many tiles", test_many_tiles},

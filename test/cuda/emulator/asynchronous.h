@@ -65,7 +65,7 @@ inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 3 & 0x
 
 bool copy_arrives();  // one that is on its way, if there is one
 void forget_copies();
-bool copies_are_on_their_way();
+bool copies_are_on_their_way();  // or may be: nobody has waited for them
 // A product reads these 16 bytes: they must have arrived, or been fenced.
 void check_async_read(uint32_t address);
 

@@ -17,6 +17,7 @@ constexpr unsigned chunk_bytes = 16;
 
 struct Barrier {
   unsigned arrivals = 0, missing = 0, phase = 0;
+  unsigned copied = 0, waited = 0;  // phases up to which copies were asked for, and waited for
   int64_t bytes = 0;
   std::vector<unsigned> waiting;
   char order = 0;
@@ -44,6 +45,7 @@ Barrier& barrier_at(const char* what, uint64_t* at) {
 }
 
 void end_phase(Barrier& barrier) {
+  if (barrier.missing == 0 && barrier.bytes < 0) fault("a bulk copy has brought %d bytes that nobody expected", int(-barrier.bytes));
   if (barrier.missing > 0 || barrier.bytes != 0) return;
   barrier.phase++;
   barrier.missing = barrier.arrivals;
@@ -102,7 +104,9 @@ void barrier_wait(uint64_t* at, unsigned parity, Place place) {
     sleep("mbarrier.try_wait", place);
   }
   const Unlooked unlooked;
-  acquire_memory(&world.barriers[at].order);
+  Barrier& barrier = world.barriers[at];
+  barrier.waited = barrier.phase;
+  acquire_memory(&barrier.order);
 }
 
 // Threads switch only where they wait: what another thread wrote before this fence it has passed on to this one too.
@@ -117,7 +121,8 @@ void copy_tile(void* to, const CUtensorMap* opaque, int x, int y, uint64_t* at) 
   const uint32_t bytes = map.box[0] * map.box[1] * 2, start = shared_address(to);
   check_shared("cp.async.bulk.tensor", to, 128);
   if (!shared_at(start + bytes - 1)) fault("cp.async.bulk.tensor of %u bytes goes beyond the block's shared memory", bytes);
-  barrier_at("cp.async.bulk.tensor", at);
+  Barrier& barrier = barrier_at("cp.async.bulk.tensor", at);
+  barrier.copied = barrier.phase + 1;
   if (!is_seen(shared_address(at) / chunk_bytes * chunk_bytes))
     fault("cp.async.bulk.tensor with an mbarrier that was initialised without fence.proxy.async");
   for (const BulkCopy& copy : world.copies)
@@ -156,7 +161,11 @@ bool copy_arrives() {
 void forget_copies() {
   if (!world.barriers.empty()) world = {};
 }
-bool copies_are_on_their_way() { return !world.copies.empty(); }
+bool copies_are_on_their_way() {
+  for (const auto& [at, barrier] : world.barriers)
+    if (barrier.copied > barrier.waited) return true;
+  return false;
+}
 
 void check_async_read(uint32_t address) {
   if (!shared_at(address + chunk_bytes - 1)) fault("wgmma reads beyond the block's shared memory");

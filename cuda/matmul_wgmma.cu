@@ -157,8 +157,8 @@ std::string why_no_wgmma() {
 #endif
 }
 
-bool wgmma_pays(const Matmul& product) {
-  return product.m() >= 2 * wgmma_rows && product.k() >= 4 * wgmma_depth && product.m() * product.n() >= int64_t{1} << 20;
+bool wgmma_pays(const Matmul& p) {
+  return p.m() >= 2 * wgmma_rows && p.n() >= 128 && p.k() >= 4 * wgmma_depth && p.m() * p.n() * p.k() >= int64_t{1} << 28;
 }
 
 bool matmul_wgmma(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream, int columns) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/device.h"
 #include "cuda/matmul_wgmma_plan.h"
 #include "test/cuda/matmul_case.h"
 #include "test/cuda/on_card.h"
@@ -123,7 +124,32 @@ void test_plans() {
   }
 }
 
-void test_device() { CHECK(why_no_wgmma().empty(), "%s", why_no_wgmma().c_str()); }
+// The device takes it for what is large, which shows in the ranges of k that a gradient is summed in.
+void test_device() {
+  CHECK(why_no_wgmma().empty(), "%s", why_no_wgmma().c_str());
+  const auto device = make_cuda_device({.cublas = false});
+  CHECK(!device->deterministic());
+  Case c = with_layout(2);
+  c.m = 256, c.n = 512, c.k = 2048;
+  c.added = Added::same;
+  const auto with_room = [](const auto& multiply) {
+    return [&](const Matmul& product, void*, size_t) {
+      void* workspace = nullptr;
+      CUDA_CHECK(cudaMalloc(&workspace, 32 << 20));
+      multiply(product, workspace, size_t{32} << 20, nullptr);
+      CUDA_CHECK(cudaFree(workspace));  // waits
+    };
+  };
+  const Multiply own = with_room([](auto... arguments) { matmul_wgmma(arguments...); });
+  const Multiply others = with_room([](auto... arguments) { cuda::matmul(arguments...); });
+  const Multiply chosen = [&](const Matmul& p, void*, size_t) { device->matmul(p.a, true, p.b, false, p.c, true); };
+  const std::vector<uint32_t> expected = run(c, own);
+  CHECK(expected != run(c, others), "the two cannot be told apart");
+  CHECK(expected == run(c, chosen));
+  check_case(c, chosen);
+  c.k = 512;
+  CHECK(run(c, others) == run(c, chosen), "what is small is left to the kernels that any card has");
+}
 
 }  // namespace
 

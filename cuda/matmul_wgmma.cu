@@ -128,7 +128,10 @@ bool launch_wgmma(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   using T = WgmmaTile<columns, transpose_a, transpose_b>;
   if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::B::lines, &p.b)) return false;
   const int64_t tiles = steps_of(p.m, wgmma_rows) * steps_of(p.n, columns) * p.ranges;
-  const dim3 grid(unsigned(std::min<int64_t>(tiles, multiprocessors)));
+  int device = 0, blocks = 0;  // as many as run at once; the bits are the same with any number
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device));
+  const dim3 grid(unsigned(std::min<int64_t>(tiles, blocks)));
   launch(wgmma_kernel<columns, transpose_a, transpose_b>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
   return true;
 }

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "cuda/cublaslt_interface.h"
 #include "cuda/cublaslt_open.h"
+#include "cuda/matmul_self_test.h"
 
 namespace gigpo::cuda {
 
@@ -192,7 +193,7 @@ std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string* why_not) {
     }
     std::unique_ptr<MatmulLibrary> library(new MatmulLibrary(std::move(state)));
     try {
-      const std::string reason = self_test(*library);
+      const std::string reason = matmul_self_test([&](const auto&... arguments) { return library->matmul(arguments...); });
       if (!reason.empty()) return refuse("version " + library->version() + ": " + reason);
     } catch (const Error& error) {
       return refuse(std::string("the test of it failed: ") + error.what());

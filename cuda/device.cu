@@ -8,6 +8,7 @@
 #include "cuda/cublaslt.h"
 #include "cuda/kernels.h"
 #include "cuda/matmul.h"
+#include "cuda/matmul_wgmma.h"
 #include "cuda/memory.h"
 #include "cuda/operations.h"
 #include "cuda/recordings.h"
@@ -33,7 +34,8 @@ struct Stream {
 class GpuDevice final : public Device {
  public:
   GpuDevice(int index, const CudaOptions& options)
-      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(nullptr) : nullptr) {
+      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(nullptr) : nullptr),
+        wgmma_(!library_ && why_no_wgmma().empty()) {
     matmul_workspace_.grow(matmul_workspace_bytes);
   }
   ~GpuDevice() override {
@@ -78,7 +80,7 @@ class GpuDevice final : public Device {
   void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
 
-  bool deterministic() const override { return !library_; }  // it chooses an algorithm by the size of the batch
+  bool deterministic() const override { return !library_ && !wgmma_; }  // they depend on the size of the batch
   size_t available() const override {
     use(index_);
     size_t free = 0, total = 0;
@@ -191,6 +193,7 @@ class GpuDevice final : public Device {
     if (product.c.rows == 0 || product.c.columns == 0) return;
     void* workspace = matmul_workspace_.data();
     if (library_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
+    if (wgmma_ && wgmma_pays(product) && matmul_wgmma(product, workspace, matmul_workspace_bytes, stream())) return;
     if (product.a.type == Type::f32) matmul_f32(product, stream());
     else cuda::matmul(product, workspace, matmul_workspace_bytes, stream());
   }
@@ -209,6 +212,7 @@ class GpuDevice final : public Device {
   CudaOptions options_;
   Stream stream_;
   std::unique_ptr<MatmulLibrary> library_;
+  const bool wgmma_;  // what stands in for it
   Scratch matmul_workspace_, scratch_;
   Staging staging_{stream_.handle};
   Recordings recordings_{stream_.handle};

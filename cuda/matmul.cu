@@ -45,18 +45,6 @@ struct Product {
   MatmulOutput out;
 };
 
-// Blocks that run at the same time should share rows and columns, which then come from L2: bands of eight tiles of rows,
-// along their columns.
-template <class T>
-__device__ void tile_of_block(const Product& p, int64_t* row, int64_t* column) {
-  constexpr int64_t band = 8;
-  const int64_t down = steps_of(p.m, T::rows), across = steps_of(p.n, T::columns);
-  const int64_t first = blockIdx.x / (band * across) * band, in_band = blockIdx.x % (band * across);
-  const int64_t height = down - first < band ? down - first : band;
-  *row = (first + in_band % height) * T::rows;
-  *column = in_band / height * T::columns;
-}
-
 // What the registers of a multiprocessor must be enough for.
 template <class T, bool several_ranges>
 constexpr int blocks_at_once = T::rows * T::columns == 128 * 128 && !several_ranges ? 2 : 1;
@@ -65,8 +53,8 @@ template <class T, bool transpose_a, bool transpose_b, bool several_ranges, bool
 __global__ __launch_bounds__(T::threads, blocks_at_once<T, several_ranges>) void matmul_kernel(Product p) {
   using Both = Operands<T, transpose_a, transpose_b>;
   bf16* const shared = dynamic_shared<bf16>();
-  int64_t row, column;
-  tile_of_block<T>(p, &row, &column);
+  const TilePlace place = place_of_tile(blockIdx.x, steps_of(p.m, T::rows), steps_of(p.n, T::columns));
+  const int64_t row = place.down * T::rows, column = place.across * T::columns;
   const int64_t begin = p.parallel ? blockIdx.y * p.range : 0;
   const int64_t end = p.parallel && begin + p.range < p.k ? begin + p.range : p.k;
   const int64_t stages = steps_of(end - begin, range_step) * (range_step / T::depth);
@@ -118,23 +106,6 @@ __global__ __launch_bounds__(T::threads, blocks_at_once<T, several_ranges>) void
                 column + warp_column);
 }
 
-constexpr int sum_threads = 256;
-
-// The ranges' sums added in order, four columns a thread.
-__global__ __launch_bounds__(sum_threads) void add_ranges_kernel(int ranges, const float* sums, int64_t stride,
-                                                                 MatmulOutput out) {
-  const int64_t i = int64_t(blockIdx.x) * sum_threads + threadIdx.x, fours = stride / 4;
-  const int64_t row = i / fours, column = i % fours * 4;
-  if (row >= out.m) return;
-  float values[4] = {};
-  for (int range = 0; range < ranges; range++) {
-    const auto four = *reinterpret_cast<const Four<float>*>(sums + (range * out.m + row) * stride + column);
-#pragma unroll
-    for (int e = 0; e < 4; e++) values[e] += four.values[e];
-  }
-  write_four(out, row, column, values);
-}
-
 template <class T>
 int64_t tiles_of(const Product& p) {
   return steps_of(p.m, T::rows) * steps_of(p.n, T::columns);
@@ -164,9 +135,6 @@ void launch_product(const Product& p, MatmulTile tile, cudaStream_t stream) {
     default: return launch_tile<Any, false, true, true, true>(p, stream);
   }
 }
-
-// Multiprocessors of an H100 or H200. A constant, since on other cards, too, the same product should have the same bits.
-constexpr int64_t multiprocessors = 132;
 
 // How k is cut. A projection to few columns (H of a small model) has too few tiles of 64 to fill a card with few rows: up to
 // eight ranges of at least 384, and about one block and a half for each multiprocessor. More would read and write more sums
@@ -242,20 +210,17 @@ void matmul(const Matmul& product, void* workspace, size_t workspace_bytes, cuda
   p.range = range_of(p);
   tile = choose(product, p, tile);
 
-  const size_t unaligned = (16 - reinterpret_cast<uintptr_t>(workspace) % 16) % 16;
-  char* const room = static_cast<char*>(workspace) + unaligned;
-  const size_t room_bytes = workspace && workspace_bytes > unaligned ? workspace_bytes - unaligned : 0;
-  if (p.transpose_a && tile == MatmulTile::square) p.range = range_of_gradient(p, room_bytes);
+  const RangeRoom room(workspace, workspace_bytes);
+  if (p.transpose_a && tile == MatmulTile::square) p.range = range_of_gradient(p, room.bytes);
 
-  const int64_t ranges = steps_of(p.k, p.range), stride = steps_of(p.n, 4) * 4;
-  const bool fits = uint64_t(ranges * p.m * stride) * sizeof(float) <= room_bytes;
+  const int64_t ranges = steps_of(p.k, p.range);
+  const MatmulOutput sums = room.output(p.m, p.n);
+  const bool fits = uint64_t(ranges * p.m * sums.c_stride) * sizeof(float) <= room.bytes;
   if (ranges > 1 && fits && (!takes_ranges(p, tile) || blocks_of(p, tile) < multiprocessors)) {
     p.parallel = true;
-    p.out = {p.m, stride, room, stride, nullptr, nullptr, 0, false, false, true};
+    p.out = sums;
     launch_product(p, tile, stream);
-    const unsigned blocks = unsigned(steps_of(p.m * (stride / 4), sum_threads));
-    launch(add_ranges_kernel, dim3(blocks), dim3(sum_threads), 0, stream, int(ranges), reinterpret_cast<const float*>(room),
-           stride, output_of(product));
+    add_ranges(ranges, sums, output_of(product), stream);
     return;
   }
   launch_product(p, ranges > 1 && !takes_ranges(p, tile) ? MatmulTile::square : tile, stream);

@@ -82,4 +82,15 @@ __device__ inline void write_four(const MatmulOutput& out, int64_t row, int64_t 
   }
 }
 
+// A part of a workspace for the sums of ranges of k, one [m][n] matrix behind the other (cuda/matmul_ranges.cu).
+struct RangeRoom {
+  RangeRoom(void* workspace, size_t workspace_bytes);
+  MatmulOutput output(int64_t m, int64_t n) const;  // of the first range; the others follow every m · c_stride
+  void* data;
+  size_t bytes;
+};
+
+// out = Σ sums over the ranges, in order.
+void add_ranges(int64_t ranges, const MatmulOutput& sums, const MatmulOutput& out, cudaStream_t stream);
+
 }  // namespace gigpo::cuda

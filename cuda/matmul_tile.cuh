@@ -13,6 +13,22 @@ constexpr int64_t range_step = 64;  // ranges are multiples of it; all tiles pad
 
 __host__ __device__ constexpr int64_t steps_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
+// Multiprocessors of an H100 or H200. A constant, since on other cards, too, the same product should have the same bits.
+constexpr int64_t multiprocessors = 132;
+
+struct TilePlace {
+  int64_t down, across;
+};
+
+// Tiles that are made at the same time should share rows and columns, which then come from L2: bands of eight tiles of rows,
+// along their columns.
+__device__ inline TilePlace place_of_tile(int64_t number, int64_t down, int64_t across) {
+  constexpr int64_t band = 8;
+  const int64_t first = number / (band * across) * band, in_band = number % (band * across);
+  const int64_t height = down - first < band ? down - first : band;
+  return {first + in_band % height, in_band / height};
+}
+
 template <int rows_, int columns_, int depth_, int stages_, int warp_rows_, int warp_columns_>
 struct Tile {
   static constexpr int rows = rows_, columns = columns_, depth = depth_, stages = stages_;

@@ -99,6 +99,11 @@ cudaError_t cudaFuncSetAttribute(void (*function)(Parameters...), cudaFuncAttrib
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
 }
 
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound };
+constexpr unsigned long long cudaEnableDefault = 0;
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version, unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* status = nullptr);
+
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total);
 cudaError_t cudaMalloc(void** pointer, size_t bytes);
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);

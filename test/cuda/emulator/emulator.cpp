@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdlib>
 
+#include "asynchronous.h"
 #include "cuda/check.h"
 #include "fiber.h"
 #include "scheduler.h"
@@ -106,22 +107,10 @@ uint64_t scramble(uint64_t x) {
   return x ^ x >> 31;
 }
 
-UNSEEN unsigned random_below(unsigned limit) {
-  launched.random = launched.random * 0xD1342543DE82EF95u + 0x9E3779B97F4A7C15u;
-  return unsigned((launched.random >> 32) * limit >> 32);
-}
-
 UNSEEN Warp& own_warp() { return warps[current->number / lanes]; }
 
 UNSEEN void print_place(const char* what, const Place& place) {
   std::fprintf(stderr, "  %s %s:%u in %s\n", what, place.file_name(), unsigned(place.line()), place.function_name());
-}
-
-UNSEEN Thread* draw() {
-  const unsigned at = random_below(ready_count);
-  Thread* drawn = ready[at];
-  ready[at] = ready[--ready_count];
-  return drawn;
 }
 
 UNSEEN void go_on(Thread* thread) {
@@ -153,12 +142,22 @@ UNSEEN void resume(Fiber& from, Thread* thread) {
   fault("deadlock");
 }
 
+UNSEEN Thread* draw() {
+  while (ready_count == 0 && copy_arrives()) {
+  }
+  if (ready_count == 0) report_deadlock();
+  const unsigned at = random_below(ready_count);
+  Thread* drawn = ready[at];
+  ready[at] = ready[--ready_count];
+  return drawn;
+}
+
 UNSEEN void suspend(const char* what, const Place& place) {
   Thread* self = current;
   self->waits_for = what;
   self->place = place;
-  if (ready_count == 0) report_deadlock();
-  resume(self->worker->fiber, draw());
+  Thread* const next = draw();
+  if (next != self) resume(self->worker->fiber, next);
 }
 
 UNSEEN char* next_order(Order& order, bool first_to_come) {
@@ -189,6 +188,7 @@ UNSEEN void end_thread() {
   Thread* self = current;
   Warp& warp = own_warp();
   const unsigned lane = self->number % lanes;
+  if (products_are_on_their_way(self->number / lanes)) fault("a thread ends while a wgmma of its warp is on its way");
   warp.living &= ~(1u << lane);
   living--;
   if (warp.waiting > 0)
@@ -199,8 +199,10 @@ UNSEEN void end_thread() {
       }
   if (living > 0 && barrier.arrived == living) open_barrier();
   release_memory(&launch_ends);
-  if (living == 0) return switch_fiber(self->worker->fiber, host);
-  if (ready_count == 0) report_deadlock();
+  if (living == 0) {
+    if (copies_are_on_their_way()) fault("a block ends while bulk copies to its shared memory are on their way");
+    return switch_fiber(self->worker->fiber, host);
+  }
   resume(self->worker->fiber, draw());
 }
 
@@ -218,6 +220,8 @@ void thread_main() {
 
 UNSEEN void run_block(uint3 index, unsigned size, uint64_t random) {
   fill_shared(launched.shared, launched.shared_bytes);
+  forget_copies();
+  forget_products();
   blockIdx = index;
   launched.random = random;
   launched.worker_set = (launched.worker_set + 1) % worker_sets;
@@ -291,6 +295,24 @@ UNSEEN void fault(const char* format, ...) {
                blockIdx.x, blockIdx.y, blockIdx.z);
   print_place("of the kernel launched at", launched.place);
   std::abort();
+}
+
+UNSEEN unsigned random_below(unsigned limit) {
+  launched.random = launched.random * 0xD1342543DE82EF95u + 0x9E3779B97F4A7C15u;
+  return unsigned((launched.random >> 32) * limit >> 32);
+}
+UNSEEN unsigned thread_number() { return current->number; }
+UNSEEN void sleep(const char* what, const Place& place) { suspend(what, place); }
+UNSEEN void wake(unsigned thread) { go_on(threads + thread); }
+
+// Addresses as a card might give them: dynamic shared memory begins at no multiple of more than it was promised.
+UNSEEN uint32_t shared_address(const void* pointer) {
+  if (in_static_shared(pointer)) fault("the address of static shared memory is not known here");
+  return uint32_t(static_cast<const char*>(pointer) - launched.shared) + 128;
+}
+UNSEEN size_t shared_bytes() { return launched.shared_bytes; }
+UNSEEN char* shared_at(uint32_t address) {
+  return address >= 128 && address - 128 < launched.shared_bytes ? launched.shared + (address - 128) : nullptr;
 }
 
 UNSEEN int lane_index() { return int(current->number % lanes); }

@@ -21,6 +21,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cuda.h"
 #include "cuda_runtime_api.h"
 
 #define __global__
@@ -28,6 +29,7 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #ifdef __SANITIZE_ADDRESS__
 #define __shared__ static  // so that it looks at what lies around
@@ -121,6 +123,34 @@ template <int groups>
 void copy_async_wait() {
   static_assert(groups >= 0);
   copy_async_arrive(groups);
+}
+
+// Those of cuda/ptx_sm90.cuh and cuda/wgmma.cuh.
+uint32_t shared_address(const void* pointer);
+void barrier_init(uint64_t* barrier, unsigned arrivals);
+void barrier_arrive(uint64_t* barrier);
+void barrier_expect(uint64_t* barrier, unsigned bytes);
+void barrier_wait(uint64_t* barrier, unsigned parity, Place place = Place::current());
+void fence_async_proxy();
+void copy_tile(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier);
+
+struct WarpgroupProduct {
+  uint64_t a, b;  // descriptors
+  int32_t columns;
+  bool m_major, n_major, accumulate, unused = false;  // compared byte by byte
+};
+void multiply_async(float* d, const WarpgroupProduct& product, Place place);
+void wgmma_fence(Place place = Place::current());
+void wgmma_commit(Place place = Place::current());
+void wgmma_finish(unsigned youngest_left, Place place);
+template <int groups>
+void wgmma_wait(Place place = Place::current()) {
+  wgmma_finish(groups, place);
+}
+template <int groups, int count>
+void wgmma_wait(float (&)[count], Place place = Place::current()) {
+  static_assert(groups == 0);
+  wgmma_finish(groups, place);
 }
 
 // How much cudaMalloc can give in all. Tests may change it.

@@ -10,6 +10,7 @@
 #include "cuda/ptx.cuh"
 #include "test/core/check.h"
 #include "test/cuda/emulator/array.h"
+#include "test/cuda/emulator/asynchronous_mistakes.h"
 
 using namespace gigpo::cuda;
 using emulator::Array;
@@ -210,8 +211,24 @@ void races_show() {
   }
 }
 
+int stream(LeftOut left_out) {
+  const bool right = stream_tiles_with(left_out);
+  if (!right) std::fprintf(stderr, "the result is wrong\n");
+  return right ? 0 : 1;
+}
+
+void asynchronous_mistakes_show() {
+  CHECK(stream(LeftOut::nothing) == 0);
+  for (size_t i = 0; i < std::size(asynchronous_mistakes); i++) {
+    const Outcome found = outcome("asynchronous", i);
+    CHECK((found.aborted || found.wrong) && found.said.find(asynchronous_mistakes[i].message) != std::string::npos,
+          "expected \"%s\", found \"%s\"", asynchronous_mistakes[i].message, found.said.c_str());
+  }
+}
+
 constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
-                          {"races", races_show}};
+                          {"races", races_show},
+                          {"asynchronous mistakes", asynchronous_mistakes_show}};
 
 }  // namespace
 
@@ -219,6 +236,7 @@ int main(int count, char** arguments) {
   if (count == 3) {
     const std::string table = arguments[1];
     const size_t index = std::strtoull(arguments[2], nullptr, 10);
+    if (table == "asynchronous") return stream(asynchronous_mistakes[index].left_out);
     if (table == "mistake") return make_mistake(mistakes[index]);
     return race(table == "right" ? race_cases[index].right : race_cases[index].wrong);
   }

@@ -1,10 +1,11 @@
-// Products of small integers with the library that was found: fp32 sums of them, and their rounding to bf16, are exact in
-// any order, so every bit of the result is known, and whatever the two sides understand differently shows.
+// fp32 sums of small integers, and their rounding to bf16, are exact in any order: every bit of a product is known, and whatever
+// the two sides understand differently shows.
+#include "cuda/matmul_self_test.h"
+
 #include <cstring>
 #include <vector>
 
 #include "cuda/check.h"
-#include "cuda/cublaslt_open.h"
 
 namespace gigpo::cuda {
 
@@ -66,7 +67,7 @@ class IntegerMatrix {
 
 enum class Outcome { right, wrong, refused };
 
-Outcome try_product(MatmulLibrary& library, const Trial& t, void* workspace, size_t workspace_bytes) {
+Outcome try_product(const Multiply& multiply, const Trial& t, void* workspace, size_t workspace_bytes) {
   const IntegerMatrix a(t.type, t.transpose_a ? t.k : t.m, t.transpose_a ? t.m : t.k, t.padding, 1);
   const IntegerMatrix b(t.type, t.transpose_b ? t.n : t.k, t.transpose_b ? t.k : t.n, t.padding, 2);
   const IntegerMatrix bias(t.type, 1, t.n, 0, 3), other(t.c_type, t.m, t.n, 2 * t.padding, 4);
@@ -74,7 +75,7 @@ Outcome try_product(MatmulLibrary& library, const Trial& t, void* workspace, siz
   Matmul product = {a.view(), t.transpose_a, b.view(), t.transpose_b, {}, {}, c.view()};
   if (t.bias) product.bias = bias.view();
   if (t.added) product.added = t.in_place ? c.view() : other.view();
-  const bool taken = library.matmul(product, workspace, workspace_bytes, nullptr);
+  const bool taken = multiply(product, workspace, workspace_bytes, nullptr);
   CUDA_CHECK(cudaDeviceSynchronize());
   if (!taken) return Outcome::refused;
   for (int64_t i = 0; i < t.m; i++) {
@@ -91,7 +92,7 @@ Outcome try_product(MatmulLibrary& library, const Trial& t, void* workspace, siz
 
 }  // namespace
 
-std::string self_test(MatmulLibrary& library) {
+std::string matmul_self_test(const Multiply& multiply) {
   const Type f32 = Type::f32, bf16 = Type::bf16;
   const Trial trials[] = {
       {bf16, bf16, false, true, 128, 128, 128, 0, false, false, false},  // this one it must take
@@ -99,6 +100,8 @@ std::string self_test(MatmulLibrary& library) {
       {bf16, bf16, false, true, 40, 72, 56, 8, true, false, false},
       {bf16, f32, true, false, 48, 72, 33, 8, false, true, true},
       {bf16, bf16, false, true, 33, 72, 40, 8, true, true, false},
+      {bf16, f32, false, false, 200, 272, 520, 0, true, false, false},  // several tiles, each of more than a block holds at once
+      {bf16, bf16, true, false, 136, 264, 392, 0, false, true, false},
       {f32, f32, false, true, 37, 41, 29, 3, true, true, true},
   };
   constexpr size_t workspace_bytes = 32 << 20;
@@ -109,7 +112,7 @@ std::string self_test(MatmulLibrary& library) {
     ~Free() { cudaFree(data); }
   } freed{workspace};
   for (const Trial& trial : trials) {
-    const Outcome outcome = try_product(library, trial, workspace, workspace_bytes);
+    const Outcome outcome = try_product(multiply, trial, workspace, workspace_bytes);
     const std::string name = std::to_string(trial.m) + " x " + std::to_string(trial.n) + " x " + std::to_string(trial.k);
     if (outcome == Outcome::wrong) return "its product of " + name + " is wrong";
     if (outcome == Outcome::refused && &trial == trials) return "it has no algorithm for " + name;

@@ -1,0 +1,187 @@
+// C = op(A) · op(B) + bias + added for bf16 on Hopper's tensor cores (wgmma).
+//
+// A block stays on its multiprocessor and makes one tile of C after the other. One thread of its first warpgroup, the
+// producer, fetches the tiles of A and B that this takes with TMA, 64 of k at a time, as many stages ahead as fit into shared
+// memory, also of the next tile while this one is written. The other two, the consumers, each multiply 64 rows of A with all
+// columns of B. Two barriers a stage tell when it is full and when it may be filled again.
+//
+// What an element of C is: over each range of k (cuda/matmul_wgmma_plan.h: by the shape alone), one chain of wgmma steps of
+// 16 from zero, in order; the ranges' sums added in order.
+#include "cuda/matmul_wgmma.h"
+
+#include "cuda/launch.h"
+#include "cuda/matmul_output.cuh"
+#include "cuda/matmul_self_test.h"
+#include "cuda/matmul_wgmma_plan.h"
+#include "cuda/matmul_wgmma_tile.cuh"
+#include "cuda/tensor_map.h"
+
+namespace gigpo::cuda {
+
+namespace {
+
+struct WgmmaProduct {
+  CUtensorMap a, b;
+  int64_t m, n, steps, steps_of_range, ranges;
+  MatmulOutput out;
+};
+
+// Calls work(row, column, range) for every tile of this block.
+template <class T, class Work>
+__device__ void for_each_tile(const WgmmaProduct& p, const Work& work) {
+  const int64_t down = steps_of(p.m, wgmma_rows), across = steps_of(p.n, T::columns), tiles = down * across;
+  for (int64_t i = blockIdx.x; i < tiles * p.ranges; i += gridDim.x) {
+    const TilePlace place = place_of_tile(i % tiles, down, across);
+    work(place.down * wgmma_rows, place.across * T::columns, i / tiles);
+  }
+}
+
+template <class T, class Step>
+__device__ void for_each_step(const WgmmaProduct& p, int64_t range, const Step& step) {
+  const int64_t first = range * p.steps_of_range;
+  const int64_t last = first + p.steps_of_range < p.steps ? first + p.steps_of_range : p.steps;
+  for (int64_t i = first; i < last; i++) step(i, i == first);
+}
+
+template <class T>
+__device__ void produce(const WgmmaProduct& p, char* memory, uint64_t* full, uint64_t* empty) {
+  Ring<T::stages> ring;
+  for_each_tile<T>(p, [&](int64_t row, int64_t column, int64_t range) {
+    for_each_step<T>(p, range, [&](int64_t step, bool) {
+      char* const stage = memory + ring.stage * T::stage_bytes;
+      barrier_wait(empty + ring.stage, ring.round ^ 1);  // in the first round nobody has to leave
+      barrier_expect(full + ring.stage, T::stage_bytes);
+      T::A::fetch(stage, &p.a, row, step * wgmma_depth, full + ring.stage);
+      T::B::fetch(stage + T::A::bytes, &p.b, column, step * wgmma_depth, full + ring.stage);
+      ring.advance();
+    });
+  });
+}
+
+template <class T, bool transpose_a, bool transpose_b>
+__device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint64_t* full, uint64_t* empty) {
+  const int group = int(threadIdx.x) / warpgroup - 1, warp = int(threadIdx.x) % warpgroup / 32;
+  float* const own_staged = staged + (group * 4 + warp) * Slice::floats;
+  Ring<T::stages> ring;
+  const auto leave = [&](int stage) {  // every warp for itself: it knows of no other that it has read
+    if (threadIdx.x % 32 == 0) barrier_arrive(empty + stage);
+  };
+  for_each_tile<T>(p, [&](int64_t row, int64_t column, int64_t range) {
+    float sums[T::columns / 2];
+    int last = 0;
+    for_each_step<T>(p, range, [&](int64_t, bool first) {
+      const char* const a = memory + ring.stage * T::stage_bytes + group * 64 * 128;  // 64 lines, or the box of 64 rows
+      const char* const b = memory + ring.stage * T::stage_bytes + T::A::bytes;
+      barrier_wait(full + ring.stage, ring.round);
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < wgmma_depth; k += 16) {
+        wgmma<T::columns, transpose_a, !transpose_b>(sums, T::A::at(a, k), T::B::at(b, k), !first || k > 0);
+      }
+      wgmma_commit();
+      wgmma_wait<1>();  // this step's go on; the last one's have read their stage
+      if (!first) leave(last);
+      last = ring.stage;
+      ring.advance();
+    });
+    wgmma_wait<0>(sums);
+    leave(last);
+    MatmulOutput out = p.out;
+    if (p.ranges > 1) out.c = static_cast<float*>(out.c) + range * p.m * out.c_stride;
+#pragma unroll
+    for (int s = 0; s < T::columns / Slice::warp_columns; s++) {
+      const auto& slice = *reinterpret_cast<const Sums<Slice>*>(sums + s * Slice::sums_of_lane);
+      write_sums<Slice>(out, slice, own_staged, row + group * 64 + warp * 16, column + s * Slice::warp_columns);
+    }
+  });
+}
+
+template <int columns, bool transpose_a, bool transpose_b>
+__global__ __launch_bounds__(wgmma_threads, 1) void wgmma_kernel(const __grid_constant__ WgmmaProduct p) {
+#if defined(GIGPO_CUDA_EMULATOR) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  using T = WgmmaTile<columns, transpose_a, transpose_b>;
+  char* const shared = dynamic_shared<char>();
+  char* const memory = shared + (T::alignment - shared_address(shared) % T::alignment) % T::alignment;
+  auto* const staged = reinterpret_cast<float*>(memory + T::stages * T::stage_bytes);
+  auto* const full = reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(staged) + T::output_bytes);
+  uint64_t* const empty = full + T::stages;
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < T::stages; stage++) {
+      barrier_init(full + stage, 1);
+      barrier_init(empty + stage, consumers * warpgroup / 32);
+    }
+    fence_async_proxy();
+  }
+  __syncthreads();
+  if (threadIdx.x < warpgroup) {
+    give_registers<producer_registers>();
+    if (threadIdx.x == 0) produce<T>(p, memory, full, empty);
+  } else {
+    take_registers<consumer_registers>();
+    consume<T, transpose_a, transpose_b>(p, memory, staged, full, empty);
+  }
+#endif
+}
+
+template <int columns, bool transpose_a, bool transpose_b>
+bool launch_wgmma(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
+  using T = WgmmaTile<columns, transpose_a, transpose_b>;
+  if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::B::lines, &p.b)) return false;
+  const int64_t tiles = steps_of(p.m, wgmma_rows) * steps_of(p.n, columns) * p.ranges;
+  int device = 0, blocks = 0;  // as many as run at once; the bits are the same with any number
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device));
+  const dim3 grid(unsigned(std::min<int64_t>(tiles, blocks)));
+  launch(wgmma_kernel<columns, transpose_a, transpose_b>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
+  return true;
+}
+
+template <int columns>
+bool launch_wgmma(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
+  if (product.transpose_a) return launch_wgmma<columns, true, false>(product, p, stream);
+  if (product.transpose_b) return launch_wgmma<columns, false, true>(product, p, stream);
+  return launch_wgmma<columns, false, false>(product, p, stream);
+}
+
+}  // namespace
+
+std::string why_no_wgmma() {
+  int device = 0, major = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  if (major != 9) return "the GPU is not a Hopper";
+#if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
+  // The cards of a machine are alike, so one speaks for all.
+  static const std::string wrong = matmul_self_test(
+      [](const Matmul& product, void* workspace, size_t bytes, cudaStream_t stream) { return matmul_wgmma(product, workspace, bytes, stream); });
+  return wrong;
+#else
+  return "this build has no kernels for sm_90a";
+#endif
+}
+
+bool wgmma_pays(const Matmul& p) {
+  return p.m() >= 2 * wgmma_rows && p.n() >= 128 && p.k() >= 4 * wgmma_depth && p.m() * p.n() * p.k() >= int64_t{1} << 28;
+}
+
+bool matmul_wgmma(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream, int columns) {
+  if (product.m() == 0 || product.n() == 0) return true;
+  if (!mappable(product.a) || !mappable(product.b) || product.k() == 0) return false;
+  if (product.transpose_a && product.transpose_b) return false;
+  const RangeRoom room(workspace, workspace_bytes);
+  const double read = product.added ? 2 : 1;
+  // Only a weight's gradient has few tiles and many k.
+  WgmmaPlan plan = wgmma_plan(product.m(), product.n(), product.k(), read * double(bytes_of(product.c.type)),
+                              product.transpose_a ? 8 : 1, int64_t(room.bytes));
+  if (columns != 0) plan.columns = columns;
+  const int64_t steps = steps_of(product.k(), wgmma_depth);
+  WgmmaProduct p = {{}, {}, product.m(), product.n(), steps, steps_of(steps, plan.ranges), plan.ranges, output_of(product)};
+  if (p.ranges > 1) p.out = room.output(p.m, p.n);
+  const bool launched = plan.columns == 256   ? launch_wgmma<256>(product, p, stream)
+                        : plan.columns == 192 ? launch_wgmma<192>(product, p, stream)
+                                              : launch_wgmma<128>(product, p, stream);
+  if (launched && p.ranges > 1) add_ranges(p.ranges, p.out, output_of(product), stream);
+  return launched;
+}
+
+}  // namespace gigpo::cuda

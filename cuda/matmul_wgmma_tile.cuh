@@ -1,0 +1,64 @@
+// What a block of cuda/matmul_wgmma.cu is made of: its warpgroups, its shared memory, and the descriptors of what lies there.
+#pragma once
+#include "cuda/matmul_wgmma_plan.h"
+#include "cuda/wgmma.cuh"
+
+namespace gigpo::cuda {
+
+constexpr int warpgroup = 128, consumers = 2, wgmma_threads = (1 + consumers) * warpgroup;
+constexpr int producer_registers = 40, consumer_registers = 232;
+static_assert((producer_registers + consumers * consumer_registers) * warpgroup <= 65536, "what a multiprocessor has");
+
+// The output's way through shared memory, a warp's 16 rows and 32 columns at a time (write_sums).
+struct Slice {
+  static constexpr int warp_rows = 16, warp_columns = 32, output_stride = warp_columns + 8;
+  static constexpr int floats = warp_rows * output_stride, sums_of_lane = warp_rows * warp_columns / 32;
+};
+
+// One operand's tile of a stage: `width` rows or columns of C by 64 of k. In memory k runs along the rows, or across.
+template <int width, bool along_k>
+struct WgmmaOperand {
+  static constexpr int lines = along_k ? width : wgmma_depth;  // of 64 elements, a box
+  static constexpr int boxes = along_k ? 1 : width / 64, box_bytes = lines * 128, bytes = boxes * box_bytes;
+
+  __device__ static void fetch(char* to, const CUtensorMap* map, int64_t first, int64_t k, uint64_t* full) {
+#pragma unroll
+    for (int box = 0; box < boxes; box++) {
+      const int across = int(first) + 64 * box;
+      copy_tile(to + box * box_bytes, map, along_k ? int(k) : across, along_k ? across : int(k), full);
+    }
+  }
+
+  // From k on, of which there are 64. With k along the lines the chunks of 16 are parts of a line, which the hardware
+  // permutes by the whole address.
+  __device__ static uint64_t at(const char* tile, int k) {
+    return matrix_descriptor(tile + (along_k ? 2 * k : 128 * k), along_k ? 16 : box_bytes, 1024);
+  }
+};
+
+template <int columns_, bool transpose_a, bool transpose_b>
+struct WgmmaTile {
+  using A = WgmmaOperand<wgmma_rows, !transpose_a>;
+  using B = WgmmaOperand<columns_, transpose_b>;
+  static constexpr int columns = columns_, stage_bytes = A::bytes + B::bytes;
+  static constexpr int output_bytes = consumers * warpgroup / 32 * Slice::floats * 4;
+  static constexpr int alignment = 1024;  // of the swizzle's pattern
+  static constexpr int most_bytes = (227 << 10) - alignment - output_bytes - 128;
+  static constexpr int stages = most_bytes / stage_bytes;
+  static constexpr int shared_bytes = alignment + stages * stage_bytes + output_bytes + 2 * stages * 8;
+  static_assert(stages >= 4 && shared_bytes <= 227 << 10);
+};
+
+// A stage and how often it came round, for producer and consumers alike.
+template <int stages>
+struct Ring {
+  int stage = 0;
+  unsigned round = 0;
+  __device__ void advance() {
+    if (++stage < stages) return;
+    stage = 0;
+    round ^= 1;
+  }
+};
+
+}  // namespace gigpo::cuda

@@ -1,0 +1,79 @@
+// The instructions of Hopper alone (PTX ISA, sm_90a), one function each, as in cuda/ptx.cuh: barriers in shared memory
+// (mbarrier), copies of tiles that arrive at them (TMA), and the fence between the two ways to shared memory: "generic" is
+// what C++ reads and writes, "async" what TMA and wgmma do. test/cuda/emulator gives each the same meaning on the CPU.
+#pragma once
+#include <cuda.h>
+
+#include "cuda/ptx.cuh"
+
+namespace gigpo::cuda {
+
+#ifdef GIGPO_CUDA_EMULATOR
+
+using emulator::barrier_arrive;
+using emulator::barrier_expect;
+using emulator::barrier_init;
+using emulator::barrier_wait;
+using emulator::copy_tile;
+using emulator::fence_async_proxy;
+using emulator::shared_address;
+
+#else
+
+// mbarrier: a phase ends when `arrivals` have come and all bytes that were expected in it; then the next begins. The first
+// has parity 0. Eight bytes, aligned to 8.
+__device__ inline void barrier_init(uint64_t* barrier, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+__device__ inline void barrier_arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+// Arrives, and `bytes` more must have been copied before the phase ends.
+__device__ inline void barrier_expect(uint64_t* barrier, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+// Returns when the phase of this parity, the present or the one before, has ended; what arrived in it can be read then.
+__device__ inline void barrier_wait(uint64_t* barrier, unsigned parity) {
+  asm volatile(
+      "{\n.reg .pred ended;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n@!ended bra again;\n}" ::"r"(
+          shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+
+// What this thread has seen of generic writes to shared memory comes before async accesses that follow; a barrier's
+// initialisation is such a write.
+__device__ inline void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// One thread asks for the box of the map whose corner is (x, y), x along the rows, zeros outside of the matrix. Its lines
+// come to lie one behind the other, the 16-byte chunks of each 128 permuted by the line (swizzle); when all have come, the
+// barrier has their bytes. `to` is a multiple of 128 bytes, and of 1,024 for wgmma.
+__device__ inline void copy_tile(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+          shared_address(to)),
+      "l"(map), "r"(x), "r"(y), "r"(shared_address(barrier))
+      : "memory");
+}
+
+#endif
+
+// setmaxnreg, by all warps of a warpgroup: from here on its threads have `count` registers. Who takes waits until enough
+// have been given.
+template <int count>
+__device__ void give_registers() {
+  static_assert(count % 8 == 0 && count >= 24 && count <= 256);
+#ifndef GIGPO_CUDA_EMULATOR
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+#endif
+}
+template <int count>
+__device__ void take_registers() {
+  static_assert(count % 8 == 0 && count >= 24 && count <= 256);
+#ifndef GIGPO_CUDA_EMULATOR
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+#endif
+}
+
+}  // namespace gigpo::cuda

@@ -1,0 +1,177 @@
+// mbarrier, TMA, and the two ways to shared memory (PTX ISA: "Asynchronous operations", "Proxies"). A copy arrives at a time
+// drawn at random, at the latest when all threads wait. What the async way sees is kept in a second memory: generic writes
+// come there with fence.proxy.async alone.
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "asynchronous.h"
+#include "cuda.h"
+
+namespace gigpo::cuda::emulator {
+
+namespace {
+
+constexpr uint64_t initialised = 0x6D62617272696572u;  // stands in the eight bytes for as long as nothing else is written there
+constexpr unsigned chunk_bytes = 16;
+
+struct Barrier {
+  unsigned arrivals = 0, missing = 0, phase = 0;
+  unsigned copied = 0, waited = 0;  // phases up to which copies were asked for, and waited for
+  int64_t bytes = 0;
+  std::vector<unsigned> waiting;
+  char order = 0;
+};
+
+struct BulkCopy {
+  uint32_t to, bytes;
+  uint64_t* barrier;
+  std::vector<uint8_t> values;  // as they lie there
+};
+
+struct AsyncWorld {
+  std::map<uint64_t*, Barrier> barriers;
+  std::deque<BulkCopy> copies;
+  std::vector<uint8_t> seen;  // shared memory as the async way sees it; at first what a block finds there
+};
+AsyncWorld& world = *new AsyncWorld;  // outlives whatever ends the program
+
+Barrier& barrier_at(const char* what, uint64_t* at) {
+  check_shared(what, at, 8);
+  const auto found = world.barriers.find(at);
+  if (found == world.barriers.end()) fault("%s of an mbarrier that nobody has initialised", what);
+  if (*at != initialised) fault("%s of an mbarrier that something else was written over", what);
+  return found->second;
+}
+
+void end_phase(Barrier& barrier) {
+  if (barrier.missing == 0 && barrier.bytes < 0) fault("a bulk copy has brought %d bytes that nobody expected", int(-barrier.bytes));
+  if (barrier.missing > 0 || barrier.bytes != 0) return;
+  barrier.phase++;
+  barrier.missing = barrier.arrivals;
+  for (const unsigned thread : barrier.waiting) wake(thread);
+  barrier.waiting.clear();
+}
+
+void arrive(const char* what, uint64_t* at, unsigned bytes) {
+  Barrier& barrier = barrier_at(what, at);
+  if (barrier.missing == 0) fault("%s: more arrivals in a phase than the mbarrier was initialised with", what);
+  release_memory(&barrier.order);
+  barrier.bytes += bytes;
+  barrier.missing--;
+  end_phase(barrier);
+}
+
+uint8_t* seen_at(uint32_t address) {
+  if (world.seen.empty()) world.seen.assign(shared_bytes(), 0xFF);
+  return world.seen.data() + (shared_at(address) - shared_at(shared_address(dynamic_shared_memory())));
+}
+
+bool is_seen(uint32_t address) { return std::memcmp(seen_at(address), shared_at(address), chunk_bytes) == 0; }
+
+bool overlap(const BulkCopy& copy, uint32_t from, uint32_t to) { return copy.to < to && from < copy.to + copy.bytes; }
+
+}  // namespace
+
+void barrier_init(uint64_t* at, unsigned arrivals) {
+  const Unlooked unlooked;
+  check_shared("mbarrier.init", at, 8);
+  if (arrivals == 0 || arrivals >= 1 << 20) fault("mbarrier.init with %u arrivals", arrivals);
+  *at = initialised;
+  Barrier& barrier = world.barriers[at] = {};
+  barrier.arrivals = barrier.missing = arrivals;
+}
+
+void barrier_arrive(uint64_t* at) {
+  const Unlooked unlooked;
+  arrive("mbarrier.arrive", at, 0);
+}
+
+void barrier_expect(uint64_t* at, unsigned bytes) {
+  const Unlooked unlooked;
+  arrive("mbarrier.arrive.expect_tx", at, bytes);
+}
+
+void barrier_wait(uint64_t* at, unsigned parity, Place place) {
+  for (;;) {
+    {
+      const Unlooked unlooked;
+      Barrier& barrier = barrier_at("mbarrier.try_wait", at);
+      if (random_below(4) == 0) copy_arrives();
+      if (barrier.phase % 2 != parity % 2) break;
+      barrier.waiting.push_back(thread_number());
+    }
+    sleep("mbarrier.try_wait", place);
+  }
+  const Unlooked unlooked;
+  Barrier& barrier = world.barriers[at];
+  barrier.waited = barrier.phase;
+  acquire_memory(&barrier.order);
+}
+
+// Threads switch only where they wait: what another thread wrote before this fence it has passed on to this one too.
+void fence_async_proxy() {
+  const Unlooked unlooked;
+  std::memcpy(seen_at(shared_address(dynamic_shared_memory())), dynamic_shared_memory(), shared_bytes());
+}
+
+void copy_tile(void* to, const CUtensorMap* opaque, int x, int y, uint64_t* at) {
+  const Unlooked unlooked;
+  const TensorMap map = tensor_map(opaque);
+  const uint32_t bytes = map.box[0] * map.box[1] * 2, start = shared_address(to);
+  check_shared("cp.async.bulk.tensor", to, 128);
+  if (!shared_at(start + bytes - 1)) fault("cp.async.bulk.tensor of %u bytes goes beyond the block's shared memory", bytes);
+  Barrier& barrier = barrier_at("cp.async.bulk.tensor", at);
+  barrier.copied = barrier.phase + 1;
+  if (!is_seen(shared_address(at) / chunk_bytes * chunk_bytes))
+    fault("cp.async.bulk.tensor with an mbarrier that was initialised without fence.proxy.async");
+  for (const BulkCopy& copy : world.copies)
+    if (overlap(copy, start, start + bytes)) fault("cp.async.bulk.tensor to where another is on its way");
+  if (product_reads(start, start + bytes)) fault("cp.async.bulk.tensor to what a wgmma reads that nobody has waited for");
+  for (uint32_t chunk = start; chunk < start + bytes; chunk += chunk_bytes)
+    if (!is_seen(chunk)) fault("cp.async.bulk.tensor to what was written without fence.proxy.async");
+#ifdef __SANITIZE_THREAD__  // it could arrive now as well
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+  __tsan_write_range(to, bytes);
+  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+#endif
+  world.copies.push_back({start, bytes, at, std::vector<uint8_t>(bytes)});
+  for (uint32_t line = 0; line < map.box[1]; line++)
+    for (uint32_t column = 0; column < map.box[0]; column++) {
+      const int64_t i = int64_t(y) + line, j = int64_t(x) + column;
+      if (i < 0 || j < 0 || i >= int64_t(map.size[1]) || j >= int64_t(map.size[0])) continue;
+      const uint32_t place = swizzled(start + (line * map.box[0] + column) * 2) - start;
+      std::memcpy(&world.copies.back().values[place], map.data + uint64_t(i) * map.stride + uint64_t(j) * 2, 2);
+    }
+}
+
+bool copy_arrives() {
+  const Unlooked unlooked;
+  if (world.copies.empty()) return false;
+  const auto copy = world.copies.begin() + random_below(unsigned(world.copies.size()));
+  std::memcpy(shared_at(copy->to), copy->values.data(), copy->bytes);
+  std::memcpy(seen_at(copy->to), copy->values.data(), copy->bytes);
+  Barrier& barrier = barrier_at("cp.async.bulk.tensor", copy->barrier);
+  barrier.bytes -= copy->bytes;
+  world.copies.erase(copy);
+  end_phase(barrier);
+  return true;
+}
+
+void forget_copies() {
+  if (!world.barriers.empty()) world = {};
+}
+bool copies_are_on_their_way() {
+  for (const auto& [at, barrier] : world.barriers)
+    if (barrier.copied > barrier.waited) return true;
+  return false;
+}
+
+void check_async_read(uint32_t address) {
+  if (!shared_at(address + chunk_bytes - 1)) fault("wgmma reads beyond the block's shared memory");
+  for (const BulkCopy& copy : world.copies)
+    if (overlap(copy, address, address + chunk_bytes)) fault("wgmma reads what a bulk copy has yet to bring");
+  if (!is_seen(address)) fault("wgmma reads what was written without fence.proxy.async");
+}
+
+}  // namespace gigpo::cuda::emulator

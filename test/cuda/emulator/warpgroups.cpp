@@ -1,0 +1,217 @@
+// wgmma. A product is done at the latest moment: when its warp waits for it. Until then its sums' registers hold NaN, and
+// its operands must stay as they are.
+#include <deque>
+#include <vector>
+
+#include "asynchronous.h"
+
+namespace gigpo::cuda::emulator {
+
+namespace {
+
+constexpr unsigned all_lanes = 0xFFFFFFFFu;
+constexpr int lanes = 32, warps_of_block = 32, most_sums = 128;
+constexpr uint32_t untouched = 0x7FC0DEAD;  // a NaN
+
+// The registers of one product, taken from the lanes until it is waited for.
+struct Registers {
+  int count, products;  // of a lane; those that are on their way
+  float* at[lanes];
+  float values[lanes][most_sums];
+};
+
+struct Pending {
+  WarpgroupProduct product;
+  unsigned group;
+  float* registers;  // of lane 0
+};
+
+struct WarpProducts {
+  bool fenced = false;
+  unsigned groups = 0;  // committed
+  std::deque<Pending> pending;
+  std::vector<Registers> registers;
+};
+struct Warps {
+  bool used = false;
+  WarpProducts of[warps_of_block];
+};
+Warps& warps = *new Warps;  // outlives whatever ends the program
+
+unsigned own_warp() { return thread_number() / lanes; }
+
+// The 16-byte chunk that holds element (i, k) of an operand, where i is a row of A or a column of B.
+uint32_t chunk_of(uint64_t descriptor, bool mn_major, int i, int k) {
+  const auto field = [&](int shift) { return uint32_t(descriptor >> shift & 0x3FFF) << 4; };
+  const uint32_t start = field(0), leading = field(16), stride = field(32);
+  const uint32_t at = mn_major ? start + uint32_t(i / 64) * leading + uint32_t(i % 64 / 8) * 16 + uint32_t(k / 8) * stride +
+                                     uint32_t(k % 8) * 128
+                               : start + uint32_t(i / 8) * stride + uint32_t(i % 8) * 128 + uint32_t(k / 8) * 16;
+  return swizzled(at);
+}
+
+float element(uint64_t descriptor, bool mn_major, int i, int k) {
+  const char* chunk = shared_at(chunk_of(descriptor, mn_major, i, k));
+  uint16_t bits;
+  std::memcpy(&bits, chunk + (mn_major ? i : k) % 8 * 2, 2);
+  return __builtin_bit_cast(float, uint32_t(bits) << 16);
+}
+
+// Calls each(address) for the chunks that warp `warp` of a group reads.
+template <class Each>
+void for_each_chunk(const WarpgroupProduct& p, unsigned warp, const Each& each) {
+  const auto operand = [&](uint64_t descriptor, bool mn_major, int first, int count) {
+    for (int i = first; i < first + count; i += mn_major ? 8 : 1)
+      for (int k = 0; k < 16; k += mn_major ? 1 : 8) each(chunk_of(descriptor, mn_major, i, k));
+  };
+  operand(p.a, p.m_major, int(warp % 4) * 16, 16);
+  operand(p.b, p.n_major, 0, p.columns);
+}
+
+void look_at_operands([[maybe_unused]] const WarpgroupProduct& p) {
+#ifdef __SANITIZE_THREAD__
+  for_each_chunk(p, own_warp(), [](uint32_t address) {
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+    __tsan_read_range(shared_at(address), 16);
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  });
+#endif
+}
+
+struct Brought {
+  float* d;
+  const WarpgroupProduct* product;
+};
+
+Registers& take_registers(WarpProducts& own, void* const* brought, int count) {
+  const auto lane_of = [&](int lane) { return static_cast<const Brought*>(brought[lane])->d; };
+  for (Registers& registers : own.registers)
+    if (registers.at[0] == lane_of(0)) return registers;  // a chain of products of the same sums needs no fence
+  if (!own.fenced) fault("wgmma without wgmma.fence, and its sums could be touched since the last");
+  Registers& registers = own.registers.emplace_back();
+  registers.count = count;
+  registers.products = 0;
+  for (int lane = 0; lane < lanes; lane++) {
+    registers.at[lane] = lane_of(lane);
+    for (int i = 0; i < count; i++) {
+      registers.values[lane][i] = lane_of(lane)[i];
+      std::memcpy(lane_of(lane) + i, &untouched, 4);
+    }
+  }
+  return registers;
+}
+
+void begin(unsigned, void* const* brought) {
+  const Unlooked unlooked;
+  WarpProducts& own = warps.of[own_warp()];
+  const auto& first = *static_cast<const Brought*>(brought[0]);
+  const WarpgroupProduct& p = *first.product;
+  for (int lane = 1; lane < lanes; lane++)
+    if (std::memcmp(static_cast<const Brought*>(brought[lane])->product, &p, sizeof p) != 0)
+      fault("the lanes of a warp give wgmma different descriptors");
+  if (p.a >> 62 != 1 || p.b >> 62 != 1) fault("wgmma with another swizzle than that of 128 bytes");
+  for_each_chunk(p, own_warp(), check_async_read);
+  look_at_operands(p);
+  Registers& registers = take_registers(own, brought, p.columns / 2);
+  registers.products++;
+  own.pending.push_back({p, own.groups, first.d});
+}
+
+Registers& registers_of(WarpProducts& own, const float* d) {
+  for (Registers& registers : own.registers)
+    if (registers.at[0] == d) return registers;
+  std::abort();
+}
+
+void give_back(WarpProducts& own, const Registers& registers) {
+  for (int lane = 0; lane < lanes; lane++)
+    for (int i = 0; i < registers.count; i++) {
+      if (std::memcmp(registers.at[lane] + i, &untouched, 4) != 0) fault("the sums of a wgmma were written before wgmma.wait_group");
+      registers.at[lane][i] = registers.values[lane][i];
+    }
+  own.registers.erase(own.registers.begin() + (&registers - own.registers.data()));
+  own.fenced = false;
+}
+
+// Products of bf16 are exact in fp32; each element's 16 are added one by one, in order.
+void multiply(const WarpgroupProduct& p, Registers& registers) {
+  static float a[16][16], b[16][2 * most_sums], sums[16][2 * most_sums];
+  const int row = int(own_warp() % 4) * 16;
+  for (int k = 0; k < 16; k++) {
+    for (int i = 0; i < 16; i++) a[i][k] = element(p.a, p.m_major, row + i, k);
+    for (int j = 0; j < p.columns; j++) b[k][j] = element(p.b, p.n_major, j, k);
+  }
+  const auto place = [](int lane, int i) { return std::pair(lane / 4 + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2 + i % 2); };
+  for (int lane = 0; lane < lanes; lane++)
+    for (int i = 0; i < registers.count; i++) {
+      const auto [m, n] = place(lane, i);
+      sums[m][n] = p.accumulate ? registers.values[lane][i] : 0.0f;
+    }
+  for (int m = 0; m < 16; m++)
+    for (int k = 0; k < 16; k++)
+      for (int n = 0; n < p.columns; n++) sums[m][n] += a[m][k] * b[k][n];
+  for (int lane = 0; lane < lanes; lane++)
+    for (int i = 0; i < registers.count; i++) {
+      const auto [m, n] = place(lane, i);
+      registers.values[lane][i] = sums[m][n];
+    }
+}
+
+void finish(WarpProducts& own, unsigned youngest_left) {
+  while (!own.pending.empty() && own.pending.front().group + youngest_left < own.groups) {
+    const Pending done = own.pending.front();
+    own.pending.pop_front();
+    look_at_operands(done.product);
+    Registers& registers = registers_of(own, done.registers);
+    multiply(done.product, registers);
+    if (--registers.products == 0) give_back(own, registers);
+  }
+}
+
+}  // namespace
+
+void multiply_async(float* d, const WarpgroupProduct& product, Place place) {
+  if (blockDim.x * blockDim.y * blockDim.z % 128 != 0) fault("wgmma in a block that is not made of warpgroups");
+  Brought own = {d, &product};
+  meet_warp("wgmma", all_lanes, place, &own, begin);
+}
+
+void wgmma_fence(Place place) {
+  meet_warp("wgmma.fence", all_lanes, place, nullptr, [](unsigned, void* const*) {
+    const Unlooked unlooked;
+    warps.used = warps.of[own_warp()].fenced = true;
+  });
+}
+
+void wgmma_commit(Place place) {
+  meet_warp("wgmma.commit_group", all_lanes, place, nullptr, [](unsigned, void* const*) {
+    const Unlooked unlooked;
+    warps.of[own_warp()].groups++;
+  });
+}
+
+void wgmma_finish(unsigned youngest_left, Place place) {
+  struct Left {
+    unsigned groups;
+  } own = {youngest_left};
+  meet_warp("wgmma.wait_group", all_lanes, place, &own, [](unsigned, void* const* brought) {
+    const Unlooked unlooked;
+    finish(warps.of[own_warp()], static_cast<const Left*>(brought[0])->groups);
+  });
+  meet_warp("wgmma.wait_group", all_lanes, place);  // what one lane has waited for, all have
+}
+
+bool product_reads(uint32_t from, uint32_t to) {
+  bool reads = false;
+  for (unsigned warp = 0; warp < warps_of_block; warp++)
+    for (const Pending& pending : warps.of[warp].pending)
+      for_each_chunk(pending.product, warp, [&](uint32_t address) { reads |= address >= from && address < to; });
+  return reads;
+}
+
+bool products_are_on_their_way(unsigned warp) { return !warps.of[warp].pending.empty(); }
+void forget_products() {
+  if (warps.used) warps = {};
+}
+
+}  // namespace gigpo::cuda::emulator

@@ -1,0 +1,170 @@
+// Products with wgmma against sums in double: layouts, tile widths, edges, strides, what is added, ranges of k; and what they
+// leave to others.
+#include "cuda/matmul_wgmma.h"
+
+#include <vector>
+
+#include "core/device.h"
+#include "cuda/matmul_wgmma_plan.h"
+#include "test/cuda/matmul_case.h"
+#include "test/cuda/on_card.h"
+
+using namespace gigpo;
+using namespace gigpo::test;
+using namespace gigpo::cuda;
+
+namespace {
+
+Multiply with_columns(int columns) {
+  return [columns](const Matmul& product, void* workspace, size_t bytes) {
+    CHECK(matmul_wgmma(product, workspace, bytes, nullptr, columns), "not taken: m %d n %d k %d", int(product.m()),
+          int(product.n()), int(product.k()));
+  };
+}
+
+constexpr int widths[] = {256, 192, 128};
+
+Case with_layout(int layout) {  // X · Wᵀ, dY · W, dYᵀ · X
+  Case c;
+  c.transpose_a = layout == 2;
+  c.transpose_b = layout == 0;
+  return c;
+}
+
+void test_layouts() {
+  for (const int columns : widths) {
+    for (int layout = 0; layout < 3; layout++) {
+      Case c = with_layout(layout);
+      c.m = 128, c.n = columns, c.k = 64;  // one stage of one tile
+      check_case(c, with_columns(columns));
+      c.m = 136, c.n = columns + 8, c.k = 520;  // more than the stages, and edges on all sides
+      c.padding = 8, c.c_padding = 1;
+      c.bias = true, c.added = Added::other;
+      check_case(c, with_columns(columns));
+    }
+  }
+}
+
+// Sizes and strides drawn at random; only addresses and strides are multiples of eight.
+void test_random_cases() {
+  for (uint32_t i = 0; i < 18; i++) {
+    auto pick = [i, at = uint32_t(0)](int64_t below) mutable { return int64_t(random_word(700 + at++, i) % below); };
+    Case c = with_layout(int(i % 3));
+    c.m = 1 + pick(300), c.n = 1 + pick(300), c.k = 1 + pick(300);
+    const int64_t a_columns = c.transpose_a ? c.m : c.k, b_columns = c.transpose_b ? c.k : c.n;
+    c.padding = 8 - a_columns % 8;
+    if ((b_columns + c.padding) % 8 != 0) (c.transpose_b ? c.k : c.n) += 8 - (b_columns + c.padding) % 8;
+    if ((((c.transpose_a ? c.m : c.k) + c.padding) % 8) != 0) c.m = c.n = c.k = 72, c.padding = 0;
+    c.c_type = pick(2) ? Type::bf16 : Type::f32;
+    c.c_padding = pick(2) * (pick(2) ? 4 : 3);
+    c.bias = pick(2);
+    c.added = Added(pick(3));
+    check_case(c, with_columns(widths[pick(3)]));
+  }
+}
+
+// More tiles than blocks: each goes on to a second one, whose first stages are fetched while the first is written.
+void test_many_tiles() {
+  Case c = with_layout(0);
+  c.m = 1, c.n = 133 * 128 + 40, c.k = 136;
+  check_case(c, with_columns(128));
+}
+
+// A weight's gradient over many tokens: k in ranges, if there is memory for their sums; the same bits every time.
+void test_ranges() {
+  Case c = with_layout(2);
+  c.m = 104, c.n = 72, c.k = 2100;
+  c.added = Added::same;
+  c.padding = 0;
+  check_case(c, with_columns(0));
+  const std::vector<uint32_t> whole = run(c, with_columns(0));
+  c.workspace = true;
+  CHECK(wgmma_plan(c.m, c.n, c.k, 8, 8, 1 << 20).ranges > 1);
+  check_case(c, with_columns(0));
+  CHECK(run(c, with_columns(0)) == run(c, with_columns(0)));
+  CHECK(run(c, with_columns(0)) != whole, "the workspace was not used");
+}
+
+void test_what_it_leaves() {
+  const auto taken = [](const Case& c) {
+    bool result = false;
+    run(c, [&](const Matmul& product, void*, size_t) { result = matmul_wgmma(product, nullptr, 0, nullptr); });
+    return result;
+  };
+  Case c = with_layout(0);
+  c.m = 8, c.n = 8, c.k = 16;
+  CHECK(taken(c));
+  for (const Case& other : {Case{.type = Type::f32, .transpose_b = true, .m = 8, .n = 8, .k = 16},
+                            Case{.transpose_b = true, .m = 8, .n = 8, .k = 16, .padding = 3},
+                            Case{.transpose_b = true, .m = 8, .n = 8, .k = 16, .offset = 1},
+                            Case{.transpose_a = true, .transpose_b = true, .m = 8, .n = 8, .k = 16},
+                            Case{.transpose_b = true, .m = 8, .n = 8, .k = 0}}) {
+    CHECK(!taken(other));
+  }
+}
+
+// The plan of the products of Qwen2.5-0.5B and 1.5B: never below what is noted in cuda/matmul_wgmma_plan.h.
+void test_plans() {
+  struct Weight {
+    int64_t out, in;
+    double share[3];
+  };
+  const Weight weights[] = {{1152, 896, {.76, .70, .65}},   {896, 896, {.67, .67, .52}},   {9728, 896, {.80, .83, .83}},
+                            {896, 4864, {.81, .76, .62}},   {2048, 1536, {.85, .87, .89}}, {1536, 1536, {.85, .85, .67}},
+                            {17920, 1536, {.89, .96, .91}}, {1536, 8960, {.95, .89, .84}}};
+  const int64_t tokens = 8192;
+  for (const Weight& w : weights) {
+    const WgmmaPlan plans[] = {wgmma_plan(tokens, w.out, w.in, 2, 1, 0), wgmma_plan(tokens, w.in, w.out, 2, 1, 0),
+                               wgmma_plan(w.out, w.in, tokens, 8, 8, 32 << 20)};
+    for (int layout = 0; layout < 3; layout++) {
+      const double share = double(2 * tokens * w.out * w.in) / 4096 / multiprocessors / plans[layout].clocks;
+      CHECK(share > w.share[layout] - .006, "%d x %d layout %d: %.3f with %d columns, %d ranges", int(w.out), int(w.in),
+            layout, share, plans[layout].columns, int(plans[layout].ranges));
+    }
+  }
+}
+
+// The device takes it for what is large, which shows in the ranges of k that a gradient is summed in.
+void test_device() {
+  CHECK(why_no_wgmma().empty(), "%s", why_no_wgmma().c_str());
+  const auto device = make_cuda_device({.cublas = false});
+  CHECK(!device->deterministic());
+  Case c = with_layout(2);
+  c.m = 256, c.n = 512, c.k = 2048;
+  c.added = Added::same;
+  const auto with_room = [](const auto& multiply) {
+    return [&](const Matmul& product, void*, size_t) {
+      void* workspace = nullptr;
+      CUDA_CHECK(cudaMalloc(&workspace, 32 << 20));
+      multiply(product, workspace, size_t{32} << 20, nullptr);
+      CUDA_CHECK(cudaFree(workspace));  // waits
+    };
+  };
+  const Multiply own = with_room([](auto... arguments) { matmul_wgmma(arguments...); });
+  const Multiply others = with_room([](auto... arguments) { cuda::matmul(arguments...); });
+  const Multiply chosen = [&](const Matmul& p, void*, size_t) { device->matmul(p.a, true, p.b, false, p.c, true); };
+  const std::vector<uint32_t> expected = run(c, own);
+  CHECK(expected != run(c, others), "the two cannot be told apart");
+  CHECK(expected == run(c, chosen));
+  check_case(c, chosen);
+  c.k = 512;
+  CHECK(run(c, others) == run(c, chosen), "what is small is left to the kernels that any card has");
+}
+
+}  // namespace
+
+int main() {
+  int device = 0, major = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major != 9) {
+    std::printf("skipped: the GPU is not a Hopper\n");
+    return 0;
+  }
+  return on_card(std::initializer_list<Test>{{"plans", test_plans},
+                                             {"device", test_device},
+                                             {"layouts", test_layouts},
+                                             {"random cases", test_random_cases},
+                                             {"many tiles", test_many_tiles},
+                                             {"ranges", test_ranges},
+                                             {"what it leaves", test_what_it_leaves}});
+}

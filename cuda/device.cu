@@ -78,7 +78,17 @@ class GpuDevice final : public Device {
   void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
 
-  bool deterministic() const override { return !library_; }  // it chooses an algorithm by the size of the batch
+  // The library chooses an algorithm by the size of the batch.
+  void batch_invariant(const std::function<void()>& operations) override {
+    const struct Stretch {
+      ~Stretch() { library_pauses = before; }
+      bool& library_pauses;
+      const bool before;
+    } stretch{library_pauses_, library_pauses_};
+    library_pauses_ = !options_.cublas_samples;
+    operations();
+  }
+  bool deterministic() const override { return !library_ || !options_.cublas_samples; }
   size_t available() const override {
     use(index_);
     size_t free = 0, total = 0;
@@ -150,7 +160,7 @@ class GpuDevice final : public Device {
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                    PolicyHeadResult* results) override {
     if (logits.type == Type::f32) {
-      policy_head_chunk(logits.rows, logits.columns, logits.floats(), inputs, options, results, stream());
+      policy_head_chunk(logits.rows, logits.columns, logits.floats(), options_.precision, inputs, options, results, stream());
     } else {
       policy_head_chunk(logits.rows, logits.columns, static_cast<__nv_bfloat16*>(logits.data), inputs, options, results, stream());
     }
@@ -190,7 +200,7 @@ class GpuDevice final : public Device {
   void multiply(const Matmul& product) {
     if (product.c.rows == 0 || product.c.columns == 0) return;
     void* workspace = matmul_workspace_.data();
-    if (library_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
+    if (library_ && !library_pauses_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
     if (product.a.type == Type::f32) matmul_f32(product, stream());
     else cuda::matmul(product, workspace, matmul_workspace_bytes, stream());
   }
@@ -209,6 +219,7 @@ class GpuDevice final : public Device {
   CudaOptions options_;
   Stream stream_;
   std::unique_ptr<MatmulLibrary> library_;
+  bool library_pauses_ = false;
   Scratch matmul_workspace_, scratch_;
   Staging staging_{stream_.handle};
   Recordings recordings_{stream_.handle};

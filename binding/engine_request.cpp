@@ -58,11 +58,12 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
       cuda(choice<bool>(object, "device", {{"cpu", false}, {"cuda", true}})),
       precision(number_type(object, "precision")),
       threads(int(integer(object, "threads"))),
+      cublas_samples(boolean(object, "librarySampling")),
       options(given_options(object)),
       purpose{boolean(object, "trained"), boolean(object, "reference"), boolean(object, "critic")} {}
 
 OpenedEngine open_engine(const EngineRequest& request) {
-  auto device = request.cuda ? make_cuda_device({request.precision}) : make_cpu_device(request.threads);
+  auto device = request.cuda ? make_cuda_device({.precision = request.precision, .cublas_samples = request.cublas_samples}) : make_cpu_device(request.threads);
   const auto [options, plan] = request.fitted(int64_t(device->available()));
   return {std::make_unique<Engine>(std::move(device), request.config, options), plan};
 }

@@ -11,6 +11,7 @@ struct EngineRequest {
   bool cuda = false;
   Type precision = Type::f32;
   int threads = 0;
+  bool cublas_samples = false;
   EngineOptions options;  // 0 where the device is to choose
   Purpose purpose;
 

@@ -79,7 +79,7 @@ StepBuffers::StepBuffers(const PassShape& shape, Arena& arena) {
 HeadBuffers::HeadBuffers(const PassShape& shape, int64_t chunk_rows, bool training, Arena& arena)
     : inputs(arena.array<PolicyHeadRow>(shape.wanted)),
       results(arena.array<PolicyHeadResult>(shape.wanted)),
-      logits(arena.tensor(std::min(shape.wanted, chunk_rows), shape.config.vocabulary_size)),
+      logits(logits_of(shape.config, std::min(shape.wanted, chunk_rows), arena)),
       d_hidden(training ? arena.tensor(shape.wanted, shape.config.hidden_size) : Tensor{}) {}
 
 }  // namespace gigpo

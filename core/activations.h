@@ -57,6 +57,10 @@ struct StepBuffers {
   Tensor wanted_x, wanted_attended;
 };
 
+// Room for the logits of so many hidden states, in fp32 whatever else is computed in: from 16 to 32 a bf16 is off by up to 1/16,
+// and the ratio of a token's probabilities under sampler and trainer with it by up to 13 %.
+inline Tensor logits_of(const ModelConfig& config, int64_t rows, Arena& arena) { return arena.tensor(rows, config.outputs(), Type::f32); }
+
 // Of the policy's head on the wanted rows. The logits of all of them never exist at once.
 struct HeadBuffers {
   HeadBuffers(const PassShape& shape, int64_t chunk_rows, bool training, Arena& arena);

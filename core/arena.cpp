@@ -34,8 +34,8 @@ void* Arena::bytes(size_t count) {
   return result;
 }
 
-Tensor Arena::tensor(int64_t rows, int64_t columns) {
-  return {bytes(size_t(rows * columns * bytes_of(type_))), type_, rows, columns, columns};
+Tensor Arena::tensor(int64_t rows, int64_t columns, Type type) {
+  return {bytes(size_t(rows * columns * bytes_of(type))), type, rows, columns, columns};
 }
 
 void Arena::reset() {

@@ -118,7 +118,10 @@ class Device {
   virtual void zero(void* data, size_t bytes) = 0;
   // Converts where the types differ.
   virtual void copy(Tensor from, Tensor to) = 0;
-  // Whether a row of a product has the same bits in every batch.
+  // Runs operations that sample: a row of them has the same bits whatever other rows there are, also where a device has something
+  // faster that does not promise it.
+  virtual void batch_invariant(const std::function<void()>& operations) { operations(); }
+  // Whether it keeps to that.
   virtual bool deterministic() const { return true; }
   // Bytes that `allocate` could still give.
   virtual size_t available() const = 0;
@@ -132,8 +135,8 @@ class Device {
 
   // C (+)= op(A) · op(B), where op transposes when its flag is set. C may be f32 where A and B are bf16.
   virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) = 0;
-  // Y = X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself.
-  // The device may keep W in a form of its own until `weights_changed`.
+  // Y = X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself. Y may
+  // be f32 where X and W are bf16. The device may keep W in a form of its own until `weights_changed`.
   virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) = 0;
   virtual void weights_changed() = 0;
   // db[n] += Σ_t dY[t][n]
@@ -169,9 +172,15 @@ class Device {
   virtual void swiglu(Tensor gate_up, Tensor out) = 0;
   virtual void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) = 0;
 
-  // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h). Arrays [rows] are device memory.
+  // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h), which become their gradient: see gradient_of_logits.
+  // Arrays [rows] are device memory.
   virtual void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                            PolicyHeadResult* results) = 0;
+  // Where that lies: of the activation type, each row where its logits began.
+  Tensor gradient_of_logits(Tensor logits) const {
+    const Type type = activation_type();
+    return {logits.data, type, logits.rows, logits.columns, logits.stride * bytes_of(logits.type) / bytes_of(type)};
+  }
   // A critic's head on hidden states [rows][H] (core/kernels/value_loss.h): value = hidden · weight, in fp32 or better
   // whatever the weights are stored in. Where it trains, d_hidden is written and d_weight added to; else both are empty. Arrays [rows] are device
   // memory.
@@ -193,6 +202,7 @@ struct CudaOptions {
   Type precision = Type::bf16;  // of activations and of the weights that are computed with
   bool graphs = true;           // steps of sampling are recorded and replayed
   bool cublas = true;           // cuBLASLt where it is found; else the kernels of this library alone
+  bool cublas_samples = false;  // it computes what is sampled too: then tokens may depend on what is sampled beside them
 };
 DeviceTraits cuda_traits(Type precision);
 // Throws Error DEVICE_UNAVAILABLE with the reason where there is none.

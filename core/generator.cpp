@@ -151,15 +151,14 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
   const auto operations = [&] {
     const Tensor hidden = transformer_.forward_paged(weights, uploaded, cache_, arena_);
     if (!hidden) return;
-    const Tensor logits = arena_.tensor(filled, transformer_.config().vocabulary_size);
+    const Tensor logits = transformer_.logits(filled, arena_);
     device_.linear(hidden, transformer_.head(weights), {}, {}, logits);
     device_.sample(logits, inputs, drawn, drawn_log_probs);
   };
-  if (decoding) {
+  device_.batch_invariant([&] {
+    if (!decoding) return operations();
     device_.replay({uint64_t(filled), uint64_t(batch.table_stride), arena_.generation(), uint64_t(weights.adapter.data)}, operations);
-  } else {
-    operations();
-  }
+  });
   if (filled == 0) return;
   std::vector<int32_t> found(2 * filled);
   device_.download(found.data(), drawn, found.size() * sizeof(int32_t));

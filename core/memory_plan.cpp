@@ -29,7 +29,7 @@ int64_t sampling_bytes(const ModelConfig& config, const EngineOptions& options, 
   Arena arena(traits.activation_type);
   arena.array<int32_t>(3 * options.step_tokens + drawn + traits.sequences * pages);
   StepBuffers({config, options.adapter, options.step_tokens, drawn}, arena);
-  arena.tensor(drawn, config.vocabulary_size);
+  logits_of(config, drawn, arena);
   return int64_t(arena.peak()) * 3 / 2;
 }
 
@@ -120,8 +120,8 @@ std::string describe(const MemoryPlan& plan) {
 }
 
 DeviceTraits cuda_traits(Type precision) {
-  // 8,192 rows of Qwen's vocabulary: 2.5 GB of bf16, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{8192} * 151936, 4096, 256, true};
+  // 4,096 rows of Qwen's vocabulary: 2.5 GB of logits, so that adding up dW in fp32 is a small part of each chunk's work.
+  return {precision, int64_t{4096} * 151936, 4096, 256, true};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

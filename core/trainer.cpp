@@ -150,10 +150,11 @@ void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Policy
   for (int64_t at = 0; at < hidden.rows; at += buffers.logits.rows) {
     const int64_t n = std::min(buffers.logits.rows, hidden.rows - at);
     const Tensor logits = buffers.logits.row_range(0, n), states = hidden.row_range(at, n);
+    const Tensor d_logits = device_.gradient_of_logits(logits);
     device_.matmul(states, false, table, true, logits, false);
     device_.policy_head(logits, buffers.inputs + at, options, buffers.results + at);
-    if (d_table) device_.matmul(logits, true, states, false, d_table, true);
-    if (d_hidden) device_.matmul(logits, false, table, false, d_hidden.row_range(at, n), false);
+    if (d_table) device_.matmul(d_logits, true, states, false, d_table, true);
+    if (d_hidden) device_.matmul(d_logits, false, table, false, d_hidden.row_range(at, n), false);
   }
 }
 
@@ -304,19 +305,16 @@ Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch,
 }
 
 std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens) {
-  const ModelConfig& c = transformer_.config();
   transformer_.check_length(int64_t(tokens.size()));
   PackedTokens batch;
   batch.add(tokens.data(), int64_t(tokens.size()), 0);
   for (int32_t token = 0; token < batch.size(); token++) batch.wanted.push_back(token);
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
-  const Tensor logits = arena_.tensor(batch.size(), c.vocabulary_size);
+  const Tensor logits = transformer_.logits(batch.size(), arena_);
   device_.matmul(hidden, false, transformer_.head(weights), true, logits, false);
-  const Tensor exact{arena_.floats(logits.rows * logits.columns), Type::f32, logits.rows, logits.columns, logits.columns};
-  device_.copy(logits, exact);
   std::vector<float> result(logits.rows * logits.columns);
-  device_.download(result.data(), exact.data, result.size() * sizeof(float));
+  device_.download(result.data(), logits.data, result.size() * sizeof(float));
   return result;
 }
 

@@ -51,6 +51,7 @@ class Transformer {
   Tensor forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
                        const std::vector<PagedCache>& cache, Arena& arena) const;
 
+  Tensor logits(int64_t rows, Arena& arena) const { return logits_of(config_, rows, arena); }
   // [outputs][H]
   Tensor head(const PolicyTensors& from) const {
     if (adapted() && config_.head == Head::value) return from.adapter.matrix(adapter_layout_.head, 1, config_.hidden_size);

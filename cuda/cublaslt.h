@@ -1,6 +1,6 @@
 // NVIDIA's matrix library, where the machine has one: it is neither linked nor shipped, but found and tried when a device
 // opens. On Hopper and later cards it is faster than cuda/matmul.cu at products of many rows. It does not promise that a
-// row's bits are the same in every batch.
+// row's bits are the same in every batch, so it trains, and samples only where CudaOptions say so.
 #pragma once
 #include <cuda_runtime_api.h>
 

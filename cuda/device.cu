@@ -80,7 +80,17 @@ class GpuDevice final : public Device {
   void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
 
-  bool deterministic() const override { return !library_ && !wgmma_; }  // they depend on the size of the batch
+  // The library and its stand-in choose how they sum by the size of the batch.
+  void batch_invariant(const std::function<void()>& operations) override {
+    const struct Stretch {
+      ~Stretch() { library_pauses = before; }
+      bool& library_pauses;
+      const bool before;
+    } stretch{library_pauses_, library_pauses_};
+    library_pauses_ = !options_.cublas_samples;
+    operations();
+  }
+  bool deterministic() const override { return !options_.cublas_samples || !(library_ || wgmma_); }
   size_t available() const override {
     use(index_);
     size_t free = 0, total = 0;
@@ -152,7 +162,7 @@ class GpuDevice final : public Device {
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                    PolicyHeadResult* results) override {
     if (logits.type == Type::f32) {
-      policy_head_chunk(logits.rows, logits.columns, logits.floats(), inputs, options, results, stream());
+      policy_head_chunk(logits.rows, logits.columns, logits.floats(), options_.precision, inputs, options, results, stream());
     } else {
       policy_head_chunk(logits.rows, logits.columns, static_cast<__nv_bfloat16*>(logits.data), inputs, options, results, stream());
     }
@@ -192,8 +202,10 @@ class GpuDevice final : public Device {
   void multiply(const Matmul& product) {
     if (product.c.rows == 0 || product.c.columns == 0) return;
     void* workspace = matmul_workspace_.data();
-    if (library_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
-    if (wgmma_ && wgmma_pays(product) && matmul_wgmma(product, workspace, matmul_workspace_bytes, stream())) return;
+    if (!library_pauses_) {
+      if (library_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
+      if (wgmma_ && wgmma_pays(product) && matmul_wgmma(product, workspace, matmul_workspace_bytes, stream())) return;
+    }
     if (product.a.type == Type::f32) matmul_f32(product, stream());
     else cuda::matmul(product, workspace, matmul_workspace_bytes, stream());
   }
@@ -213,6 +225,7 @@ class GpuDevice final : public Device {
   Stream stream_;
   std::unique_ptr<MatmulLibrary> library_;
   const bool wgmma_;  // what stands in for it
+  bool library_pauses_ = false;
   Scratch matmul_workspace_, scratch_;
   Staging staging_{stream_.handle};
   Recordings recordings_{stream_.handle};

@@ -6,6 +6,7 @@
 
 #include "core/kernels/clipped_surrogate.h"
 #include "core/kernels/token_log_probs.h"
+#include "core/tensor.h"
 
 namespace gigpo::cuda {
 
@@ -15,8 +16,9 @@ void token_log_probs(int64_t rows, int64_t vocab, const float* logits, const int
 void token_log_probs(int64_t rows, int64_t vocab, const __nv_bfloat16* logits, const int32_t* tokens,
                      double temperature, float* log_probs, float* entropies, cudaStream_t stream);
 
-// logits [rows][vocab] -> d loss / d logits in place, in their own type; inputs, results [rows].
-void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, const PolicyHeadRow* inputs,
+// logits [rows][vocab] -> d loss / d logits in place; inputs, results [rows]. A gradient in bf16 of fp32 logits begins, in each row,
+// where those did: its stride is 2 vocab.
+void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, Type gradient, const PolicyHeadRow* inputs,
                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream);
 void policy_head_chunk(int64_t rows, int64_t vocab, __nv_bfloat16* logits, const PolicyHeadRow* inputs,
                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream);

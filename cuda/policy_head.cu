@@ -1,9 +1,10 @@
-// The fused head of core/kernels/token_log_probs.h: logits become the gradient of the loss, in place.
+// The fused head of core/kernels/token_log_probs.h: logits become the gradient of the loss, in place. A gradient in bf16 of logits in
+// fp32 begins where its row of logits did, and takes half of its room.
 //   d loss / d z_j = 2^(y_j) (constant + slope y_j), and at the chosen token g / T more   (y, S, W: softmax_sums.cuh)
 //   constant = (c (H - log S) - g / T) / S,  slope = c ln 2 / S,  c = -d loss / d H / T
 //
 // Every logit is needed twice: for the sums, and for its own gradient. Three kernels, by what they move for each bf16 logit
-// (twice as much for fp32):
+// (twice as much for fp32; fp32 to bf16 6, 10 and 4 bytes):
 //   held_rows    4 bytes, read once and written once: the row stays on the chip, partly in registers, partly in shared
 //                memory. The 303,872 bytes of Qwen's vocabulary are 80 KB in the registers of 512 threads and 217 KB in
 //                shared memory (sm_90), or 144 KB and 153 KB (sm_80).
@@ -62,17 +63,16 @@ __device__ void to_gradient(float (&z)[count], int64_t token, const RowGradient&
 }
 
 // What becomes of a row that is not computed: one of weight 0, or with a token outside the vocabulary.
-template <class Logit>
-__device__ void write_unused(int64_t vocab, Logit* z, const PolicyHeadRow& input, PolicyHeadResult* to) {
+template <class Gradient>
+__device__ void write_unused(int64_t vocab, Gradient* row, const PolicyHeadRow& input, PolicyHeadResult* to) {
   const float value = input.weight == 0 ? 0 : NAN;
-  if (in_packs(vocab, z)) {
-    constexpr int size = full_width<Logit>;
+  if (in_packs(vocab, row)) {
+    constexpr int size = full_width<Gradient>;
     float values[size];
     for (float& each : values) each = value;
-    auto* packs = reinterpret_cast<LogitPack*>(z);
-    for (int64_t i = threadIdx.x; i < vocab / size; i += blockDim.x) packs[i] = narrow(values);
+    for (int64_t i = threadIdx.x; i < vocab / size; i += blockDim.x) store(row + i * size, values);
   } else {
-    for (int64_t j = threadIdx.x; j < vocab; j += blockDim.x) assign(z + j, value);
+    for (int64_t j = threadIdx.x; j < vocab; j += blockDim.x) assign(row + j, value);
   }
   if (threadIdx.x != 0) return;
   PolicyHeadResult result;
@@ -107,13 +107,44 @@ __global__ __launch_bounds__(streaming_threads, 5) void score_rows(int64_t vocab
   results[row] = result;
 }
 
-template <class Logit>
+// A block overwrites `count` places of a row that it reads a second time. read(i, values) and write(i, values) are of one place.
+// Where what is written is as wide as what was read, from the end, of which most may still be in the L2 cache. Where it is
+// narrower, a place's result lies before it: from the beginning, and nobody writes before all have read the places of a round.
+template <bool narrower, int size, class Read, class Write>
+__device__ void overwrite(int64_t count, Read read, Write write) {
+  if constexpr (narrower) {
+    constexpr int depth = 4;
+    for (int64_t start = 0; start < count; start += depth * streaming_threads) {
+      float values[depth][size];
+#pragma unroll
+      for (int d = 0; d < depth; d++) {
+        const int64_t i = start + d * streaming_threads + threadIdx.x;
+        if (i < count) read(i, values[d]);
+      }
+      __syncthreads();
+#pragma unroll
+      for (int d = 0; d < depth; d++) {
+        const int64_t i = start + d * streaming_threads + threadIdx.x;
+        if (i < count) write(i, values[d]);
+      }
+    }
+  } else {
+    for (int64_t i = count - 1 - threadIdx.x; i >= 0; i -= streaming_threads) {
+      float values[size];
+      read(i, values);
+      write(i, values);
+    }
+  }
+}
+
+template <class Logit, class Gradient>
 __global__ __launch_bounds__(streaming_threads, 4) void read_twice(int64_t vocab, Logit* logits,
                                                                    const PolicyHeadRow* inputs, PolicyHeadOptions options,
                                                                    PolicyHeadResult* results) {
   const int64_t row = blockIdx.x;
   Logit* z = logits + row * vocab;
-  if (!is_used(inputs[row], vocab)) return write_unused(vocab, z, inputs[row], results + row);
+  auto* const out = reinterpret_cast<Gradient*>(z);
+  if (!is_used(inputs[row], vocab)) return write_unused(vocab, out, inputs[row], results + row);
   const int token = inputs[row].token;
   const float factor = base2_factor(options.temperature);
   const SoftmaxSums sums = row_sums<streaming_threads>(vocab, z, factor);
@@ -121,22 +152,22 @@ __global__ __launch_bounds__(streaming_threads, 4) void read_twice(int64_t vocab
   if (threadIdx.x == 0) shared_gradient = row_loss(to_float(z[token]), sums, inputs[row], options, results + row);
   __syncthreads();  // thread 0 has read the chosen logit: from here on logits may be overwritten
   const RowGradient gradient = shared_gradient;
+  constexpr bool narrower = sizeof(Gradient) < sizeof(Logit);
   if (in_packs(vocab, z)) {
-    // From the end, of which most may still be in the L2 cache.
     constexpr int size = full_width<Logit>;
-    auto* packs = reinterpret_cast<LogitPack*>(z);
-    for (int64_t i = vocab / size - 1 - threadIdx.x; i >= 0; i -= streaming_threads) {
-      float values[size];
-      widen(packs[i], values);
-      to_gradient(values, token - i * size, gradient, factor);
-      packs[i] = narrow(values);
-    }
+    overwrite<narrower, size>(
+        vocab / size, [&](int64_t i, float(&values)[size]) { widen(reinterpret_cast<const LogitPack*>(z)[i], values); },
+        [&](int64_t i, float(&values)[size]) {
+          to_gradient(values, token - i * size, gradient, factor);
+          store(out + i * size, values);
+        });
   } else {
-    for (int64_t j = threadIdx.x; j < vocab; j += streaming_threads) {
-      float values[1] = {to_float(z[j])};
-      to_gradient(values, token - j, gradient, factor);
-      assign(z + j, values[0]);
-    }
+    overwrite<narrower, 1>(
+        vocab, [&](int64_t j, float(&value)[1]) { value[0] = to_float(z[j]); },
+        [&](int64_t j, float(&value)[1]) {
+          to_gradient(value, token - j, gradient, factor);
+          assign(out + j, value[0]);
+        });
   }
 }
 
@@ -150,7 +181,7 @@ struct Shape {
 };
 
 // One thread's packs of a row: every threads-th. Shared memory has the row's first ones, which come in `parts`.
-template <class Logit, class Shape>
+template <class Logit, class Gradient, class Shape>
 class HeldRow {
   static constexpr int size = full_width<Logit>, threads = Shape::threads, parts = 4;
 
@@ -198,7 +229,7 @@ class HeldRow {
   }
 
   // Writes the row's gradient, and fetches the next row where there is one.
-  __device__ void exchange(Logit* row, int token, const RowGradient& gradient, float factor, const Logit* next) {
+  __device__ void exchange(Gradient* row, int token, const RowGradient& gradient, float factor, const Logit* next) {
 #pragma unroll 1
     for (int part = 0; part < parts; part++) {
       for (int i = start(part) + int(threadIdx.x); i < start(part + 1); i += threads) {
@@ -240,12 +271,12 @@ class HeldRow {
     else copy_async_wait<0>();
   }
 
-  static __device__ void write(Logit* row, int i, const LogitPack& pack, int token, const RowGradient& gradient,
+  static __device__ void write(Gradient* row, int i, const LogitPack& pack, int token, const RowGradient& gradient,
                                float factor) {
     float z[size];
     widen(pack, z);
     to_gradient(z, token - i * size, gradient, factor);
-    reinterpret_cast<LogitPack*>(row)[i] = narrow(z);
+    store(row + int64_t{i} * size, z);
   }
 
   LogitPack registers[Shape::kept];
@@ -253,13 +284,13 @@ class HeldRow {
   int packs, shared_packs;
 };
 
-template <class Logit, class Shape>
+template <class Logit, class Gradient, class Shape>
 __global__ __launch_bounds__(Shape::threads, Shape::blocks) void held_rows(int64_t rows, int vocab, int shared_packs,
                                                                            Logit* logits, const PolicyHeadRow* inputs,
                                                                            PolicyHeadOptions options,
                                                                            PolicyHeadResult* results) {
   __shared__ RowGradient shared_gradient;
-  HeldRow<Logit, Shape> held(vocab / full_width<Logit>, shared_packs);
+  HeldRow<Logit, Gradient, Shape> held(vocab / full_width<Logit>, shared_packs);
   const float factor = base2_factor(options.temperature);
   // The chosen token of a row, or -1 where there is nothing to compute; the same for the whole block.
   const auto token_of = [&](int64_t row) { return row < rows && is_used(inputs[row], vocab) ? inputs[row].token : -1; };
@@ -268,20 +299,21 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks) void held_rows(int64
   if (token >= 0) held.fetch(logits + row * vocab);
   while (row < rows) {
     Logit* z = logits + row * vocab;
+    auto* const out = reinterpret_cast<Gradient*>(z);
     const int64_t next = row + gridDim.x;
     const int next_token = token_of(next);
     const Logit* next_logits = next_token >= 0 ? logits + next * vocab : nullptr;
     if (token < 0) {
-      write_unused(vocab, z, inputs[row], results + row);
+      write_unused(vocab, out, inputs[row], results + row);
       if (next_logits) held.fetch(next_logits);
     } else {
       const Logit chosen = z[token];
       SoftmaxSums sums = held.sums(factor);
       sums.template merge_block<Shape::threads>(factor);
       if (threadIdx.x == 0) shared_gradient = row_loss(to_float(chosen), sums, inputs[row], options, results + row);
-      __syncthreads();  // thread 0 has the chosen logit: from here on logits may be overwritten
+      __syncthreads();  // thread 0 has the chosen logit, and all have the row: from here on logits may be overwritten
       const RowGradient gradient = shared_gradient;  // in registers: stores might change what is shared
-      held.exchange(z, token, gradient, factor, next_logits);
+      held.exchange(out, token, gradient, factor, next_logits);
       if constexpr (Shape::threads == 32) __syncwarp();  // all have read the gradient; else merge_block sees to that
     }
     row = next, token = next_token;
@@ -305,18 +337,18 @@ struct Card {
 };
 
 // False where the row does not fit.
-template <class Shape, class Logit>
+template <class Gradient, class Shape, class Logit>
 bool launch_held(const Card& card, int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
                  const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
   const int64_t packs = vocab / full_width<Logit>, shared = std::max<int64_t>(packs - Shape::threads * Shape::kept, 0);
   if (shared * 16 > card.shared_bytes(Shape::blocks)) return false;
   const auto blocks = unsigned(std::min<int64_t>(rows, int64_t{card.multiprocessors} * Shape::blocks));
-  launch(held_rows<Logit, Shape>, blocks, Shape::threads, size_t(shared * 16), stream, rows, int(vocab), int(shared), logits,
+  launch(held_rows<Logit, Gradient, Shape>, blocks, Shape::threads, size_t(shared * 16), stream, rows, int(vocab), int(shared), logits,
          inputs, options, results);
   return true;
 }
 
-template <class Logit>
+template <class Gradient, class Logit>
 void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
                         const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
   if (rows == 0) return;
@@ -326,26 +358,28 @@ void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const Policy
   if (in_packs(vocab, logits)) {
     const Card card;
     const auto fits = [&](auto shape) {
-      return launch_held<decltype(shape)>(card, rows, vocab, logits, inputs, options, results, stream);
+      return launch_held<Gradient, decltype(shape)>(card, rows, vocab, logits, inputs, options, results, stream);
     };
     // The smallest block that holds a row. The last is for cards of less shared memory than Hopper's.
     if (fits(Shape<32, 4, 16>()) || fits(Shape<128, 8, 4>()) || fits(Shape<256, 8, 2>()) || fits(Shape<512, 10, 1>()) ||
         fits(Shape<512, 18, 1>()))
       return;
   }
-  launch(read_twice<Logit>, unsigned(rows), streaming_threads, 0, stream, vocab, logits, inputs, options, results);
+  launch(read_twice<Logit, Gradient>, unsigned(rows), streaming_threads, 0, stream, vocab, logits, inputs, options, results);
 }
 
 }  // namespace
 
-void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, const PolicyHeadRow* inputs,
+void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, Type gradient, const PolicyHeadRow* inputs,
                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
-  launch_policy_head(rows, vocab, logits, inputs, options, results, stream);
+  with_type(gradient, [&](auto tag) {
+    launch_policy_head<typename decltype(tag)::type>(rows, vocab, logits, inputs, options, results, stream);
+  });
 }
 
 void policy_head_chunk(int64_t rows, int64_t vocab, __nv_bfloat16* logits, const PolicyHeadRow* inputs,
                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
-  launch_policy_head(rows, vocab, logits, inputs, options, results, stream);
+  launch_policy_head<__nv_bfloat16>(rows, vocab, logits, inputs, options, results, stream);
 }
 
 }  // namespace gigpo::cuda

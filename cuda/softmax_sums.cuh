@@ -39,22 +39,6 @@ __host__ __device__ bool in_packs(int64_t vocab, const Logit* row) {
   return vocab % full_width<Logit> == 0 && reinterpret_cast<uintptr_t>(row) % 16 == 0;
 }
 
-__device__ inline LogitPack narrow(const float (&z)[full_width<float>]) {
-  LogitPack pack;
-#pragma unroll
-  for (int k = 0; k < 4; k++) pack.words[k] = __float_as_uint(z[k]);
-  return pack;
-}
-__device__ inline LogitPack narrow(const float (&z)[full_width<__nv_bfloat16>]) {
-  LogitPack pack;
-#pragma unroll
-  for (int k = 0; k < 4; k++) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(z[2 * k], z[2 * k + 1]);  // one instruction on sm_80 and newer
-    memcpy(&pack.words[k], &pair, 4);
-  }
-  return pack;
-}
-
 constexpr float least_exponent = -150;  // 2^y is 0 from here on; 0 · -inf would be NaN
 
 // The softmax sums of part of a row. Empty parts have origin = -inf and sums of 0.

@@ -50,6 +50,8 @@ export interface NativeEngineOptions {
   /** 0: no adapter, all weights are trained. */
   readonly loraRank: number
   readonly loraAlpha: number
+  /** Whether cuBLASLt, which promises no row the same bits in every batch, may sample. */
+  readonly librarySampling: boolean
   /** Whether memory for training must be there, for a frozen reference, and for a critic. */
   readonly trained: boolean
   readonly reference: boolean

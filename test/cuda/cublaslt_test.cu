@@ -7,9 +7,8 @@
 
 #include "core/device_report.h"
 #include "cuda/cublaslt.h"
+#include "test/cuda/fake_library.h"
 #include "test/cuda/matmul_case.h"
-
-#include <dlfcn.h>
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -32,8 +31,6 @@ int check_products(MatmulLibrary& library, uint32_t count) {
 
 #ifdef GIGPO_CUDA_EMULATOR
 
-void choose_library(const std::string& path) { setenv("GIGPO_CUBLASLT", path.c_str(), 1); }
-
 // That no library is found, for the reason that says `part`.
 void expect_none(const std::string& part) {
   std::string why_not;
@@ -41,18 +38,6 @@ void expect_none(const std::string& part) {
   CHECK(!library, "expected: %s", part.c_str());
   CHECK(why_not.find(part) != std::string::npos, "\"%s\" does not say \"%s\"", why_not.c_str(), part.c_str());
 }
-
-// The stand-in: the same object that `open` loads, since both name the same file.
-struct Fake {
-  explicit Fake(const std::string& path) : library(dlopen(path.c_str(), RTLD_NOW)) {
-    if (!library) return;
-    set = reinterpret_cast<void (*)(const char*, long)>(dlsym(library, "fake_cublaslt_set"));
-    get = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cublaslt_get"));
-  }
-  void* library;
-  void (*set)(const char*, long) = nullptr;
-  long (*get)(const char*) = nullptr;
-};
 
 void test_no_library() {
   choose_library("off");
@@ -68,7 +53,7 @@ void test_no_library() {
   if (!MatmulLibrary::open(&why_not)) CHECK(why_not.find("libcublasLt.so.13") != std::string::npos, "%s", why_not.c_str());
 }
 
-void test_faults(const Fake& fake) {
+void test_faults(const FakeLibrary& fake) {
   const auto with = [&](const char* setting, long value, const char* reason) {
     const long healthy = fake.get(setting);
     fake.set(setting, value);
@@ -86,7 +71,7 @@ void test_faults(const Fake& fake) {
   with("no_beta", 1, "is wrong");
 }
 
-void test_health(const Fake& fake, const std::string& path) {
+void test_health(const FakeLibrary& fake, const std::string& path) {
   fake.set("version", 120804);
   std::string why_not;
   auto library = MatmulLibrary::open(&why_not);
@@ -157,10 +142,9 @@ int main(int argc, char** argv) {
   CHECK(argc > 1, "the argument is the stand-in library's path");
   if (argc < 2) return report();
   test_no_library();
+  const FakeLibrary fake(argv[1]);
+  if (!fake) return report();
   choose_library(argv[1]);
-  const Fake fake(argv[1]);
-  CHECK(fake.set && fake.get, "%s is not the stand-in library", argv[1]);
-  if (!fake.set || !fake.get) return report();
   test_faults(fake);
   test_health(fake, argv[1]);
 #else

@@ -1,8 +1,10 @@
 // Stands in for cuBLASLt where there is no GPU: its functions over host memory, column-major, with the numbers of its
-// interface written down a second time. It refuses what it does not know, and counts its objects. Built as a shared library:
+// interface written down a second time. It refuses what it does not know, and counts its objects. As the library may, it adds
+// up in an order that depends on how many columns (rows of the engine's batch) there are. Built as a shared library:
 //   g++ -std=c++20 -O1 -shared -fPIC test/cuda/fake_cublaslt.cpp -o libfake_cublaslt.so
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -11,7 +13,7 @@ namespace {
 enum Status { success = 0, not_initialized = 1, invalid_value = 7, execution_failed = 13, not_supported = 15 };
 
 // What a test can turn: "version", "create", "multiply" (statuses to return), "refuse", "off_by_one", "no_bias", "no_beta".
-// And read: "objects" that live, "searches", "products".
+// And read: "objects" that live, "searches", "products". "enqueue" is a function of test/cuda/fake_library.h.
 std::map<std::string, long>& settings() {
   static std::map<std::string, long> values = {{"version", 130001}};
   return values;
@@ -110,6 +112,41 @@ int examine(const Operation& o, const Layout& a, const Layout& b, const Layout& 
 
 bool aligned(const void* pointer, uint32_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
 
+struct Product {
+  Operation operation;
+  Layout layout_a, layout_b, layout_c, layout_d;
+  float alpha, beta;
+  const void *a, *b, *c;
+  void *d, *workspace;
+  size_t workspace_bytes;
+};
+
+void multiply(const Product& p) {
+  if (p.workspace_bytes) std::memset(p.workspace, 0xA5, p.workspace_bytes);
+  const Operation& o = p.operation;
+  const Layout &la = p.layout_a, &lb = p.layout_b, &lc = p.layout_c, &ld = p.layout_d;
+  const auto m = int64_t(ld.rows), n = int64_t(ld.columns);
+  const auto k = int64_t(o.transposed[0] ? la.rows : la.columns) - settings()["off_by_one"];
+  const int64_t parts = 1 + n % 5;
+  for (int64_t j = 0; j < n; j++) {
+    for (int64_t i = 0; i < m; i++) {
+      float sum = 0;
+      for (int64_t part = 0; part < parts; part++) {
+        float sum_of_part = 0;
+        for (int64_t l = part; l < k; l += parts) {
+          sum_of_part += read(p.a, la.type, o.transposed[0] ? i * la.stride + l : l * la.stride + i) *
+                         read(p.b, lb.type, o.transposed[1] ? l * lb.stride + j : j * lb.stride + l);
+        }
+        sum += sum_of_part;
+      }
+      sum *= p.alpha;
+      if (p.beta != 0 && !settings()["no_beta"]) sum += p.beta * read(p.c, lc.type, j * lc.stride + i);
+      if (o.epilogue == 4 && !settings()["no_bias"]) sum += read(o.bias, o.bias_type, i);
+      write(p.d, ld.type, j * ld.stride + i, sum);
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -181,7 +218,7 @@ int cublasLtMatmulAlgoGetHeuristic(Handle* handle, const Operation* o, const Lay
 
 int cublasLtMatmul(Handle* handle, const Operation* o, const float* alpha, const void* a, const Layout* la, const void* b,
                    const Layout* lb, const float* beta, const void* c, const Layout* lc, void* d, const Layout* ld,
-                   const Algorithm* algorithm, void* workspace, size_t workspace_bytes, void*) {
+                   const Algorithm* algorithm, void* workspace, size_t workspace_bytes, void* stream) {
   settings()["products"]++;
   if (const long status = settings()["multiply"]) return int(status);
   if (!handle || algorithm->words[7] != mark || (workspace_bytes && !workspace)) return invalid_value;
@@ -190,22 +227,10 @@ int cublasLtMatmul(Handle* handle, const Operation* o, const float* alpha, const
   for (int i = 0; i < 4; i++) {
     if (!aligned(pointers[i], uint32_t(algorithm->words[i]))) return invalid_value;
   }
-  if (workspace_bytes) std::memset(workspace, 0xA5, workspace_bytes);
-  const auto m = int64_t(ld->rows), n = int64_t(ld->columns);
-  const auto k = int64_t(o->transposed[0] ? la->rows : la->columns);
-  for (int64_t j = 0; j < n; j++) {
-    for (int64_t i = 0; i < m; i++) {
-      float sum = 0;
-      for (int64_t l = 0; l < k - settings()["off_by_one"]; l++) {
-        sum += read(a, la->type, o->transposed[0] ? i * la->stride + l : l * la->stride + i) *
-               read(b, lb->type, o->transposed[1] ? l * lb->stride + j : j * lb->stride + l);
-      }
-      sum *= *alpha;
-      if (*beta != 0 && !settings()["no_beta"]) sum += *beta * read(c, lc->type, j * lc->stride + i);
-      if (o->epilogue == 4 && !settings()["no_bias"]) sum += read(o->bias, o->bias_type, i);
-      write(d, ld->type, j * ld->stride + i, sum);
-    }
-  }
+  const auto enqueue = reinterpret_cast<void (*)(void*, std::function<void()>)>(settings()["enqueue"]);
+  const Product product = {*o, *la, *lb, *lc, *ld, *alpha, *beta, a, b, c, d, workspace, workspace_bytes};
+  if (enqueue) enqueue(stream, [product] { multiply(product); });
+  else multiply(product);
   return success;
 }
 

@@ -72,9 +72,9 @@ void log_probabilities_match() {
     }
 }
 
-template <class Logit>
+template <class Logit, class Gradient = Logit>
 void heads_match() {
-  const double tolerance = std::is_same_v<Logit, float> ? 2e-6 : 1.0 / 256;
+  const double tolerance = std::is_same_v<Gradient, float> ? 2e-6 : 1.0 / 256;
   for (const int64_t vocab : {7, 48, 1001, 32768})
     for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::clone, HeadMode::linear})
       for (const double entropy_weight : {0.0, 0.05}) {
@@ -102,8 +102,13 @@ void heads_match() {
         const DeviceArray<Logit> device_logits(logits);
         const DeviceArray<PolicyHeadRow> device_inputs(inputs);
         const DeviceArray<PolicyHeadResult> device_results(rows);
-        cuda::policy_head_chunk(rows, vocab, device_logits.data, device_inputs.data, options, device_results.data, nullptr);
-        const std::vector<float> found = widened(device_logits.read());
+        test::policy_head_chunk_of<Gradient>(rows, vocab, device_logits.data, device_inputs.data, options, device_results.data, nullptr);
+        const std::vector<Logit> written = device_logits.read();
+        std::vector<float> found = widened(written);
+        if (mode != HeadMode::score) {
+          for (int64_t i = 0; i < rows * vocab; i++)
+            found[size_t(i)] = as_float(reinterpret_cast<const Gradient*>(&written[size_t(i / vocab * vocab)])[i % vocab]);
+        }
         const std::vector<PolicyHeadResult> found_results = device_results.read();
         for (size_t i = 0; i < found.size(); i++)
           CHECK(near(found[i], gradient[i], tolerance), "vocab %d, mode %d, row %d, logit %d: %g, not %g", int(vocab),
@@ -214,6 +219,7 @@ constexpr gigpo::test::Test tests[] = {{"log-probabilities of fp32 logits", log_
                           {"log-probabilities of bf16 logits", log_probabilities_match<__nv_bfloat16>},
                           {"head on fp32 logits", heads_match<float>},
                           {"head on bf16 logits", heads_match<__nv_bfloat16>},
+                          {"head on fp32 logits with gradients in bf16", heads_match<float, __nv_bfloat16>},
                           {"clipped surrogate", surrogates_match},
                           {"anchor groups", groups_match}};
 

@@ -138,10 +138,12 @@ bool near(const PolicyHeadResult& a, const PolicyHeadResult& b) {
          a.dual_clipped == b.dual_clipped;
 }
 
-// One row in double precision; false if a logit is wrong, the first of which `wrong` receives.
-template <class Logit>
+// One row in double precision; false if a logit is wrong, the first of which `wrong` receives. What was `found` in the row's place
+// are gradients, or the logits themselves.
+template <class Gradient, class Logit>
 bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, const PolicyHeadOptions& options,
-                 const Logit* found, const PolicyHeadResult& found_result, int64_t* wrong) {
+                 const Logit* found_logits, const PolicyHeadResult& found_result, int64_t* wrong) {
+  const auto* const found = reinterpret_cast<const Gradient*>(found_logits);
   *wrong = -1;
   const auto all = [&](auto right) {
     for (int64_t j = 0; j < vocab; j++)
@@ -150,7 +152,7 @@ bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, cons
   };
   const auto has = [&](float value) { return all([&](int64_t j) { return as_float(found[j]) == value; }); };
   const auto has_nan = [&] { return all([&](int64_t j) { return std::isnan(as_float(found[j])); }); };
-  const auto same = [&] { return all([&](int64_t j) { return std::memcmp(z + j, found + j, sizeof *z) == 0; }); };
+  const auto same = [&] { return all([&](int64_t j) { return std::memcmp(z + j, found_logits + j, sizeof *z) == 0; }); };
   const bool training = options.mode != HeadMode::score;
   if (training && input.weight == 0) return has(0) && near(found_result, {});
   if (input.token < 0 || input.token >= vocab) {
@@ -184,7 +186,7 @@ bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, cons
     const double p = std::exp(x(j) - log_sum), log_p = std::fmax(x(j) - log_sum, -1e30), chosen = j == input.token;
     const double expected = g.token * (chosen - p) + g.entropy * p * (log_p + entropy);
     const double bonus = std::abs(g.entropy) * (std::abs(log_p) + entropy), size = terms * (chosen + p) + bonus * p;
-    const double rounding = std::is_same_v<Logit, float> ? 0 : 1.0 / 256;
+    const double rounding = std::is_same_v<Gradient, float> ? 0 : 1.0 / 256;
     const double tolerance = (4e-6 + 2e-7 * std::fmin(-x(j), 200)) * size + rounding * std::abs(expected) +
                              3e-38 * (terms + bonus);  // what is lost where 2^y would be below 2^-126
     return std::abs(double(as_float(found[j])) - expected) <= tolerance;
@@ -193,11 +195,16 @@ bool row_matches(int64_t vocab, const Logit* z, const PolicyHeadRow& input, cons
 
 template <class Logit>
 struct Outcome {
-  std::vector<Logit> gradient;
+  std::vector<Logit> memory;
   std::vector<PolicyHeadResult> results;
+
+  template <class Gradient>
+  const Gradient* row(size_t i) const {
+    return reinterpret_cast<const Gradient*>(&memory[i * (memory.size() / results.size())]);
+  }
 };
 
-template <class Logit>
+template <class Gradient, class Logit>
 Outcome<Logit> run(int64_t vocab, const std::vector<Logit>& logits, const std::vector<PolicyHeadRow>& inputs,
                    const PolicyHeadOptions& options, int64_t shift = 0) {
   const DeviceRows<Logit> rows(logits, shift);
@@ -205,20 +212,21 @@ Outcome<Logit> run(int64_t vocab, const std::vector<Logit>& logits, const std::v
   PolicyHeadResult unwritten;
   unwritten.log_prob = unwritten.entropy = -77;
   const DeviceArray<PolicyHeadResult> results(std::vector<PolicyHeadResult>(inputs.size(), unwritten));
-  cuda::policy_head_chunk(int64_t(inputs.size()), vocab, rows.data(), device_inputs.data, options, results.data, nullptr);
+  test::policy_head_chunk_of<Gradient>(int64_t(inputs.size()), vocab, rows.data(), device_inputs.data, options, results.data, nullptr);
   return {rows.read(), results.read()};
 }
 
-template <class Logit>
+template <class Gradient, class Logit>
 void check_rows(int64_t vocab, const std::vector<Logit>& logits, const std::vector<PolicyHeadRow>& inputs,
                 const PolicyHeadOptions& options, int64_t shift = 0) {
-  const Outcome<Logit> found = run(vocab, logits, inputs, options, shift);
+  const Outcome<Logit> found = run<Gradient>(vocab, logits, inputs, options, shift);
   for (size_t i = 0; i < inputs.size(); i++) {
-    const Logit *z = logits.data() + int64_t(i) * vocab, *gradient = found.gradient.data() + int64_t(i) * vocab;
+    const Logit* z = logits.data() + int64_t(i) * vocab;
     int64_t wrong = -1;
-    const bool matches = row_matches(vocab, z, inputs[i], options, gradient, found.results[i], &wrong);
+    const bool matches =
+        row_matches<Gradient>(vocab, z, inputs[i], options, found.template row<Logit>(i), found.results[i], &wrong);
     CHECK(matches, "vocab %d, mode %d, row %d: logit %d, %g became %g", int(vocab), int(options.mode), int(i), int(wrong),
-          wrong < 0 ? 0.0f : as_float(z[wrong]), wrong < 0 ? 0.0f : as_float(gradient[wrong]));
+          wrong < 0 ? 0.0f : as_float(z[wrong]), wrong < 0 ? 0.0f : as_float(found.template row<Gradient>(i)[wrong]));
   }
 }
 
@@ -245,16 +253,16 @@ template <class Logit>
 constexpr int64_t pack = 16 / int64_t(sizeof(Logit));
 
 // bf16 is held on the chip, fp32 is read twice.
-template <class Logit>
+template <class Logit, class Gradient = Logit>
 void true_vocabularies() {
   for (const int64_t vocab : {151936, 152064})
     for (const HeadMode mode : {HeadMode::policy, HeadMode::clone, HeadMode::score}) {
       const std::vector<PolicyHeadRow> inputs = random_inputs(4, vocab, true);
-      check_rows(vocab, random_logits<Logit>(4, vocab), inputs, options_of(mode, mode == HeadMode::policy ? 0.05 : 0));
+      check_rows<Gradient>(vocab, random_logits<Logit>(4, vocab), inputs, options_of(mode, mode == HeadMode::policy ? 0.05 : 0));
     }
 }
 
-template <class Logit>
+template <class Logit, class Gradient = Logit>
 void boundaries() {
   std::vector<int64_t> packs = {1, 2, 31, 32, 33, 63};
   for (const Block& block : blocks)
@@ -264,22 +272,22 @@ void boundaries() {
   for (const int64_t count : packs) {
     const int64_t vocab = count * pack<Logit>;
     entropy = !entropy;
-    check_rows(vocab, random_logits<Logit>(3, vocab), random_inputs(3, vocab, false),
+    check_rows<Gradient>(vocab, random_logits<Logit>(3, vocab), random_inputs(3, vocab, false),
                options_of(HeadMode::policy, entropy ? 0.05 : 0));
   }
   for (const int64_t vocab : {1, 2, 7, 1001, 4097})
     for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::clone, HeadMode::linear})
-      check_rows(vocab, random_logits<Logit>(9, vocab), random_inputs(9, vocab, true), options_of(mode, 0.02));
+      check_rows<Gradient>(vocab, random_logits<Logit>(9, vocab), random_inputs(9, vocab, true), options_of(mode, 0.02));
 }
 
 // Blocks that take several rows, and find used and unused ones in each order.
-template <class Logit>
+template <class Logit, class Gradient = Logit>
 void many_rows() {
   int64_t smallest = 40;
   for (const Block& block : blocks) {
     const int64_t vocab = smallest * pack<Logit>, rows = block.resident() * (smallest == 40 ? 3 : 1) + 30;
     if (block.limit() >= smallest)
-      check_rows(vocab, random_logits<Logit>(rows, vocab), random_inputs(rows, vocab, true),
+      check_rows<Gradient>(vocab, random_logits<Logit>(rows, vocab), random_inputs(rows, vocab, true),
                  options_of(HeadMode::policy, block.threads == 128 ? 0 : 0.03));
     smallest = std::max(smallest, block.limit() + 1);
     if (block.threads == 512) break;
@@ -287,19 +295,22 @@ void many_rows() {
 }
 
 // Logits that are off their alignment are read twice.
-template <class Logit>
+template <class Logit, class Gradient = Logit>
 void paths_agree() {
   for (const int64_t packs : {50, 1000, 3000, 7001, 15000}) {
     const int64_t vocab = packs * pack<Logit>;
     const std::vector<Logit> logits = random_logits<Logit>(2, vocab);
     const std::vector<PolicyHeadRow> inputs = random_inputs(2, vocab, false);
     const PolicyHeadOptions options = options_of(HeadMode::policy, 0);
-    const Outcome<Logit> held = run(vocab, logits, inputs, options), twice = run(vocab, logits, inputs, options, 1);
+    const Outcome<Logit> held = run<Gradient>(vocab, logits, inputs, options), twice = run<Gradient>(vocab, logits, inputs, options, 1);
     // Without a bonus nothing cancels but at the chosen token: a few roundings of fp32, or the last digit of bf16.
-    const double tolerance = std::is_same_v<Logit, float> ? 3e-6 : 1.0 / 128;
+    const double tolerance = std::is_same_v<Gradient, float> ? 3e-6 : 1.0 / 128;
     for (size_t i = 0; i < logits.size(); i++) {
       if (int64_t(i) % vocab == inputs[i / size_t(vocab)].token) continue;
-      const double a = as_float(held.gradient[i]), b = as_float(twice.gradient[i]);
+      const auto gradient = [&](const Outcome<Logit>& of) {
+        return double(as_float(of.template row<Gradient>(i / size_t(vocab))[i % size_t(vocab)]));
+      };
+      const double a = gradient(held), b = gradient(twice);
       CHECK(std::abs(a - b) <= tolerance * std::abs(b), "vocab %d, logit %d: %g, not %g", int(vocab), int(i), a, b);
     }
     for (size_t i = 0; i < inputs.size(); i++) CHECK(near(held.results[i], twice.results[i]), "vocab %d", int(vocab));
@@ -307,7 +318,7 @@ void paths_agree() {
 }
 
 // What is hard on sums whose origin is not the row's maximum.
-template <class Logit>
+template <class Logit, class Gradient = Logit>
 void hard_logits() {
   constexpr int64_t kinds = 12;
   for (const int64_t vocab : {64, 4096, 40000, 80000})
@@ -331,26 +342,31 @@ void hard_logits() {
         set(10, vocab - 1, vocab, [](int64_t) { return 90; });
         set(11, 0, vocab / 2, [](int64_t) { return lowest; });
         inputs[3].token = inputs[10].token = int32_t(vocab - 1);
-        check_rows(vocab, logits, inputs, options_of(HeadMode::linear, 0.05, temperature), shift);
-        check_rows(vocab, logits, inputs, options_of(HeadMode::score, 0, temperature), shift);
+        check_rows<Gradient>(vocab, logits, inputs, options_of(HeadMode::linear, 0.05, temperature), shift);
+        check_rows<Gradient>(vocab, logits, inputs, options_of(HeadMode::score, 0, temperature), shift);
       }
 }
 
 void no_rows() {
-  cuda::policy_head_chunk(0, 8, static_cast<float*>(nullptr), nullptr, PolicyHeadOptions(), nullptr, nullptr);
+  cuda::policy_head_chunk(0, 8, static_cast<float*>(nullptr), Type::f32, nullptr, PolicyHeadOptions(), nullptr, nullptr);
   CUDA_CHECK(cudaGetLastError());
 }
 
 constexpr gigpo::test::Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", true_vocabularies<__nv_bfloat16>},
                           {"fp32 at the vocabularies of Qwen2.5", true_vocabularies<float>},
+                          {"fp32 to bf16 at the vocabularies of Qwen2.5", true_vocabularies<float, __nv_bfloat16>},
                           {"bf16 where another path begins", boundaries<__nv_bfloat16>},
                           {"fp32 where another path begins", boundaries<float>},
+                          {"fp32 to bf16 where another path begins", boundaries<float, __nv_bfloat16>},
                           {"more bf16 rows than blocks", many_rows<__nv_bfloat16>},
                           {"more fp32 rows than blocks", many_rows<float>},
+                          {"more rows than blocks, fp32 to bf16", many_rows<float, __nv_bfloat16>},
                           {"bf16 held and read twice", paths_agree<__nv_bfloat16>},
                           {"fp32 held and read twice", paths_agree<float>},
+                          {"fp32 to bf16 held and read twice", paths_agree<float, __nv_bfloat16>},
                           {"hard bf16 logits", hard_logits<__nv_bfloat16>},
                           {"hard fp32 logits", hard_logits<float>},
+                          {"hard logits, fp32 to bf16", hard_logits<float, __nv_bfloat16>},
                           {"no rows", no_rows}};
 
 }  // namespace

@@ -37,6 +37,7 @@ const options: NativeEngineOptions = {
   moments: "float32",
   loraRank: 0,
   loraAlpha: 0,
+  librarySampling: false,
   trained: true,
   reference: false,
   critic: false,

@@ -250,8 +250,8 @@ export class NativePolicy implements Trainable {
   }
 
   /**
-   * True on the CPU, and on a GPU where NVIDIA's matrix library is not used: it chooses its sums by the size of the batch, and which
-   * completions run together is a matter of time.
+   * False where NVIDIA's matrix library was found and samples (`librarySampling`): it chooses its sums by the size of the batch, and
+   * which completions run together is a matter of time.
    */
   get deterministic(): boolean {
     return this.#engine.deterministic

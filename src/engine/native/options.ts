@@ -72,6 +72,11 @@ export const nativePolicyFields = {
     "Train a low-rank adapter (LoRA) and leave the model as it is.",
     "all weights are trained",
   ),
+  librarySampling: flag(
+    false,
+    "Whether NVIDIA's matrix library, which trains where a GPU's machine has it, computes what is sampled too. It may be faster at " +
+      "hundreds of sequences, but adds up by the size of the batch: tokens may then depend on what is sampled beside them.",
+  ),
   training: flag(
     true,
     "False for a policy that only samples: no memory for training is asked for, and it cannot be trained.",
@@ -144,6 +149,7 @@ export function resolvePolicyOptions(given: NativePolicyOptions): NativeEngineOp
     moments: options.moments,
     loraRank: options.lora?.rank ?? 0,
     loraAlpha: options.lora ? adapterConfig(options.lora).alpha : 0,
+    librarySampling: options.librarySampling,
     trained: options.training,
     reference: options.reference,
     critic: options.critic,

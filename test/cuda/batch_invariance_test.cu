@@ -1,0 +1,86 @@
+// Completions that depend on their own request alone, beside a matrix library that adds up by the size of the batch: on a GPU
+// the machine's own, in the emulator the one that stands in for it, whose path is this program's argument.
+#include "test/core/engine_checks.h"
+#include "test/cuda/fake_library.h"
+#include "test/cuda/on_card.h"
+
+using namespace gigpo;
+using test::Subject;
+
+namespace {
+
+// Log-probabilities of the requests: each alone, then all together.
+std::array<std::vector<float>, 2> alone_and_together(const CudaOptions& options, const ModelConfig& config) {
+  std::vector<SampleRequest> requests;
+  for (uint32_t i = 0; i < 6; i++) {
+    SampleRequest request;
+    request.id = i;
+    request.prompt = test::random_tokens(3 + 5 * i, i, config.vocabulary_size);
+    request.max_tokens = 6;
+    request.key = {i, 7};
+    requests.push_back(std::move(request));
+  }
+  std::array<std::vector<float>, 2> found;
+  for (const bool together : {false, true}) {
+    Subject subject([&] { return make_cuda_device(options); }, config);
+    std::vector<Completion> done;
+    for (const SampleRequest& request : requests) {
+      subject.generator.submit(request);
+      if (!together) test::run_until_idle(subject, done);
+    }
+    test::run_until_idle(subject, done);
+    std::sort(done.begin(), done.end(), [](const Completion& a, const Completion& b) { return a.id < b.id; });
+    for (const Completion& each : done) found[together].insert(found[together].end(), each.log_probs.begin(), each.log_probs.end());
+  }
+  return found;
+}
+
+// Sampled without the library and with it, in both precisions; trained with it.
+void same_in_any_batch() {
+  for (const Type precision : {Type::f32, Type::bf16}) {
+    const ModelConfig config = test::tiny_model(precision == Type::f32, 16);
+    const CudaOptions plain{.precision = precision}, library{.precision = precision, .cublas_samples = true};
+    CHECK(make_cuda_device(plain)->deterministic());
+    const auto [alone, together] = alone_and_together(plain, config);
+    CHECK(alone.size() == 36 && alone == together, "%d log-probabilities", int(alone.size()));
+#ifdef GIGPO_CUDA_EMULATOR
+    CHECK(!make_cuda_device(library)->deterministic());
+    const auto [library_alone, library_together] = alone_and_together(library, config);
+    CHECK(library_alone != library_together, "the stand-in's bits do not depend on the batch: this test proves nothing");
+#endif
+  }
+}
+
+#ifdef GIGPO_CUDA_EMULATOR
+
+// Where the library is on it does what is trained, and nothing of what is sampled.
+void trains_with_the_library(const test::FakeLibrary& fake) {
+  const ModelConfig config = test::tiny_model(false, 16);
+  Subject subject([] { return make_cuda_device({}); }, config);
+  const auto products_of = [&](auto operation) {
+    const long before = fake.get("products");
+    operation();
+    return fake.get("products") - before;
+  };
+  const std::vector<test::TrainingRow> rows = test::training_rows(subject);
+  CHECK(products_of([&] { test::train(subject, rows, test::policy_loss()); }) > 10);
+  std::vector<Completion> done;
+  for (SampleRequest request : test::sample_requests(config.vocabulary_size, 20)) subject.generator.submit(std::move(request));
+  CHECK(products_of([&] { test::run_until_idle(subject, done); }) == 0);
+}
+
+#endif
+
+}  // namespace
+
+int main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
+#ifdef GIGPO_CUDA_EMULATOR
+  CHECK(argc > 1, "the argument is the stand-in library's path");
+  if (argc < 2) return test::report();
+  const test::FakeLibrary fake(argv[1]);
+  if (!fake) return test::report();
+  test::choose_library(argv[1]);
+  trains_with_the_library(fake);
+#endif
+  return test::on_card(std::initializer_list<test::Test>{{"same in any batch", same_in_any_batch}});
+}

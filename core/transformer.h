@@ -39,8 +39,9 @@ class Transformer {
   const std::vector<Parameter>& trained() const { return adapted() ? adapter_layout_.parameters : layout_.parameters; }
   int64_t trained_size() const { return adapted() ? adapter_layout_.size : layout_.size; }
 
-  // Throws Error BAD_ARGUMENT where a sequence is longer than the model's positions.
+  // Throw Error BAD_ARGUMENT where a sequence is longer than the model's positions, or has a token that is not in its vocabulary.
   void check_length(int64_t tokens) const;
+  void check_tokens(const std::vector<int32_t>& tokens) const;
 
   // What the forward pass leaves for the backward pass; lives in the arena that was passed.
   struct Activations;

@@ -1,4 +1,5 @@
 // What JavaScript sees: a table of contents. Types and documentation stand in src/native.ts.
+#include "binding/convert.h"
 #include "binding/critic_object.h"
 #include "binding/engine_object.h"
 #include "binding/engine_request.h"
@@ -11,6 +12,7 @@
 namespace gigpo {
 
 static Napi::Value set_error_class(const Napi::CallbackInfo& info) {
+  if (!info[0].IsFunction()) refuse("The class of errors must be a class.");
   info.Env().GetInstanceData<AddonState>()->error_class = Napi::Persistent(info[0].As<Napi::Function>());
   return info.Env().Undefined();
 }
@@ -35,7 +37,7 @@ static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
   }
   result.Set("devices", devices);
   if (!report.driver.empty()) result.Set("driver", report.driver);
-  cpu.Set("instructionSet", guarded(env, [&] { return Napi::String::New(env, cpu::isa_name(cpu::isa())); }));
+  cpu.Set("instructionSet", cpu::isa_name(cpu::isa()));
   cpu.Set("threads", double(usable_cpus()));
   cpu.Set("memoryBytes", double(available_memory()));
   result.Set("cpu", cpu);
@@ -44,29 +46,26 @@ static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
 
 // Opens the first device: that takes a moment and some of its memory.
 static Napi::Value matmul_library_report_call(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  return guarded(env, [&]() -> Napi::Value {
-    const MatmulLibraryReport report = matmul_library_report();
-    const Napi::Object result = Napi::Object::New(env);
-    result.Set("found", report.found);
-    if (report.found) result.Set("path", report.path), result.Set("version", report.version);
-    result.Set("message", report.message);
-    return result;
-  });
+  const MatmulLibraryReport report = matmul_library_report();
+  const Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("found", report.found);
+  if (report.found) result.Set("path", report.path), result.Set("version", report.version);
+  result.Set("message", report.message);
+  return result;
 }
 
 static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new AddonState);
   env.GetInstanceData<AddonState>()->critic_class = Napi::Persistent(CriticObject::define(env));
   exports.Set("Engine", EngineObject::define(env));
-  exports.Set("setErrorClass", Napi::Function::New<set_error_class>(env));
-  exports.Set("deviceReport", Napi::Function::New<device_report_call>(env));
-  exports.Set("matmulLibraryReport", Napi::Function::New<matmul_library_report_call>(env));
-  exports.Set("memoryPlan", Napi::Function::New<memory_plan_call>(env));
-  exports.Set("tokenLogProbs", Napi::Function::New<token_log_probs_call>(env));
-  exports.Set("clippedSurrogate", Napi::Function::New<clipped_surrogate_call>(env));
-  exports.Set("valueLoss", Napi::Function::New<value_loss_call>(env));
-  exports.Set("groupAnchors", Napi::Function::New<group_anchors_call>(env));
+  exports.Set("setErrorClass", function<set_error_class>(env));
+  exports.Set("deviceReport", function<device_report_call>(env));
+  exports.Set("matmulLibraryReport", function<matmul_library_report_call>(env));
+  exports.Set("memoryPlan", function<memory_plan_call>(env));
+  exports.Set("tokenLogProbs", function<token_log_probs_call>(env));
+  exports.Set("clippedSurrogate", function<clipped_surrogate_call>(env));
+  exports.Set("valueLoss", function<value_loss_call>(env));
+  exports.Set("groupAnchors", function<group_anchors_call>(env));
   return exports;
 }
 

@@ -1,9 +1,11 @@
 // Typed arrays and plain objects in, copies out. TypeScript has checked the arguments with sentences; here what would be read
-// wrongly is refused: a wrong type throws a TypeError, an unknown name or a wrong length a GigpoError. Inputs are copied before
-// anything is queued, since JavaScript may transfer or change an array while native code runs; a batch, which nobody else sees, is
-// read where it lies.
+// wrongly is refused with a GigpoError: a wrong type or length, an unknown name. Inputs are copied before anything is queued, since
+// JavaScript may transfer or change an array while native code runs, and what indexes memory is checked in its copy, since another
+// thread may write to shared memory at any time. A batch, which nobody else sees, is read where it lies.
 #pragma once
+#include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,56 +19,106 @@ namespace gigpo {
 template <class T>
 using TypedArray = Napi::TypedArrayOf<T>;
 
-template <class T>
-TypedArray<T> typed_array(const Napi::Value& value) {
-  if (!value.IsTypedArray()) throw Napi::TypeError::New(value.Env(), "A typed array was expected.");
-  const auto array = value.As<TypedArray<T>>();
-  if (array.TypedArrayType() != TypedArray<T>::New(value.Env(), 0).TypedArrayType()) {
-    throw Napi::TypeError::New(value.Env(), "A typed array of another type was expected.");
-  }
-  return array;
+[[noreturn]] inline void refuse(const std::string& sentence) { throw Error("BAD_ARGUMENT", sentence); }
+
+inline Napi::Object object(const Napi::Value& value, const char* what) {
+  if (!value.IsObject()) refuse(std::string(what) + " must be an object.");
+  return value.As<Napi::Object>();
 }
 
 template <class T>
-std::vector<T> copy_of(const Napi::Value& value) {
-  const TypedArray<T> array = typed_array<T>(value);
+struct ArrayKind;
+template <>
+struct ArrayKind<float> {
+  static constexpr napi_typedarray_type type = napi_float32_array;
+  static constexpr const char* name = "a Float32Array";
+};
+template <>
+struct ArrayKind<double> {
+  static constexpr napi_typedarray_type type = napi_float64_array;
+  static constexpr const char* name = "a Float64Array";
+};
+template <>
+struct ArrayKind<int32_t> {
+  static constexpr napi_typedarray_type type = napi_int32_array;
+  static constexpr const char* name = "an Int32Array";
+};
+template <>
+struct ArrayKind<uint8_t> {
+  static constexpr napi_typedarray_type type = napi_uint8_array;
+  static constexpr const char* name = "a Uint8Array";
+};
+
+template <class T>
+TypedArray<T> typed_array(const Napi::Value& value, const char* what) {
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != ArrayKind<T>::type)
+    refuse(std::string(what) + " must be " + ArrayKind<T>::name + ".");
+  return value.As<TypedArray<T>>();
+}
+
+template <class T>
+std::vector<T> copy_of(const Napi::Value& value, const char* what) {
+  const TypedArray<T> array = typed_array<T>(value, what);
   return {array.Data(), array.Data() + array.ElementLength()};
 }
 
 // The elements of an array property, of which there must be `count`.
 template <class T>
-const T* elements(const Napi::Object& object, const char* name, int64_t count) {
-  const TypedArray<T> array = typed_array<T>(object.Get(name));
+const T* elements(const Napi::Value& value, const char* name, int64_t count) {
+  const TypedArray<T> array = typed_array<T>(value, name);
   if (int64_t(array.ElementLength()) == count) return array.Data();
-  throw make_error(object.Env(), "BAD_ARGUMENT", std::string(name) + " has " + std::to_string(array.ElementLength()) +
-                                                     " elements, not " + std::to_string(count) + ".");
+  refuse(std::string(name) + " has " + std::to_string(array.ElementLength()) + " elements, not " + std::to_string(count) + ".");
+}
+template <class T>
+const T* elements(const Napi::Object& object, const char* name, int64_t count) {
+  return elements<T>(object.Get(name), name, count);
 }
 
 // Null where there is no such property.
 template <class T>
 const T* optional_elements(const Napi::Object& object, const char* name, int64_t count) {
-  return object.Get(name).IsUndefined() ? nullptr : elements<T>(object, name, count);
+  const Napi::Value value = object.Get(name);
+  return value.IsUndefined() ? nullptr : elements<T>(value, name, count);
 }
 
+// From here on memory is handed over rather than copied: less is not worth a finalizer.
+constexpr size_t worth_handing_over = 1 << 16;
+
+// A large array lies in memory that was taken here, where it can be told that there is none: V8, asked for it, would end the process.
 template <class T>
-TypedArray<T> to_array(Napi::Env env, const std::vector<T>& values) {
-  TypedArray<T> result = TypedArray<T>::New(env, values.size());
-  if (!values.empty()) std::memcpy(result.Data(), values.data(), values.size() * sizeof(T));
-  return result;
+TypedArray<T> to_array(Napi::Env env, std::vector<T> values) {
+  const size_t count = values.size(), bytes = count * sizeof(T);
+  if (bytes < worth_handing_over) {
+    TypedArray<T> result = TypedArray<T>::New(env, count);
+    if (count > 0) std::memcpy(result.Data(), values.data(), bytes);
+    return result;
+  }
+  auto held = std::make_unique<std::vector<T>>(std::move(values));
+  const auto release = [](Napi::BasicEnv, void*, std::vector<T>* given) { delete given; };
+  const auto buffer = Napi::ArrayBuffer::New(env, static_cast<void*>(held->data()), bytes, release, held.get());
+  held.release();
+  return TypedArray<T>::New(env, count, buffer, 0);
 }
 
-inline Napi::Number numeric(const Napi::Object& object, const char* name) {
-  const Napi::Value value = object.Get(name);
-  if (!value.IsNumber()) throw Napi::TypeError::New(object.Env(), std::string(name) + " must be a number.");
-  return value.As<Napi::Number>();
+inline double number(const Napi::Value& value, const char* what) {
+  if (!value.IsNumber()) refuse(std::string(what) + " must be a number.");
+  return value.As<Napi::Number>().DoubleValue();
 }
-inline double number(const Napi::Object& object, const char* name) { return numeric(object, name).DoubleValue(); }
-inline int64_t integer(const Napi::Object& object, const char* name) { return numeric(object, name).Int64Value(); }
-inline bool boolean(const Napi::Object& object, const char* name) {
-  const Napi::Value value = object.Get(name);
-  if (!value.IsBoolean()) throw Napi::TypeError::New(object.Env(), std::string(name) + " must be true or false.");
+inline double number(const Napi::Object& object, const char* name) { return number(object.Get(name), name); }
+
+// A safe integer, as JavaScript calls those that a double holds exactly.
+inline int64_t integer(const Napi::Value& value, const char* what) {
+  const double found = number(value, what);
+  if (found != std::trunc(found) || std::abs(found) >= 0x1p53) refuse(std::string(what) + " must be a whole number.");
+  return int64_t(found);
+}
+inline int64_t integer(const Napi::Object& object, const char* name) { return integer(object.Get(name), name); }
+
+inline bool boolean(const Napi::Value& value, const char* what) {
+  if (!value.IsBoolean()) refuse(std::string(what) + " must be true or false.");
   return value.As<Napi::Boolean>().Value();
 }
+inline bool boolean(const Napi::Object& object, const char* name) { return boolean(object.Get(name), name); }
 
 // What a name stands for; any other name throws, with those that are known.
 template <class T>
@@ -74,13 +126,14 @@ using Choices = std::initializer_list<std::pair<const char*, T>>;
 
 template <class T>
 T choice(const Napi::Value& value, const char* what, Choices<T> choices) {
-  const std::string given = value.ToString();
+  const bool printed = !value.IsObject() && !value.IsSymbol();
+  const std::string given = printed ? value.ToString().Utf8Value() : "not a name";
   std::string known;
   for (const auto& [name, meaning] : choices) {
     if (value.IsString() && given == name) return meaning;
     known += std::string(known.empty() ? "\"" : ", \"") + name + "\"";
   }
-  throw make_error(value.Env(), "BAD_ARGUMENT", std::string(what) + " is \"" + given + "\"; give one of " + known + ".");
+  refuse(std::string(what) + " is \"" + given + "\"; give one of " + known + ".");
 }
 template <class T>
 T choice(const Napi::Object& object, const char* what, Choices<T> choices) {
@@ -116,7 +169,7 @@ inline Aggregation aggregation_of(const Napi::Object& object) {
 inline int64_t fixed_length_of(const Napi::Object& object, Aggregation aggregation) {
   if (aggregation != Aggregation::sequence_mean_fixed_length) return 0;
   const int64_t length = integer(object, "fixedLength");
-  if (length < 1) throw make_error(object.Env(), "BAD_ARGUMENT", "fixedLength must be at least 1.");
+  if (length < 1) refuse("fixedLength must be at least 1.");
   return length;
 }
 

@@ -18,8 +18,8 @@ struct Made {
 
 Napi::Function CriticObject::define(Napi::Env env) {
   return DefineClass(env, "Critic",
-                     with_learner({InstanceMethod<&CriticObject::predict>("predict"),
-                                   InstanceMethod<&CriticObject::forward_backward>("forwardBackward")}));
+                     with_learner({method<&CriticObject::predict>("predict"),
+                                   method<&CriticObject::forward_backward>("forwardBackward")}));
 }
 
 Work CriticObject::opening(std::weak_ptr<EngineThread> thread) {
@@ -34,7 +34,7 @@ Work CriticObject::opening(std::weak_ptr<EngineThread> thread) {
 }
 
 CriticObject::CriticObject(const Napi::CallbackInfo& info) : LearnerObject(info) {
-  if (!info[0].IsExternal()) throw Napi::TypeError::New(info.Env(), "A critic is made by its engine.");
+  if (!info[0].IsExternal()) throw make_error(info.Env(), "BAD_ARGUMENT", "A critic is made by its engine.");
   const Made& made = *info[0].As<Napi::External<Made>>().Data();
   thread_ = made.thread;
   parameters_ = made.parameters;
@@ -42,22 +42,22 @@ CriticObject::CriticObject(const Napi::CallbackInfo& info) : LearnerObject(info)
 }
 
 Napi::Value CriticObject::predict(const Napi::CallbackInfo& info) {
-  const auto object = info[0].As<Napi::Object>();
-  const TrainingBatch batch = training_batch(object);
+  const Napi::Object given = object(info[0], "The batch");
+  const TrainingBatch batch = training_batch(given);
   const auto predict = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     std::vector<float> values = engine.critic().predict(batch, cancelled);
-    return [values = std::move(values)](Napi::Env env) { return to_array(env, values); };
+    return [values = std::move(values)](Napi::Env env) mutable { return to_array(env, std::move(values)); };
   };
-  return start(info, predict, object);
+  return start(info, predict, given);
 }
 
 Napi::Value CriticObject::forward_backward(const Napi::CallbackInfo& info) {
-  const auto object = info[0].As<Napi::Object>();
-  const TrainingBatch batch = training_batch(object);
-  const double clip = number(info[1].As<Napi::Object>(), "clip");
-  if (!(clip >= 0)) throw make_error(info.Env(), "BAD_ARGUMENT", "clip is not a number of at least 0.");
-  if (!batch.returns) throw make_error(info.Env(), "BAD_ARGUMENT", "This loss needs returns.");
-  if (!batch.old_values && !std::isinf(clip)) throw make_error(info.Env(), "BAD_ARGUMENT", "A clip needs oldValues.");
+  const Napi::Object given = object(info[0], "The batch");
+  const TrainingBatch batch = training_batch(given);
+  const double clip = number(object(info[1], "The loss"), "clip");
+  if (!(clip >= 0)) refuse("clip is not a number of at least 0.");
+  if (!batch.returns) refuse("This loss needs returns.");
+  if (!batch.old_values && !std::isinf(clip)) refuse("A clip needs oldValues.");
   const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     const ValueReport found = engine.critic().forward_backward(batch, clip, cancelled);
     return [found](Napi::Env env) {
@@ -69,7 +69,7 @@ Napi::Value CriticObject::forward_backward(const Napi::CallbackInfo& info) {
       return report;
     };
   };
-  return start(info, train, object);
+  return start(info, train, given);
 }
 
 }  // namespace gigpo

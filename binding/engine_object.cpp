@@ -7,17 +7,18 @@
 namespace gigpo {
 
 static Key key_of(const Napi::Value& value) {
-  const auto words = value.As<Napi::Array>();
-  return {words.Get(0u).As<Napi::Number>().Uint32Value(), words.Get(1u).As<Napi::Number>().Uint32Value()};
+  const Napi::Object words = object(value, "key");
+  const auto word = [&](uint32_t index) { return uint32_t(integer(words.Get(index), "A word of the key")); };
+  return {word(0), word(1)};
 }
 
 TrainingBatch training_batch(const Napi::Object& object) {
-  const auto length = [&](const char* name) { return int64_t(typed_array<int32_t>(object.Get(name)).ElementLength()); };
+  const auto length = [&](const char* name) { return int64_t(typed_array<int32_t>(object.Get(name), name).ElementLength()); };
   const auto integers = [&](const char* name, int64_t count) { return elements<int32_t>(object, name, count); };
   TrainingBatch batch;
   batch.rows = length("rowOffsets") - 1;
   batch.spans = length("spanRows");
-  if (batch.rows < 0) throw make_error(object.Env(), "BAD_ARGUMENT", "rowOffsets is empty.");
+  if (batch.rows < 0) refuse("rowOffsets is empty.");
   batch.row_offsets = integers("rowOffsets", batch.rows + 1);
   batch.tokens = integers("tokens", batch.row_offsets[batch.rows]);
   batch.span_rows = integers("spanRows", batch.spans);
@@ -42,7 +43,7 @@ static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatc
       object, "mode", {{"policy", HeadMode::policy}, {"clone", HeadMode::clone}, {"linear", HeadMode::linear}});
   loss.head.temperature = number(object, "temperature");
   const auto require = [&](const float* column, const char* name) {
-    if (!column) throw make_error(object.Env(), "BAD_ARGUMENT", std::string("This loss needs ") + name + ".");
+    if (!column) refuse(std::string("This loss needs ") + name + ".");
   };
   if (loss.head.mode == HeadMode::linear) {
     require(batch.gradients, "coefficients");
@@ -65,26 +66,29 @@ static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatc
 
 Napi::Function EngineObject::define(Napi::Env env) {
   return DefineClass(env, "Engine",
-                     with_learner({InstanceAccessor<&EngineObject::plan>("plan"),
-                                   InstanceAccessor<&EngineObject::deterministic>("deterministic"),
-                                   InstanceAccessor<&EngineObject::statistics>("statistics"),
-                                   InstanceMethod<&EngineObject::initialize>("initialize"),
-                                   InstanceMethod<&EngineObject::freeze_reference>("freezeReference"),
-                                   InstanceMethod<&EngineObject::sample>("sample"),
-                                   InstanceMethod<&EngineObject::logits>("logits"),
-                                   InstanceMethod<&EngineObject::log_probs>("logProbs"),
-                                   InstanceMethod<&EngineObject::forward_backward>("forwardBackward"),
-                                   InstanceMethod<&EngineObject::critic>("critic"),
-                                   InstanceMethod<&EngineObject::dispose>("dispose")}));
+                     with_learner({accessor<&EngineObject::plan>("plan"),
+                                   accessor<&EngineObject::deterministic>("deterministic"),
+                                   accessor<&EngineObject::statistics>("statistics"),
+                                   method<&EngineObject::initialize>("initialize"),
+                                   method<&EngineObject::freeze_reference>("freezeReference"),
+                                   method<&EngineObject::sample>("sample"),
+                                   method<&EngineObject::logits>("logits"),
+                                   method<&EngineObject::log_probs>("logProbs"),
+                                   method<&EngineObject::forward_backward>("forwardBackward"),
+                                   method<&EngineObject::critic>("critic"),
+                                   method<&EngineObject::dispose>("dispose")}));
 }
 
 EngineObject::EngineObject(const Napi::CallbackInfo& info) : LearnerObject(info) {
   const Napi::Env env = info.Env();
-  EngineRequest request(info[0].As<Napi::Object>(), info[1].As<Napi::Object>());
-  parameters_ = ModelLayout(request.config).parameters;
-  adapter_parameters_ = AdapterLayout(request.config, request.options.adapter).parameters;
-  external_bytes_ = ModelLayout(request.config).size * int64_t{sizeof(float)};
-  thread_ = EngineThread::create(env, std::move(request));
+  guarded(env, [&] {
+    EngineRequest request(object(info[0], "The model"), object(info[1], "The options"));
+    parameters_ = ModelLayout(request.config).parameters;
+    adapter_parameters_ = AdapterLayout(request.config, request.options.adapter).parameters;
+    const int64_t bytes = ModelLayout(request.config).size * int64_t{sizeof(float)};
+    thread_ = EngineThread::create(env, std::move(request));
+    external_bytes_ = bytes;
+  });
   Napi::MemoryManagement::AdjustExternalMemory(env, external_bytes_);
 }
 
@@ -96,7 +100,7 @@ void EngineObject::Finalize(Napi::BasicEnv env) { Napi::MemoryManagement::Adjust
 
 Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
   const Key key = key_of(info[0]);
-  const double deviation = info[1].As<Napi::Number>().DoubleValue();
+  const double deviation = number(info[1], "deviation");
   return start(info, [=](Engine& engine, const std::atomic<bool>& cancelled) {
     const Transformer& transformer = engine.transformer();
     std::vector<float> weights(transformer.layout().size);
@@ -116,46 +120,46 @@ Napi::Value EngineObject::freeze_reference(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::sample(const Napi::CallbackInfo& info) {
   SampleRequest request;
-  request.prompt = copy_of<int32_t>(info[0]);
-  request.max_tokens = info[1].As<Napi::Number>().Int64Value();
-  request.temperature = info[2].As<Napi::Number>().FloatValue();
-  request.stop_tokens = copy_of<int32_t>(info[3]);
+  request.prompt = copy_of<int32_t>(info[0], "prompt");
+  request.max_tokens = integer(info[1], "maxTokens");
+  request.temperature = float(number(info[2], "temperature"));
+  request.stop_tokens = copy_of<int32_t>(info[3], "stopTokens");
   request.key = key_of(info[4]);
   return thread_->start_sampling(info.Env(), std::move(request));
 }
 
 Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
-  return start(info, [tokens = copy_of<int32_t>(info[0])](Engine& engine, const std::atomic<bool>&) -> MakeResult {
+  return start(info, [tokens = copy_of<int32_t>(info[0], "tokens")](Engine& engine, const std::atomic<bool>&) -> MakeResult {
     std::vector<float> logits = engine.trainer().logits(engine.policy(), tokens);
-    return [logits = std::move(logits)](Napi::Env env) { return to_array(env, logits); };
+    return [logits = std::move(logits)](Napi::Env env) mutable { return to_array(env, std::move(logits)); };
   });
 }
 
 Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
-  const auto object = info[0].As<Napi::Object>();
-  const TrainingBatch batch = training_batch(object);
+  const Napi::Object given = object(info[0], "The batch");
+  const TrainingBatch batch = training_batch(given);
   const bool reference = choice<bool>(info[1], "of", {{"current", false}, {"reference", true}});
-  const float temperature = info[2].As<Napi::Number>().FloatValue();
+  const auto temperature = float(number(info[2], "temperature"));
   const auto score = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     const PolicyTensors weights = reference ? engine.reference() : engine.policy();
     Scores scores = engine.trainer().scores(weights, batch, temperature, cancelled);
-    return [scores = std::move(scores)](Napi::Env env) {
+    return [scores = std::move(scores)](Napi::Env env) mutable {
       const Napi::Object result = Napi::Object::New(env);
-      result.Set("logProbs", to_array(env, scores.log_probs));
-      result.Set("entropies", to_array(env, scores.entropies));
+      result.Set("logProbs", to_array(env, std::move(scores.log_probs)));
+      result.Set("entropies", to_array(env, std::move(scores.entropies)));
       return result;
     };
   };
-  return start(info, score, object);
+  return start(info, score, given);
 }
 
 Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
-  const auto object = info[0].As<Napi::Object>();
-  const TrainingBatch batch = training_batch(object);
-  const TrainingLoss loss = training_loss(info[1].As<Napi::Object>(), batch);
+  const Napi::Object given = object(info[0], "The batch");
+  const TrainingBatch batch = training_batch(given);
+  const TrainingLoss loss = training_loss(object(info[1], "The loss"), batch);
   const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     LossReport found = engine.trainer().forward_backward(engine.policy(), batch, loss, cancelled);
-    return [found = std::move(found)](Napi::Env env) {
+    return [found = std::move(found)](Napi::Env env) mutable {
       const Napi::Object report = Napi::Object::New(env);
       report.Set("loss", found.loss);
       report.Set("tokens", double(found.tokens));
@@ -165,11 +169,11 @@ Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
       report.Set("kl", found.kl);
       report.Set("policyKl", found.policy_kl);
       report.Set("ratio", found.ratio);
-      report.Set("logProbs", to_array(env, found.log_probs));
+      report.Set("logProbs", to_array(env, std::move(found.log_probs)));
       return report;
     };
   };
-  return start(info, train, object);
+  return start(info, train, given);
 }
 
 Napi::Value EngineObject::critic(const Napi::CallbackInfo& info) { return start(info, CriticObject::opening(thread_)); }

@@ -6,16 +6,24 @@
 
 namespace gigpo {
 
+static int64_t whole_within(const Napi::Object& object, const char* name, int64_t least, int64_t most) {
+  const int64_t value = integer(object, name);
+  if (value >= least && value <= most) return value;
+  refuse(std::string(name) + " must be between " + std::to_string(least) + " and " + std::to_string(most) + ".");
+}
+// Bounds within which a model's bytes can be counted in 64 bits, and its tensors be named.
 static ModelConfig model_config(const Napi::Object& model) {
   ModelConfig c{};
-  c.vocabulary_size = integer(model, "vocabularySize");
-  c.hidden_size = integer(model, "hiddenSize");
-  c.intermediate_size = integer(model, "intermediateSize");
-  c.layers = integer(model, "layers");
-  c.heads = integer(model, "heads");
-  c.key_value_heads = integer(model, "keyValueHeads");
-  c.head_size = integer(model, "headSize");
-  c.max_positions = integer(model, "maxPositions");
+  c.vocabulary_size = whole_within(model, "vocabularySize", 1, 1 << 24);
+  c.hidden_size = whole_within(model, "hiddenSize", 1, 1 << 20);
+  c.intermediate_size = whole_within(model, "intermediateSize", 1, 1 << 20);
+  c.layers = whole_within(model, "layers", 1, 1 << 12);
+  c.heads = whole_within(model, "heads", 1, 1 << 12);
+  c.key_value_heads = whole_within(model, "keyValueHeads", 1, 1 << 12);
+  c.head_size = whole_within(model, "headSize", 2, 1 << 12);
+  c.max_positions = whole_within(model, "maxPositions", 1, 1 << 24);
+  if (c.heads % c.key_value_heads != 0) refuse("heads must be a multiple of keyValueHeads.");
+  if (c.head_size % 2 != 0) refuse("headSize must be even.");
   c.rms_norm_epsilon = number(model, "rmsNormEpsilon");
   c.rope_theta = number(model, "ropeTheta");
   const Napi::Value scaling = model.Get("ropeScaling");
@@ -36,9 +44,10 @@ static Type number_type(const Napi::Object& object, const char* name) {
 
 static EngineOptions given_options(const Napi::Object& object) {
   EngineOptions options;
-  options.micro_batch_tokens = integer(object, "microBatchTokens");
-  options.longest_row = integer(object, "longestRow");
-  options.cache_bytes = integer(object, "cacheBytes");
+  constexpr int64_t safe = (int64_t{1} << 53) - 1;
+  options.micro_batch_tokens = whole_within(object, "microBatchTokens", 1, safe);
+  options.longest_row = whole_within(object, "longestRow", 0, safe);
+  options.cache_bytes = whole_within(object, "cacheBytes", 0, safe);
   options.step_tokens = 0;
   const auto recompute = choice<std::optional<Recompute>>(object, "recompute",
                                                           {{"auto", std::nullopt},
@@ -49,7 +58,7 @@ static EngineOptions given_options(const Napi::Object& object) {
   options.choose_recompute = !recompute;
   options.recompute = recompute.value_or(Recompute::none);
   options.moments = number_type(object, "moments");
-  options.adapter = {integer(object, "loraRank"), number(object, "loraAlpha")};
+  options.adapter = {whole_within(object, "loraRank", 0, 1 << 16), number(object, "loraAlpha")};
   return options;
 }
 
@@ -57,7 +66,7 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
     : config(model_config(model)),
       cuda(choice<bool>(object, "device", {{"cpu", false}, {"cuda", true}})),
       precision(number_type(object, "precision")),
-      threads(int(integer(object, "threads"))),
+      threads(int(whole_within(object, "threads", 0, INT32_MAX))),
       cublas_samples(boolean(object, "librarySampling")),
       options(given_options(object)),
       purpose{boolean(object, "trained"), boolean(object, "reference"), boolean(object, "critic")} {}
@@ -92,9 +101,8 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
 
 Napi::Value memory_plan_call(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const EngineRequest request(info[0].As<Napi::Object>(), info[1].As<Napi::Object>());
-  const int64_t available = info[2].As<Napi::Number>().Int64Value();
-  return guarded(env, [&] { return to_object(env, request.fitted(available).plan); });
+  const EngineRequest request(object(info[0], "The model"), object(info[1], "The options"));
+  return to_object(env, request.fitted(integer(info[2], "availableBytes")).plan);
 }
 
 }  // namespace gigpo

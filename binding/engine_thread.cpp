@@ -14,8 +14,13 @@ std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, EngineRequest 
       env, "gigpo engine", 0, 1, owner, [](Napi::Env, void*, std::shared_ptr<EngineThread>* held) { delete held; },
       static_cast<void*>(nullptr));
   self->wake_.Unref(env);  // rule 2
+  try {
+    self->thread_ = std::thread([thread = self.get()] { thread->loop(); });
+  } catch (const std::system_error&) {
+    self->wake_.Release();
+    throw Error("OUT_OF_MEMORY", "The system starts no more threads: end other work, or raise its limit (ulimit -u).");
+  }
   napi_add_env_cleanup_hook(env, &EngineThread::clean_up, self.get());
-  self->thread_ = std::thread([thread = self.get()] { thread->loop(); });
   return self;
 }
 
@@ -120,14 +125,13 @@ void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<Eng
       for (const Napi::Promise::Deferred& stop : self->stops_) stop.Resolve(env.Undefined());
       continue;
     }
-    if (!task->error_code.empty()) {
-      task->deferred->Reject(make_error(env, task->error_code.c_str(), task->error_message).Value());
-    } else {
-      try {
-        task->deferred->Resolve(task->result(env));
-      } catch (const Napi::Error& error) {  // no room for the result in the JavaScript heap
-        task->deferred->Reject(error.Value());
-      }
+    try {
+      task->deferred->Resolve(guarded(env, [&] {
+        if (!task->error_code.empty()) throw Error(task->error_code.c_str(), task->error_message);
+        return task->result(env);
+      }));
+    } catch (const Napi::Error& error) {
+      task->deferred->Reject(error.Value());
     }
     if (--self->pending_ == 0) self->wake_.Unref(env);
   }
@@ -146,24 +150,6 @@ bool EngineThread::deterministic() {
 std::shared_ptr<const GeneratorCounts> EngineThread::counts() {
   const std::lock_guard lock(mutex_);
   return counts_;
-}
-
-struct CodedMessage {
-  const char* code;
-  std::string message;
-};
-
-// Of the exception that is being handled.
-static CodedMessage current_error() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return {error.code, error.what()};
-  } catch (const std::bad_alloc&) {
-    return {"OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model."};
-  } catch (const std::exception& error) {
-    return {"INTERNAL", error.what()};
-  }
 }
 
 void EngineThread::open() {
@@ -257,10 +243,10 @@ void EngineThread::sample_step() {
   }
   for (Completion& completion : done) {
     const TaskPointer task = std::move(sampling_.extract(completion.id).mapped());
-    task->result = [completion = std::move(completion)](Napi::Env env) {
+    task->result = [completion = std::move(completion)](Napi::Env env) mutable {
       const Napi::Object result = Napi::Object::New(env);
-      result.Set("tokens", to_array(env, completion.tokens));
-      result.Set("logProbs", to_array(env, completion.log_probs));
+      result.Set("tokens", to_array(env, std::move(completion.tokens)));
+      result.Set("logProbs", to_array(env, std::move(completion.log_probs)));
       result.Set("stopped", completion.stopped);
       return result;
     };

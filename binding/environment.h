@@ -19,16 +19,45 @@ inline Napi::Error make_error(Napi::Env env, const char* code, const std::string
   return Napi::Error(env, error);
 }
 
-// Runs a synchronous call; the core's errors become GigpoErrors.
+struct CodedMessage {
+  const char* code;
+  std::string message;
+};
+
+// Of the C++ exception that is being handled.
+inline CodedMessage current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.code, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {"OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch, cache or model."};
+  } catch (const std::exception& error) {
+    return {"INTERNAL", error.what()};
+  } catch (...) {
+    return {"INTERNAL", "Something was thrown that is no exception."};
+  }
+}
+
+// Every entry from JavaScript runs within this: a C++ exception that crossed it would end the process. What is thrown becomes a
+// GigpoError; JavaScript's own exceptions, of a getter say, pass as they are.
 template <class F>
-Napi::Value guarded(Napi::Env env, F&& call) {
+auto guarded(Napi::Env env, F&& call) -> decltype(call()) {
   try {
     return call();
-  } catch (const Error& error) {
-    throw make_error(env, error.code, error.what());
-  } catch (const std::bad_alloc&) {
-    throw make_error(env, "OUT_OF_MEMORY", "The machine's memory is used up: take a smaller batch or model.");
+  } catch (const Napi::Error&) {
+    throw;
+  } catch (...) {
+    const auto [code, message] = current_error();
+    throw make_error(env, code, message);
   }
+}
+
+// A function for JavaScript, guarded.
+using Call = Napi::Value (*)(const Napi::CallbackInfo&);
+template <Call call>
+Napi::Function function(Napi::Env env) {
+  return Napi::Function::New(env, [](const Napi::CallbackInfo& info) { return guarded(info.Env(), [&] { return call(info); }); });
 }
 
 }  // namespace gigpo

@@ -10,43 +10,40 @@
 
 namespace gigpo {
 
-// Throws where `count` elements are not what there is: native code would read beyond.
-static void require(const Napi::CallbackInfo& info, bool fits, const char* what) {
-  if (!fits) throw make_error(info.Env(), "BAD_ARGUMENT", std::string(what) + " does not fit the other arguments.");
+static void require(bool fits, const char* what) {
+  if (!fits) refuse(std::string(what) + " does not fit the other arguments.");
 }
 
 static bool on_cuda(const Napi::Value& device) { return choice<bool>(device, "device", {{"cpu", false}, {"cuda", true}}); }
 
 Napi::Value token_log_probs_call(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto logits = typed_array<float>(info[0]);
-  const int64_t vocabulary = info[1].As<Napi::Number>().Int64Value();
-  const auto tokens = typed_array<int32_t>(info[2]);
-  const double temperature = info[3].As<Napi::Number>().DoubleValue();
-  const bool cuda = on_cuda(info[4]);
-  const auto rows = int64_t(tokens.ElementLength()), count = int64_t(logits.ElementLength());
-  require(info, rows == 0 ? count == 0 : count % rows == 0 && count / rows == vocabulary, "The number of logits");
-  TypedArray<float> log_probs = TypedArray<float>::New(env, rows), entropies = TypedArray<float>::New(env, rows);
-  return guarded(env, [&]() -> Napi::Value {
-    const auto kernel = cuda ? token_log_probs_on_cuda : token_log_probs;
-    kernel(rows, vocabulary, logits.Data(), tokens.Data(), temperature, log_probs.Data(), entropies.Data());
-    const Napi::Object result = Napi::Object::New(env);
-    result.Set("logProbs", log_probs);
-    result.Set("entropies", entropies);
-    return result;
-  });
+  const auto logits = typed_array<float>(info[0], "logits");
+  const int64_t vocabulary = integer(info[1], "vocabulary");
+  const std::vector<int32_t> tokens = copy_of<int32_t>(info[2], "tokens");
+  const double temperature = number(info[3], "temperature");
+  const auto kernel = on_cuda(info[4]) ? token_log_probs_on_cuda : token_log_probs;
+  const auto rows = int64_t(tokens.size()), count = int64_t(logits.ElementLength());
+  require(rows == 0 ? count == 0 : count % rows == 0 && count / rows == vocabulary, "The number of logits");
+  std::vector<float> log_probs(tokens.size()), entropies(tokens.size());
+  kernel(rows, vocabulary, logits.Data(), tokens.data(), temperature, log_probs.data(), entropies.data());
+  const Napi::Object result = Napi::Object::New(env);
+  result.Set("logProbs", to_array(env, std::move(log_probs)));
+  result.Set("entropies", to_array(env, std::move(entropies)));
+  return result;
 }
 
 Napi::Value clipped_surrogate_call(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto arrays = info[0].As<Napi::Object>(), o = info[1].As<Napi::Object>();
-  const auto rows = typed_array<int32_t>(arrays.Get("rows"));
-  const auto tokens = int64_t(typed_array<float>(arrays.Get("logProbs")).ElementLength());
+  const Napi::Object arrays = object(info[0], "The input"), o = object(info[1], "The options");
+  const std::vector<int32_t> rows = copy_of<int32_t>(arrays.Get("rows"), "rows");
+  const Napi::Value log_probs = arrays.Get("logProbs");
+  const auto tokens = int64_t(typed_array<float>(log_probs, "logProbs").ElementLength());
   ClippedSurrogateInput input;
-  input.rows = int64_t(rows.ElementLength());
+  input.rows = int64_t(rows.size());
   input.tokens = tokens;
-  input.row_lengths = rows.Data();
-  input.log_probs = elements<float>(arrays, "logProbs", tokens);
+  input.row_lengths = rows.data();
+  input.log_probs = elements<float>(log_probs, "logProbs", tokens);
   input.old_log_probs = elements<float>(arrays, "oldLogProbs", tokens);
   input.advantages = elements<float>(arrays, "advantages", tokens);
   input.mask = elements<float>(arrays, "mask", tokens);
@@ -56,65 +53,58 @@ Napi::Value clipped_surrogate_call(const Napi::CallbackInfo& info) {
   options.aggregation = aggregation_of(o);
   options.fixed_length = fixed_length_of(o, options.aggregation);
   options.ratio = ratio_of(o);
-  const bool cuda = on_cuda(info[2]);
-  TypedArray<float> gradient = TypedArray<float>::New(env, size_t(tokens));
-  return guarded(env, [&]() -> Napi::Value {
-    const auto kernel = cuda ? clipped_surrogate_on_cuda : clipped_surrogate;
-    const ClippedSurrogateReport report = kernel(input, options, gradient.Data());
-    const Napi::Object result = Napi::Object::New(env);
-    result.Set("loss", report.loss);
-    result.Set("policyLoss", report.policy_loss);
-    result.Set("kl", report.kl);
-    result.Set("clipFraction", report.clip_fraction);
-    result.Set("dualClipFraction", report.dual_clip_fraction);
-    result.Set("policyKl", report.policy_kl);
-    result.Set("ratio", report.ratio);
-    result.Set("gradient", gradient);
-    return result;
-  });
+  const auto kernel = on_cuda(info[2]) ? clipped_surrogate_on_cuda : clipped_surrogate;
+  std::vector<float> gradient(tokens);
+  const ClippedSurrogateReport report = kernel(input, options, gradient.data());
+  const Napi::Object result = Napi::Object::New(env);
+  result.Set("loss", report.loss);
+  result.Set("policyLoss", report.policy_loss);
+  result.Set("kl", report.kl);
+  result.Set("clipFraction", report.clip_fraction);
+  result.Set("dualClipFraction", report.dual_clip_fraction);
+  result.Set("policyKl", report.policy_kl);
+  result.Set("ratio", report.ratio);
+  result.Set("gradient", to_array(env, std::move(gradient)));
+  return result;
 }
 
 Napi::Value value_loss_call(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto arrays = info[0].As<Napi::Object>();
-  const auto tokens = int64_t(typed_array<double>(arrays.Get("values")).ElementLength());
-  const ValueLossInput input{tokens, elements<double>(arrays, "values", tokens), elements<double>(arrays, "returns", tokens),
+  const Napi::Object arrays = object(info[0], "The input");
+  const Napi::Value values = arrays.Get("values");
+  const auto tokens = int64_t(typed_array<double>(values, "values").ElementLength());
+  const ValueLossInput input{tokens, elements<double>(values, "values", tokens), elements<double>(arrays, "returns", tokens),
                              optional_elements<double>(arrays, "oldValues", tokens), optional_elements<double>(arrays, "mask", tokens)};
-  const double clip = info[1].As<Napi::Number>().DoubleValue();
-  TypedArray<double> gradient = TypedArray<double>::New(env, size_t(tokens));
-  return guarded(env, [&]() -> Napi::Value {
-    const ValueLossReport report = value_loss(input, clip, gradient.Data());
-    const Napi::Object result = Napi::Object::New(env);
-    result.Set("loss", report.loss);
-    result.Set("clipFraction", report.clip_fraction);
-    result.Set("gradient", gradient);
-    return result;
-  });
+  std::vector<double> gradient(tokens);
+  const ValueLossReport report = value_loss(input, number(info[1], "clip"), gradient.data());
+  const Napi::Object result = Napi::Object::New(env);
+  result.Set("loss", report.loss);
+  result.Set("clipFraction", report.clip_fraction);
+  result.Set("gradient", to_array(env, std::move(gradient)));
+  return result;
 }
 
 Napi::Value group_anchors_call(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto tasks = typed_array<int32_t>(info[0]);
-  const auto bytes = typed_array<uint8_t>(info[1]);
-  const auto ends = typed_array<double>(info[2]);
-  const bool cuda = info[3].ToBoolean();
-  require(info, ends.ElementLength() == tasks.ElementLength() + 1, "The number of offsets");
-  for (size_t i = 0; i < ends.ElementLength(); i++) {
+  const std::vector<int32_t> tasks = copy_of<int32_t>(info[0], "tasks");
+  const auto bytes = typed_array<uint8_t>(info[1], "bytes");
+  const std::vector<double> ends = copy_of<double>(info[2], "offsets");
+  const bool cuda = boolean(info[3], "cuda");
+  require(ends.size() == tasks.size() + 1, "The number of offsets");
+  for (size_t i = 0; i < ends.size(); i++) {
     const double least = i == 0 ? 0 : ends[i - 1], most = double(bytes.ElementLength());
-    require(info, ends[i] >= least && ends[i] <= most, "An offset");  // false for NaN
+    require(ends[i] >= least && ends[i] <= most, "An offset");  // false for NaN
   }
-  const std::vector<int64_t> offsets(ends.Data(), ends.Data() + ends.ElementLength());
-  TypedArray<int32_t> groups = TypedArray<int32_t>::New(env, tasks.ElementLength());
-  return guarded(env, [&]() -> Napi::Value {
-    const auto states = int32_t(tasks.ElementLength());
-    const int32_t count = cuda ? group_anchors_on_cuda(states, tasks.Data(), bytes.Data(), offsets.data(), groups.Data())
-                               : group_anchors(states, tasks.Data(), bytes.Data(), offsets.data(), groups.Data(),
-                                               usable_cpus());
-    const Napi::Object result = Napi::Object::New(env);
-    result.Set("groups", groups);
-    result.Set("count", count);
-    return result;
-  });
+  const std::vector<int64_t> offsets(ends.begin(), ends.end());
+  std::vector<int32_t> groups(tasks.size());
+  const auto states = int32_t(tasks.size());
+  const int32_t count = cuda ? group_anchors_on_cuda(states, tasks.data(), bytes.Data(), offsets.data(), groups.data())
+                             : group_anchors(states, tasks.data(), bytes.Data(), offsets.data(), groups.data(),
+                                             usable_cpus());
+  const Napi::Object result = Napi::Object::New(env);
+  result.Set("groups", to_array(env, std::move(groups)));
+  result.Set("count", count);
+  return result;
 }
 
 }  // namespace gigpo

@@ -60,22 +60,25 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
 
   // Those of every learner, and `own`.
   static Properties with_learner(Properties own) {
-    const auto accessor = [&](const char* name, Napi::Value (LearnerObject::*get)(const Napi::CallbackInfo&),
-                              void (LearnerObject::*set)(const Napi::CallbackInfo&, const Napi::Value&) = nullptr) {
-      own.push_back(Wrap::InstanceAccessor(name, static_cast<typename Wrap::InstanceGetterCallback>(get),
-                                           static_cast<typename Wrap::InstanceSetterCallback>(set)));
-    };
-    const auto method = [&](const char* name, Napi::Value (LearnerObject::*call)(const Napi::CallbackInfo&)) {
-      own.push_back(Wrap::InstanceMethod(name, static_cast<typename Wrap::InstanceMethodCallback>(call)));
-    };
-    accessor("parameters", &LearnerObject::parameters);
-    accessor("adapterParameters", &LearnerObject::adapter_parameters);
-    accessor("steps", &LearnerObject::steps, &LearnerObject::set_steps);
-    method("write", &LearnerObject::write);
-    method("read", &LearnerObject::read);
-    method("optimizerStep", &LearnerObject::optimizer_step);
-    method("clearGradients", &LearnerObject::clear_gradients);
+    const auto set_steps = static_cast<typename Wrap::InstanceSetterCallback>(&LearnerObject::set_steps);
+    for (const auto& property : {accessor<&LearnerObject::parameters>("parameters"),
+                                 accessor<&LearnerObject::adapter_parameters>("adapterParameters"),
+                                 accessor<&LearnerObject::steps>("steps", set_steps),
+                                 method<&LearnerObject::write>("write"),
+                                 method<&LearnerObject::read>("read"),
+                                 method<&LearnerObject::optimizer_step>("optimizerStep"),
+                                 method<&LearnerObject::clear_gradients>("clearGradients")})
+      own.push_back(property);
     return own;
+  }
+
+  template <auto call>
+  static auto method(const char* name) {
+    return Wrap::InstanceMethod(name, static_cast<typename Wrap::InstanceMethodCallback>(&LearnerObject::template within_guard<call>));
+  }
+  template <auto get>
+  static auto accessor(const char* name, typename Wrap::InstanceSetterCallback set = nullptr) {
+    return Wrap::InstanceAccessor(name, static_cast<typename Wrap::InstanceGetterCallback>(&LearnerObject::template within_guard<get>), set);
   }
 
   Napi::Value start(const Napi::CallbackInfo& info, Work work, const Napi::Object& read = {}) {
@@ -86,10 +89,17 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
   std::vector<Parameter> parameters_, adapter_parameters_;
 
  private:
+  template <auto call>
+  Napi::Value within_guard(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&] { return (static_cast<Self*>(this)->*call)(info); });
+  }
+
   Napi::Value parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), parameters_); }
   Napi::Value adapter_parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), adapter_parameters_); }
   Napi::Value steps(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), double(*steps_)); }
-  void set_steps(const Napi::CallbackInfo&, const Napi::Value& value) { *steps_ = value.As<Napi::Number>().Int64Value(); }
+  void set_steps(const Napi::CallbackInfo& info, const Napi::Value& value) {
+    guarded(info.Env(), [&] { *steps_ = integer(value, "steps"); });
+  }
 
   struct Place {
     int64_t index, at;  // element `at` of parameter `index`,
@@ -100,20 +110,19 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     const Buffer buffer = buffer_of(info[0]);
     const bool of_adapter = !adapter_parameters_.empty() && buffer != Buffer::weights && buffer != Buffer::merged;
     const std::vector<Parameter>& parameters = of_adapter ? adapter_parameters_ : parameters_;
-    const int64_t index = info[1].As<Napi::Number>().Int64Value(), at = info[2].As<Napi::Number>().Int64Value();
-    if (index < 0 || index >= int64_t(parameters.size()))
-      throw make_error(info.Env(), "BAD_ARGUMENT", "There is no parameter " + std::to_string(index) + ".");
+    const int64_t index = integer(info[1], "index"), at = integer(info[2], "offset");
+    if (index < 0 || index >= int64_t(parameters.size())) refuse("There is no parameter " + std::to_string(index) + ".");
     const Parameter& parameter = parameters[index];
     if (at < 0 || count < 0 || count > parameter.size() - at)
-      throw make_error(info.Env(), "BAD_ARGUMENT", parameter.name + " has " + std::to_string(parameter.size()) + " elements; " +
-                                                       std::to_string(count) + " from " + std::to_string(at) + " on are too many.");
+      refuse(parameter.name + " has " + std::to_string(parameter.size()) + " elements; " + std::to_string(count) + " from " +
+             std::to_string(at) + " on are too many.");
     return {index, at, parameter.offset + at};
   }
 
   Napi::Value write(const Napi::CallbackInfo& info) {
     const Buffer buffer = buffer_of(info[0]);
     const auto type = choice<Stored>(info[4], "type", {{"F32", Stored::f32}, {"F16", Stored::f16}, {"BF16", Stored::bf16}});
-    const auto bytes = typed_array<uint8_t>(info[3]);
+    const auto bytes = typed_array<uint8_t>(info[3], "bytes");
     const auto* from = reinterpret_cast<const std::byte*>(bytes.Data());
     const int64_t count = int64_t(bytes.ElementLength()) / bytes_of(type);
     const Place place = place_of(info, count);
@@ -127,19 +136,19 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
 
   Napi::Value read(const Napi::CallbackInfo& info) {
     const Buffer buffer = buffer_of(info[0]);
-    const int64_t count = info[3].As<Napi::Number>().Int64Value();
+    const int64_t count = integer(info[3], "count");
     const Place place = place_of(info, count);
     return start(info, [=](Engine& engine, const std::atomic<bool>&) -> MakeResult {
       std::vector<float> values(count);
       Learner& learner = Self::learner(engine);
       if (buffer == Buffer::merged) learner.read_merged(place.index, place.at, values.data(), count);
       else with_buffer(learner, buffer, [&](auto& from) { from.read(place.offset, values.data(), count); });
-      return [values = std::move(values)](Napi::Env env) { return gigpo::to_array(env, values); };
+      return [values = std::move(values)](Napi::Env env) mutable { return gigpo::to_array(env, std::move(values)); };
     });
   }
 
   Napi::Value optimizer_step(const Napi::CallbackInfo& info) {
-    const auto o = info[0].As<Napi::Object>();
+    const Napi::Object o = object(info[0], "The step");
     const OptimizerOptions options{number(o, "learningRate"), number(o, "beta1"),       number(o, "beta2"),
                                    number(o, "epsilon"),      number(o, "weightDecay"), number(o, "maxGradientNorm")};
     return start(info, [=, steps = steps_](Engine& engine, const std::atomic<bool>&) -> MakeResult {

@@ -23,7 +23,6 @@ Critic::Critic(Device& device, const Learner& actor, Arena& arena)
 template <class Visit>
 void Critic::each_micro_batch(const TrainingBatch& batch, const ValueHeadOptions& options, const std::atomic<bool>& cancelled,
                               Visit visit) {
-  batch.check(transformer().config().vocabulary_size);
   std::vector<ValueHeadRow> inputs;
   std::vector<int64_t> columns;
   std::vector<ValueHeadResult> results;
@@ -51,6 +50,7 @@ void Critic::each_micro_batch(const TrainingBatch& batch, const ValueHeadOptions
 }
 
 std::vector<float> Critic::predict(const TrainingBatch& batch, const std::atomic<bool>& cancelled) {
+  batch.check(transformer().config().vocabulary_size);
   std::vector<float> values(batch.sampled());
   each_micro_batch(batch, {}, cancelled, [&](const auto& results, const auto& columns) {
     for (size_t i = 0; i < results.size(); i++) values[columns[i]] = results[i].value;
@@ -59,6 +59,7 @@ std::vector<float> Critic::predict(const TrainingBatch& batch, const std::atomic
 }
 
 ValueReport Critic::forward_backward(const TrainingBatch& batch, double clip, const std::atomic<bool>& cancelled) {
+  batch.check(transformer().config().vocabulary_size);
   return trainer().or_clear([&] {
     ValueReport report;
     report.tokens = batch.sampled();

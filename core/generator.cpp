@@ -52,14 +52,15 @@ Generator::~Generator() {
 }
 
 void Generator::submit(SampleRequest request) {
-  const auto whole = int64_t(request.prompt.size()) + request.max_tokens;
   if (request.prompt.empty()) throw Error("BAD_ARGUMENT", "The prompt is empty: give at least one token.");
   if (request.max_tokens < 1) throw Error("BAD_ARGUMENT", "maxTokens must be at least 1.");
-  if (whole > longest_sequence_) {
-    throw Error("BAD_ARGUMENT", "Prompt and reply may need " + std::to_string(whole) + " tokens, but there is room for " +
+  const auto prompt = int64_t(request.prompt.size());
+  if (request.max_tokens > longest_sequence_ - prompt) {
+    throw Error("BAD_ARGUMENT", "Prompt and reply may need " + std::to_string(prompt + request.max_tokens) + " tokens, but there is room for " +
                                     std::to_string(longest_sequence_) +
                                     ": shorten the prompt, lower maxTokens, or raise maxPositions or cacheBytes.");
   }
+  transformer_.check_tokens(request.prompt);
   auto sequence = std::make_unique<Sequence>();
   sequence->tokens = request.prompt;
   sequence->request = std::move(request);

@@ -306,6 +306,8 @@ Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch,
 
 std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens) {
   transformer_.check_length(int64_t(tokens.size()));
+  transformer_.check_tokens(tokens);
+  if (tokens.empty()) return {};
   PackedTokens batch;
   batch.add(tokens.data(), int64_t(tokens.size()), 0);
   for (int32_t token = 0; token < batch.size(); token++) batch.wanted.push_back(token);

@@ -40,6 +40,14 @@ void Transformer::check_length(int64_t tokens) const {
                                   std::to_string(config_.max_positions) + ": shorten the prompt or raise maxPositions.");
 }
 
+void Transformer::check_tokens(const std::vector<int32_t>& tokens) const {
+  for (const int32_t token : tokens) {
+    if (token >= 0 && token < config_.vocabulary_size) continue;
+    throw Error("BAD_ARGUMENT", "Token " + std::to_string(token) + " is outside the model's vocabulary of " +
+                                    std::to_string(config_.vocabulary_size) + ".");
+  }
+}
+
 struct Transformer::Linear {
   Tensor weight, bias;
   Tensor a;               // [parts · rank][in]; empty without an adapter

@@ -32,8 +32,9 @@ class Transformer {
 
   PassShape shape(int64_t tokens, int64_t wanted) const { return {config_, adapter_, tokens, wanted}; }
 
-  // Throws Error BAD_ARGUMENT where a sequence is longer than the model's positions.
+  // Throw Error BAD_ARGUMENT where a sequence is longer than the model's positions, or has a token that is not in its vocabulary.
   void check_length(int64_t tokens) const;
+  void check_tokens(const std::vector<int32_t>& tokens) const;
 
   // What the forward pass leaves for the backward pass; lives in the arena that was passed.
   struct Kept : Activations {

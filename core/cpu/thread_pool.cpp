@@ -1,6 +1,7 @@
 #include "core/cpu/thread_pool.h"
 
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "core/error.h"
@@ -25,10 +26,19 @@ constexpr int spins = 2000;
 ThreadPool::ThreadPool(int threads) : shares_(size_t(threads < 1 ? 1 : threads)) {
   if (threads < 1 || threads > int(open))
     throw Error("BAD_ARGUMENT", "The number of threads must be between 1 and " + std::to_string(open) + ".");
-  for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { worker(i); });
+  try {
+    workers_.reserve(size_t(threads));
+    for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { worker(i); });
+  } catch (const std::system_error&) {
+    stop();
+    throw Error("OUT_OF_MEMORY", "The system starts no more than " + std::to_string(workers_.size()) + " of " +
+                                     std::to_string(threads) + " threads: give fewer threads, or raise its limits (ulimit -u, -v).");
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   stop_ = true;
   state_ += number;
   state_.notify_all();

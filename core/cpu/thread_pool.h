@@ -13,7 +13,7 @@ namespace gigpo::cpu {
 // for a worker that has not joined it yet. A loop allocates nothing.
 class ThreadPool {
  public:
-  // threads >= 1, the calling thread among them.
+  // threads >= 1, the calling thread among them. Throws Error OUT_OF_MEMORY where the system does not start as many.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -39,6 +39,7 @@ class ThreadPool {
   void run(int64_t count, Function function, void* context);
   void work(int thread);
   void worker(int thread);
+  void stop();
 
   // Low bits: how many workers are inside the loop; `open`: whether they may join; above: the loop's number.
   static constexpr uint32_t open = 1 << 10, number = 1 << 11;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -142,10 +143,17 @@ int32_t group_anchors(int32_t count, const int32_t* tasks, const uint8_t* bytes,
   std::vector<Table> tables(sizes.begin(), sizes.end());
   {
     std::vector<std::jthread> others;
+    others.reserve(size_t(shares));
     const auto work = [&](int share) {
       group_share(count, states, hash, share, shares, tables[size_t(share)], groups);
     };
-    for (int share = 1; share < shares; share++) others.emplace_back(work, share);
+    for (int share = 1; share < shares; share++) {
+      try {
+        others.emplace_back(work, share);
+      } catch (const std::system_error&) {  // no thread for it: it is done here
+        work(share);
+      }
+    }
     work(0);
   }
 

@@ -49,8 +49,9 @@ export type { NativeSurrogateReport as SurrogateReport }
  *
  * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
  */
-export function clippedSurrogate(input: SurrogateInput, given: SurrogateOptions = {}): NativeSurrogateReport {
-  checkArguments("clippedSurrogate: the input", input, inputKeys)
+export function clippedSurrogate(arrays: SurrogateInput, given: SurrogateOptions = {}): NativeSurrogateReport {
+  checkArguments("clippedSurrogate: the input", arrays, inputKeys)
+  const input = { ...arrays } // what is checked is what is read: a getter is asked once
   checkArguments("clippedSurrogate", given)
   for (const name of ["logProbs", "oldLogProbs", "advantages", "mask", "rows"] as const)
     checkList(`clippedSurrogate: ${name}`, input[name])

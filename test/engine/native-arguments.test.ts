@@ -129,8 +129,10 @@ describe("native code", () => {
   })
 
   it("does not read arrays of another type", async () => {
-    await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow("of another type")
-    await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("A typed array was expected")
+    await expect(train({ ...batch, advantages: new Float64Array(5) })).rejects.toThrow(
+      "advantages must be a Float32Array.",
+    )
+    await expect(train({ ...batch, tokens: [1, 2, 3] })).rejects.toThrow("tokens must be an Int32Array.")
   })
 
   it("reads no batch for a critic that lacks what it learns from", async () => {

@@ -15,18 +15,23 @@ export const notBuilt: string = existsSync(new URL("../../dist/engine/native/nat
   ? ""
   : " (skipped: run `npm run build` first, for dist/)"
 
-/** Runs one of ./programs in a Node of its own. One that hangs is killed, which shows as a signal. */
+/** Runs one of ./programs in a Node of its own, in an address space of so many KiB. One that hangs is killed, which shows as a signal. */
 export function runProgram(
   name: string,
   args: readonly string[] = [],
   nodeOptions: readonly string[] = [],
+  limits: { readonly addressSpace?: number } = {},
 ): Promise<Ended> {
   const path = fileURLToPath(new URL(`programs/${name}.mjs`, import.meta.url))
   // glibc would otherwise keep some freed megabytes, now more and now fewer, and hide a leak or pretend one.
   const env = { ...process.env, MALLOC_MMAP_THRESHOLD_: "131072" }
   return new Promise((resolve) => {
     const options = { env, timeout: 240_000, killSignal: "SIGKILL" } as const
-    const child = execFile(process.execPath, [...nodeOptions, path, ...args], options)
+    const command = [process.execPath, ...nodeOptions, path, ...args]
+    const limit =
+      limits.addressSpace === undefined ? [] : ["sh", "-c", `ulimit -v ${limits.addressSpace}; exec "$@"`, "sh"]
+    const [file, ...rest] = [...limit, ...command]
+    const child = execFile(file!, rest, options)
     let [stdout, stderr] = ["", ""]
     child.stdout?.on("data", (text) => {
       stdout += text

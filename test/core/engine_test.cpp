@@ -19,7 +19,7 @@ static void philox_gives_the_published_words() {
 
 int main() {
   philox_gives_the_published_words();
-  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2, cpu::Isa::avx512}) {
+  for (const cpu::Isa isa : cpu::every_isa) {
     if (!cpu::isa_supported(isa)) {
       std::printf("skipped: %s, which this machine lacks\n", cpu::isa_name(isa));
       continue;

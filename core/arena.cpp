@@ -31,8 +31,7 @@ void* Arena::bytes(size_t count) {
   return result;
 }
 
-Tensor Arena::tensor(int64_t rows, int64_t columns) {
-  const Type type = device_.activation_type();
+Tensor Arena::tensor(int64_t rows, int64_t columns, Type type) {
   return {bytes(size_t(rows * columns * bytes_of(type))), type, rows, columns, columns};
 }
 

@@ -43,7 +43,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   void* bytes(size_t count);
-  Tensor tensor(int64_t rows, int64_t columns);  // of the device's activation type
+  Tensor tensor(int64_t rows, int64_t columns) { return tensor(rows, columns, device_.activation_type()); }
+  Tensor tensor(int64_t rows, int64_t columns, Type type);
   float* floats(int64_t count) { return array<float>(count); }
   template <class T>
   T* array(int64_t count) {

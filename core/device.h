@@ -81,6 +81,7 @@ struct AdamWBuffers {
 // What sizes depend on, known without opening the device.
 struct DeviceTraits {
   Type activation_type;
+  Type logits_type;     // in which training's logits are made; their gradients are of the activations' type
   int64_t head_logits;  // that one pass of the head should make at a time
   int64_t step_tokens;  // that one step of sampling should compute at most
   bool one_region;      // memory is scarce: sampling's cache and training's activations should take turns
@@ -117,8 +118,8 @@ class Device {
 
   // C (+)= op(A) · op(B), where op transposes when its flag is set. C may be f32 where A and B are bf16.
   virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) = 0;
-  // Y = X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself.
-  // The device may keep W in a form of its own until `weights_changed`.
+  // Y = X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself. Y may
+  // be f32 where X and W are bf16. The device may keep W in a form of its own until `weights_changed`.
   virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) = 0;
   virtual void weights_changed() = 0;
   // db[n] += Σ_t dY[t][n]
@@ -170,12 +171,13 @@ class Device {
   virtual void adamw(const AdamWBuffers& buffers, const AdamW& step) = 0;
 };
 
-DeviceTraits cpu_traits();
+// `precision` is of activations and of the weights that are computed with.
+DeviceTraits cpu_traits(Type precision);
 // `threads` 0 uses every core.
-std::unique_ptr<Device> make_cpu_device(int threads);
+std::unique_ptr<Device> make_cpu_device(int threads, Type precision = Type::f32);
 
 struct CudaOptions {
-  Type precision = Type::bf16;  // of activations and of the weights that are computed with
+  Type precision = Type::bf16;  // as above
   bool graphs = true;           // steps of sampling are recorded and replayed
   bool cublas = true;           // cuBLASLt where it is found; else the kernels of this library alone
 };

@@ -148,7 +148,7 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
   const auto operations = [&] {
     const Tensor hidden = transformer_.forward_paged(weights, uploaded, cache_, arena_);
     if (!hidden) return;
-    const Tensor logits = arena_.tensor(filled, transformer_.config().vocabulary_size);
+    const Tensor logits = transformer_.logits(filled, arena_);
     device_.linear(hidden, transformer_.head(weights), {}, {}, logits);
     device_.sample(logits, inputs, drawn, drawn_log_probs);
   };

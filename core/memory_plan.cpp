@@ -104,7 +104,7 @@ int64_t sampling_bytes(Device& device, const Transformer& transformer, const Eng
   PolicyTensors weights{{&arena, device.activation_type(), 1, 0, 0}, {}};
   if (transformer.adapted()) weights.adapter = weights.model;
   transformer.forward_paged(weights, uploaded, std::vector<PagedCache>(config.layers), arena);
-  arena.tensor(int64_t(batch.wanted.size()), config.vocabulary_size);
+  transformer.logits(int64_t(batch.wanted.size()), arena);
   return int64_t(arena.peak()) * 3 / 2;
 }
 
@@ -156,8 +156,9 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
       });
     }
     const int64_t vocabulary = config.vocabulary_size;
+    const int64_t logit_bytes = of_type + (traits.logits_type == traits.activation_type ? 0 : bytes_of(traits.logits_type));
     const int64_t more_rows = std::min(tokens, traits.head_rows(vocabulary)) - playing.head_rows(vocabulary);
-    plan.activations = activation_bytes(engine, tokens, quick.max_positions - 1, more_rows * vocabulary * of_type);
+    plan.activations = activation_bytes(engine, tokens, quick.max_positions - 1, more_rows * vocabulary * logit_bytes);
   }
   plan.shared = traits.one_region;
   plan.recompute = options.recompute;
@@ -183,7 +184,7 @@ std::string describe(const MemoryPlan& plan) {
 
 DeviceTraits cuda_traits(Type precision) {
   // 8,192 rows of Qwen's vocabulary: 2.5 GB of bf16, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{8192} * 151936, 4096, true};
+  return {precision, precision, int64_t{8192} * 151936, 4096, true};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

@@ -148,8 +148,10 @@ Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Poli
                          const PolicyHeadOptions& options, PolicyHeadResult* results) {
   const int64_t vocabulary = transformer_.config().vocabulary_size, count = hidden.rows;
   const int64_t chunk = std::min(count, device_.traits().head_rows(vocabulary));
-  const Tensor table = transformer_.head(weights), chunk_logits = arena_.tensor(chunk, vocabulary);
-  const bool training = options.mode != HeadMode::score;
+  const DeviceTraits traits = device_.traits();
+  const bool training = options.mode != HeadMode::score, convert = training && traits.logits_type != traits.activation_type;
+  const Tensor table = transformer_.head(weights), chunk_logits = arena_.tensor(chunk, vocabulary, traits.logits_type);
+  const Tensor chunk_gradients = convert ? arena_.tensor(chunk, vocabulary) : chunk_logits;
   const Tensor d_hidden = training ? arena_.tensor(count, hidden.columns) : Tensor{};
   const Tensor d_table = training ? transformer_.head(gradient_tensors()) : Tensor{};
   for (int64_t at = 0; at < count; at += chunk) {
@@ -157,8 +159,10 @@ Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Poli
     const Tensor logits = chunk_logits.row_range(0, n), states = hidden.row_range(at, n);
     device_.matmul(states, false, table, true, logits, false);
     device_.policy_head(logits, inputs + at, options, results + at);
-    if (d_table) device_.matmul(logits, true, states, false, d_table, true);
-    if (training) device_.matmul(logits, false, table, false, d_hidden.row_range(at, n), false);
+    const Tensor d_logits = chunk_gradients.row_range(0, n);
+    if (convert) device_.copy(logits, d_logits);
+    if (d_table) device_.matmul(d_logits, true, states, false, d_table, true);
+    if (training) device_.matmul(d_logits, false, table, false, d_hidden.row_range(at, n), false);
   }
   return d_hidden;
 }
@@ -306,19 +310,16 @@ Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch,
 }
 
 std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens) {
-  const ModelConfig& c = transformer_.config();
   transformer_.check_length(int64_t(tokens.size()));
   PackedTokens batch;
   batch.add(tokens.data(), int64_t(tokens.size()), 0);
   for (int32_t token = 0; token < batch.size(); token++) batch.wanted.push_back(token);
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
-  const Tensor logits = arena_.tensor(batch.size(), c.vocabulary_size);
+  const Tensor logits = transformer_.logits(batch.size(), arena_);
   device_.matmul(hidden, false, transformer_.head(weights), true, logits, false);
-  const Tensor exact{arena_.floats(logits.rows * logits.columns), Type::f32, logits.rows, logits.columns, logits.columns};
-  device_.copy(logits, exact);
   std::vector<float> result(logits.rows * logits.columns);
-  device_.download(result.data(), exact.data, result.size() * sizeof(float));
+  device_.download(result.data(), logits.data, result.size() * sizeof(float));
   return result;
 }
 

@@ -72,7 +72,7 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
       purpose{boolean(object, "trained"), boolean(object, "reference"), boolean(object, "critic")} {}
 
 OpenedEngine open_engine(const EngineRequest& request) {
-  auto device = request.cuda ? make_cuda_device({.precision = request.precision, .cublas_samples = request.cublas_samples}) : make_cpu_device(request.threads);
+  auto device = request.cuda ? make_cuda_device({.precision = request.precision, .cublas_samples = request.cublas_samples}) : make_cpu_device(request.threads, request.precision);
   const auto [options, plan] = request.fitted(int64_t(device->available()));
   return {std::make_unique<Engine>(std::move(device), request.config, options), plan};
 }

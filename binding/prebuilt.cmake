@@ -5,7 +5,7 @@ target_compile_options(core PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=s
 # Names of files, which checks tell where they fail, from this folder on.
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(relative -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
-  foreach(target gigpo core kernels_portable kernels_avx2 kernels_avx512)
+  foreach(target gigpo core kernels_portable kernels_avx2 kernels_avx512 kernels_avx512_bf16)
     if(TARGET ${target})
       target_compile_options(${target} PRIVATE
         $<$<COMPILE_LANGUAGE:CXX>:${relative}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${relative}>)

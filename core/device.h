@@ -194,12 +194,13 @@ class Device {
   virtual void adamw(const AdamWBuffers& buffers, const AdamW& step) = 0;
 };
 
-DeviceTraits cpu_traits();
+// `precision` is of activations and of the weights that are computed with.
+DeviceTraits cpu_traits(Type precision);
 // `threads` 0 uses every core that the process may.
-std::unique_ptr<Device> make_cpu_device(int threads);
+std::unique_ptr<Device> make_cpu_device(int threads, Type precision = Type::f32);
 
 struct CudaOptions {
-  Type precision = Type::bf16;  // of activations and of the weights that are computed with
+  Type precision = Type::bf16;  // as above
   bool graphs = true;           // steps of sampling are recorded and replayed
   bool cublas = true;           // cuBLASLt where it is found; else the kernels of this library alone
   bool cublas_samples = false;  // it computes what is sampled too: then tokens may depend on what is sampled beside them

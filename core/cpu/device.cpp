@@ -1,5 +1,6 @@
-// The CPU device, in fp32: spreads each operation over the threads. Where threads add into one place, the parts have a
-// fixed size and are summed in a fixed order, so that results do not depend on the number of threads.
+// The CPU device, in fp32 or bf16: spreads each operation over the threads. Where threads add into one place, the parts have a
+// fixed size and are summed in a fixed order, so that results do not depend on the number of threads. Products and the paged cache
+// have kernels for bf16; all else is computed in fp32, through FloatRows.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -10,8 +11,11 @@
 #include <utility>
 
 #include "core/bf16.h"
+#include "core/cpu/float_rows.h"
 #include "core/cpu/kernels.h"
+#include "core/cpu/kernels_bf16.h"
 #include "core/cpu/matmul.h"
+#include "core/cpu/matmul_bf16.h"
 #include "core/device.h"
 #include "core/error.h"
 #include "core/kernels/moments.h"
@@ -20,7 +24,9 @@
 namespace gigpo {
 namespace {
 
+using cpu::Access;
 using cpu::AlignedFloats;
+using cpu::FloatRows;
 using cpu::MatmulArguments;
 using cpu::PackedWeight;
 using cpu::ThreadPool;
@@ -29,13 +35,15 @@ constexpr int64_t rows_in_part = 128;      // of a sum over rows
 constexpr int64_t floats_in_part = 65536;  // of a sum over a flat buffer
 constexpr int64_t query_block = 64;        // queries whose scores are held at a time
 constexpr int64_t key_block = cpu::k_block;  // keys that are looked at, or left out, together
+constexpr int64_t rows_in_block = 4;       // whose floats stay in the cache
 constexpr int64_t few_rows = 256;          // up to so many, a weight is worth keeping packed
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(int threads) : pool_(threads > 0 ? threads : usable_cpus()) {}
+  CpuDevice(int threads, Type precision)
+      : precision_(precision), pool_(threads > 0 ? threads : usable_cpus()) {}
 
-  DeviceTraits traits() const override { return cpu_traits(); }
+  DeviceTraits traits() const override { return cpu_traits(precision_); }
 
   void* allocate(size_t bytes) override {
     constexpr size_t alignment = 64, huge_page = size_t{1} << 21;
@@ -66,6 +74,7 @@ class CpuDevice final : public Device {
   size_t available() const override { return size_t(available_memory()); }
 
   void matmul(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) override {
+    if (a.type == Type::bf16) return cpu::matmul(pool_, cpu::Bf16Matmul{a, ta, b, tb, c, accumulate, {}});
     const int64_t k = ta ? a.rows : a.columns;
     cpu::matmul(pool_, {c.rows, c.columns, k, a.floats(), a.stride, ta, b.floats(), b.stride, tb, c.floats(), c.stride,
                         accumulate, nullptr});
@@ -74,24 +83,30 @@ class CpuDevice final : public Device {
   void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
     const bool accumulate = bool(added);
     if (accumulate && added.data != y.data) copy(added, y);
-    if (x.rows > few_rows) {
+    const bool half = x.type == Type::bf16;
+    const cpu::Bf16Matmul product{x, false, weight, true, y, accumulate, bias};  // where it is half
+    if (x.rows > few_rows || (half && !cpu::can_pack(weight))) {
+      if (half) return cpu::matmul(pool_, product);
       cpu::matmul(pool_, {y.rows, y.columns, x.columns, x.floats(), x.stride, false, weight.floats(), weight.stride,
                           true, y.floats(), y.stride, accumulate, bias.floats()});
       return;
     }
     Packed& packed = packed_[weight.data];
     if (packed.version != version_ || packed.weight.n() != weight.rows) {
-      packed.weight.pack(pool_, weight.floats(), weight.rows, weight.columns);
+      if (half) cpu::pack(pool_, weight, packed.weight);
+      else packed.weight.pack(pool_, weight.floats(), weight.rows, weight.columns);
       packed.version = version_;
     }
+    if (half) return cpu::matmul_packed(pool_, product, packed.weight);
     cpu::matmul_packed(pool_, x.rows, x.floats(), x.stride, packed.weight, y.floats(), y.stride, bias.floats(),
                        accumulate);
   }
 
   void scale(Tensor x, float factor) override {
-    each_row_range(x.rows, [&](int64_t first, int64_t count) {
-      for (int64_t r = first; r < first + count; r++) {
-        for (int64_t column = 0; column < x.columns; column++) x.floats()[r * x.stride + column] *= factor;
+    each_row_block(x.rows, [&](int64_t first, int64_t count) {
+      const FloatRows rows(x, first, count, Access::both);
+      for (int64_t r = 0; r < count; r++) {
+        for (int64_t column = 0; column < x.columns; column++) rows.data[r * rows.stride + column] *= factor;
       }
     });
   }
@@ -100,31 +115,31 @@ class CpuDevice final : public Device {
 
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     sum_parts(d_y.rows, d_y.columns, d_bias.floats(), [&](int64_t first, int64_t count, float* part) {
-      for (int64_t r = first; r < first + count; r++) elementwise_.add(d_y.columns, d_y.floats() + r * d_y.stride, part);
+      const FloatRows d(d_y, first, count, Access::read);
+      for (int64_t r = 0; r < count; r++) elementwise_.add(d_y.columns, d.data + r * d.stride, part);
     });
   }
 
   void gather(const int32_t* indices, Tensor from, Tensor to) override {
-    for (int64_t i = 0; i < to.rows; i++) {
-      std::memcpy(to.floats() + i * to.stride, from.floats() + indices[i] * from.stride, to.columns * sizeof(float));
-    }
+    for (int64_t i = 0; i < to.rows; i++) copy_row(from.row_range(indices[i], 1), to.row_range(i, 1));
   }
 
   void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {
-    each_row_range(sums.count, [&](int64_t first, int64_t count) {
+    each_row_block(sums.count, [&](int64_t first, int64_t count) {
       for (int64_t i = first; i < first + count; i++) {
-        float* total = to.floats() + sums.targets[i] * to.stride;
+        const FloatRows total(to, sums.targets[i], 1, Access::both);
         for (int64_t j = sums.offsets[i]; j < sums.offsets[i + 1]; j++) {
-          elementwise_.add(from.columns, from.floats() + sums.sources[j] * from.stride, total);
+          elementwise_.add(from.columns, FloatRows(from, sums.sources[j], 1, Access::read).data, total.data);
         }
       }
     });
   }
 
   void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
-    each_row_range(x.rows, [&](int64_t first, int64_t count) {
-      elementwise_.rms_norm(count, groups, x.columns / groups, x.floats() + first * x.stride, x.stride, weight.floats(),
-                            epsilon, out.floats() + first * out.stride, out.stride,
+    const FloatRows w(weight, 0, 1, Access::read);
+    each_row_block(x.rows, [&](int64_t first, int64_t count) {
+      const FloatRows from(x, first, count, Access::read), to(out, first, count, Access::write);
+      elementwise_.rms_norm(count, groups, x.columns / groups, from.data, from.stride, w.data, epsilon, to.data, to.stride,
                             scales ? scales + first * groups : nullptr);
     });
   }
@@ -132,22 +147,30 @@ class CpuDevice final : public Device {
   void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
                          bool accumulate, Tensor d_weight) override {
     const int64_t size = x.columns / groups;
+    const FloatRows w(weight, 0, 1, Access::read);
     sum_parts(x.rows, size, d_weight ? d_weight.floats() : nullptr, [&](int64_t first, int64_t count, float* part) {
-      elementwise_.rms_norm_backward(count, groups, size, d_out.floats() + first * d_out.stride, d_out.stride,
-                                     x.floats() + first * x.stride, x.stride, weight.floats(), scales + first * groups,
-                                     d_x.floats() + first * d_x.stride, d_x.stride, accumulate, part);
+      const FloatRows d(d_out, first, count, Access::read), from(x, first, count, Access::read);
+      const FloatRows to(d_x, first, count, accumulate ? Access::both : Access::write);
+      elementwise_.rms_norm_backward(count, groups, size, d.data, d.stride, from.data, from.stride, w.data,
+                                     scales + first * groups, to.data, to.stride, accumulate, part);
     });
   }
 
   void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse) override {
-    each_row_range(x.rows, [&](int64_t first, int64_t count) {
-      elementwise_.rotate(count, x.columns / head_size, head_size, x.floats() + first * x.stride, x.stride,
-                          rotary.positions + first, rotary.cosine, rotary.sine, inverse);
+    each_row_block(x.rows, [&](int64_t first, int64_t count) {
+      const FloatRows rows(x, first, count, Access::both);
+      elementwise_.rotate(count, x.columns / head_size, head_size, rows.data, rows.stride, rotary.positions + first,
+                          rotary.cosine, rotary.sine, inverse);
     });
   }
 
   void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
                  float* log_sums) override {
+    if (q.type == Type::bf16) {
+      const FloatRows to(out, Access::write, pool_);
+      const FloatRows queries(q, Access::read, pool_), keys(k, Access::read, pool_), values(v, Access::read, pool_);
+      return attention(queries.tensor(), keys.tensor(), values.tensor(), head_size, rows, to.tensor(), log_sums);
+    }
     const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size;
     each_head(rows, q.rows, heads, [&](const Head& at) {
       const Scratch scratch = scratch_of(query_block, at.end - at.start, 1);
@@ -172,6 +195,13 @@ class CpuDevice final : public Device {
 
   void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums,
                           int64_t head_size, const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) override {
+    if (q.type == Type::bf16) {
+      const FloatRows d(d_out, Access::read, pool_), result(out, Access::read, pool_);
+      const FloatRows queries(q, Access::read, pool_), keys(k, Access::read, pool_), values(v, Access::read, pool_);
+      const FloatRows to_q(d_q, Access::write, pool_), to_k(d_k, Access::write, pool_), to_v(d_v, Access::write, pool_);
+      return attention_backward(d.tensor(), queries.tensor(), keys.tensor(), values.tensor(), result.tensor(), log_sums, head_size,
+                                rows, to_q.tensor(), to_k.tensor(), to_v.tensor());
+    }
     const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size, group = heads / kv_heads;
     // One task for all query heads of a key head: they add to the same keys.
     each_head(rows, q.rows, kv_heads, [&](const Head& at) {
@@ -207,76 +237,51 @@ class CpuDevice final : public Device {
 
   void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch,
                        const PagedCache& cache, Tensor out) override {
-    constexpr int64_t page = PagedCache::page_size;
-    const int64_t kv_heads = k.columns / head_size, group = q.columns / k.columns, head_floats = head_size * page;
-    const auto pages_of = [&](int64_t t) { return batch.page_tables + batch.sequences[t] * batch.table_stride; };
-    each_row_range(q.rows, [&](int64_t first, int64_t count) {
-      for (int64_t t = first; t < first + count; t++) {
-        const int64_t position = batch.positions[t], at = pages_of(t)[position / page] * cache.keys.stride;
-        for (int64_t h = 0; h < kv_heads; h++) {
-          attention_.store_page(head_size, position % page, k.floats() + t * k.stride + h * head_size,
-                                v.floats() + t * v.stride + h * head_size, cache.keys.floats() + at + h * head_floats,
-                                cache.values.floats() + at + h * head_floats);
-        }
-      }
-    });
-    each_row_range(q.rows, [&](int64_t first, int64_t count) {
-      std::vector<cpu::PagedQuery> queries;
-      for (int64_t t = first, next; t < first + count; t = next) {
-        for (next = t + 1; next < first + count && batch.sequences[next] == batch.sequences[t];) next++;
-        const Scratch scratch = scratch_of(cpu::AttentionKernels::paged_rows, batch.positions[next - 1] + 1, 1);
-        for (int64_t h = 0; h < kv_heads; h++) {
-          queries.clear();
-          for (int64_t i = t; i < next; i++) {
-            for (int64_t column = h * group * head_size; column < (h + 1) * group * head_size; column += head_size) {
-              queries.push_back({q.floats() + i * q.stride + column, out.floats() + i * out.stride + column,
-                                 batch.positions[i] + 1});
-            }
-          }
-          attention_.paged(int64_t(queries.size()), queries.data(), head_size, pages_of(t),
-                           cache.keys.floats() + h * head_floats, cache.values.floats() + h * head_floats,
-                           cache.keys.stride, scale_of(head_size), scratch.data);
-        }
-      }
-    });
+    if (cache.keys.type == Type::f32) return paged_attention(q, k, v, head_size, batch, cache, out, attention_.paged);
+    const FloatRows to(out, Access::write, pool_);
+    const FloatRows queries(q, Access::read, pool_), keys(k, Access::read, pool_), values(v, Access::read, pool_);
+    paged_attention(queries.tensor(), keys.tensor(), values.tensor(), head_size, batch, cache, to.tensor(), attention_.paged_bf16);
   }
 
   void swiglu(Tensor gate_up, Tensor out) override {
-    each_row_range(out.rows, [&](int64_t first, int64_t count) {
-      elementwise_.swiglu(count, out.columns, gate_up.floats() + first * gate_up.stride, gate_up.stride,
-                          out.floats() + first * out.stride, out.stride);
+    each_row_block(out.rows, [&](int64_t first, int64_t count) {
+      const FloatRows from(gate_up, first, count, Access::read), to(out, first, count, Access::write);
+      elementwise_.swiglu(count, out.columns, from.data, from.stride, to.data, to.stride);
     });
   }
 
   void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
-    each_row_range(d_out.rows, [&](int64_t first, int64_t count) {
-      elementwise_.swiglu_backward(count, d_out.columns, d_out.floats() + first * d_out.stride, d_out.stride,
-                                   gate_up.floats() + first * gate_up.stride, gate_up.stride,
-                                   d_gate_up.floats() + first * d_gate_up.stride, d_gate_up.stride);
+    each_row_block(d_out.rows, [&](int64_t first, int64_t count) {
+      const FloatRows d(d_out, first, count, Access::read), from(gate_up, first, count, Access::read);
+      const FloatRows to(d_gate_up, first, count, Access::write);
+      elementwise_.swiglu_backward(count, d_out.columns, d.data, d.stride, from.data, from.stride, to.data, to.stride);
     });
   }
 
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                    PolicyHeadResult* results) override {
+    const Tensor d_logits = gradient_of_logits(logits);
+    const bool rounds = options.mode != HeadMode::score && d_logits.type == Type::bf16;
     each_row_range(logits.rows, [&](int64_t first, int64_t count) {
-      policy_head_chunk(count, logits.columns, logits.floats() + first * logits.stride, inputs + first, options,
-                        results + first);
+      policy_head_chunk(count, logits.columns, logits.floats() + first * logits.stride, inputs + first, options, results + first);
+      // In place: `round` has read what it writes over.
+      for (int64_t r = first; rounds && r < first + count; r++) copy_row(logits.row_range(r, 1), d_logits.row_range(r, 1));
     });
   }
 
   void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options,
                   ValueHeadResult* results, Tensor d_hidden, Tensor d_weight) override {
     const int64_t columns = hidden.columns;
-    const float* w = weight.floats();
+    const FloatRows w(weight, 0, 1, Access::read);
     sum_parts(hidden.rows, columns, d_weight ? d_weight.floats() : nullptr, [&](int64_t first, int64_t count, float* part) {
       for (int64_t r = first; r < first + count; r++) {
-        const float* h = hidden.floats() + r * hidden.stride;
+        const FloatRows h(hidden, r, 1, Access::read);
         double value = 0;
-        for (int64_t c = 0; c < columns; c++) value += double(h[c]) * double(w[c]);
+        for (int64_t c = 0; c < columns; c++) value += double(h.data[c]) * double(w.data[c]);
         const float gradient = value_head_row(float(value), inputs[r], options, results + r);
         if (!options.training) continue;
-        float* d = d_hidden.floats() + r * d_hidden.stride;
-        for (int64_t c = 0; c < columns; c++) d[c] = gradient * w[c], part[c] += gradient * h[c];
+        const FloatRows d(d_hidden, r, 1, Access::write);
+        for (int64_t c = 0; c < columns; c++) d.data[c] = gradient * w.data[c], part[c] += gradient * h.data[c];
       }
     });
   }
@@ -284,7 +289,7 @@ class CpuDevice final : public Device {
   void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
     pool_.parallel_for(logits.rows, [&](int64_t r) {
       const Scratch noise = scratch_of(1, logits.columns + 64, 1);
-      tokens[r] = elementwise_.sample(logits.columns, logits.floats() + r * logits.stride, inputs.temperatures[r],
+      tokens[r] = elementwise_.sample(logits.columns, FloatRows(logits, r, 1, Access::read).data, inputs.temperatures[r],
                                       inputs.keys[r], inputs.token_indices[r], reinterpret_cast<uint32_t*>(noise.data), log_probs + r);
     });
   }
@@ -312,6 +317,7 @@ class CpuDevice final : public Device {
         auto *first = static_cast<float*>(b.first_moment) + at, *second = static_cast<float*>(b.second_moment) + at;
         elementwise_.adamw(count, b.weights + at, b.gradients + at, first, second, factors);
       }
+      if (b.compute) bf16_.round(count, b.weights + at, static_cast<uint16_t*>(b.compute) + at);
     });
   }
 
@@ -367,14 +373,10 @@ class CpuDevice final : public Device {
     return {storage.reserve(rows * stride * matrices), rows, stride};
   }
 
-  static void copy_row(Tensor from, Tensor to) {
-    if (from.type == to.type) {
-      std::memcpy(to.data, from.data, from.columns * bytes_of(from.type));
-    } else if (to.type == Type::f32) {
-      for (int64_t i = 0; i < from.columns; i++) to.floats()[i] = from_bf16(static_cast<const uint16_t*>(from.data)[i]);
-    } else {
-      for (int64_t i = 0; i < from.columns; i++) static_cast<uint16_t*>(to.data)[i] = to_bf16(from.floats()[i]);
-    }
+  void copy_row(Tensor from, Tensor to) const {
+    if (from.type == to.type) std::memcpy(to.data, from.data, from.columns * bytes_of(from.type));
+    else if (to.type == Type::f32) bf16_.widen(from.columns, static_cast<const uint16_t*>(from.data), to.floats());
+    else bf16_.round(from.columns, from.floats(), static_cast<uint16_t*>(to.data));
   }
 
   static float scale_of(int64_t head_size) { return 1 / std::sqrt(float(head_size)); }
@@ -397,6 +399,19 @@ class CpuDevice final : public Device {
     });
   }
 
+  // The same for FloatRows: in bf16 the ranges are cut into blocks whose floats stay in the cache.
+  template <class Body>
+  void each_row_block(int64_t rows, Body body) {
+    each_row_range(rows, [&](int64_t first, int64_t count) {
+      each_block(first, count, body);
+    });
+  }
+  template <class Body>
+  void each_block(int64_t first, int64_t count, Body body) const {
+    const int64_t block = precision_ == Type::bf16 ? rows_in_block : count;
+    for (int64_t r = first; r < first + count; r += block) body(r, std::min(block, first + count - r));
+  }
+
   // Long trees first would balance better, but those of one batch are much alike.
   template <class Body>
   void each_head(const PackedRows& rows, int64_t tokens, int64_t heads, Body body) {
@@ -416,14 +431,54 @@ class CpuDevice final : public Device {
     pool_.parallel_for(parts, [&](int64_t part) {
       float* sum = sums + part * columns;
       std::memset(sum, 0, columns * sizeof(float));
-      body(part * rows_in_part, std::min(rows_in_part, rows - part * rows_in_part), sum);
+      each_block(part * rows_in_part, std::min(rows_in_part, rows - part * rows_in_part),
+                 [&](int64_t first, int64_t count) { body(first, count, sum); });
     });
     for (int64_t part = 0; total && part < parts; part++) elementwise_.add(columns, sums + part * columns, total);
   }
 
+  // T: what the cache holds. The others are f32.
+  template <class T>
+  void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache, Tensor out,
+                       const cpu::PagedKernels<T>& kernels) {
+    constexpr int64_t page = PagedCache::page_size;
+    const int64_t kv_heads = k.columns / head_size, group = q.columns / k.columns, head_floats = head_size * page;
+    T *const all_keys = static_cast<T*>(cache.keys.data), *const all_values = static_cast<T*>(cache.values.data);
+    const auto pages_of = [&](int64_t t) { return batch.page_tables + batch.sequences[t] * batch.table_stride; };
+    each_row_range(q.rows, [&](int64_t first, int64_t count) {
+      for (int64_t t = first; t < first + count; t++) {
+        const int64_t position = batch.positions[t], at = pages_of(t)[position / page] * cache.keys.stride;
+        for (int64_t h = 0; h < kv_heads; h++) {
+          kernels.store(head_size, position % page, k.floats() + t * k.stride + h * head_size,
+                        v.floats() + t * v.stride + h * head_size, all_keys + at + h * head_floats, all_values + at + h * head_floats);
+        }
+      }
+    });
+    each_row_range(q.rows, [&](int64_t first, int64_t count) {
+      std::vector<cpu::PagedQuery> queries;
+      for (int64_t t = first, next; t < first + count; t = next) {
+        for (next = t + 1; next < first + count && batch.sequences[next] == batch.sequences[t];) next++;
+        const Scratch scratch = scratch_of(kernels.rows, batch.positions[next - 1] + 1, 1);
+        for (int64_t h = 0; h < kv_heads; h++) {
+          queries.clear();
+          for (int64_t i = t; i < next; i++) {
+            for (int64_t column = h * group * head_size; column < (h + 1) * group * head_size; column += head_size) {
+              queries.push_back({q.floats() + i * q.stride + column, out.floats() + i * out.stride + column,
+                                 batch.positions[i] + 1});
+            }
+          }
+          kernels.attend(int64_t(queries.size()), queries.data(), head_size, pages_of(t), all_keys + h * head_floats,
+                         all_values + h * head_floats, cache.keys.stride, scale_of(head_size), scratch.data);
+        }
+      }
+    });
+  }
+
+  const Type precision_;
   ThreadPool pool_;
   const cpu::ElementwiseKernels& elementwise_ = cpu::elementwise_kernels(cpu::isa());
   const cpu::AttentionKernels& attention_ = cpu::attention_kernels(cpu::isa());
+  const cpu::Bf16Kernels& bf16_ = cpu::bf16_kernels(cpu::isa());
   AlignedFloats parts_;
   std::unordered_map<const void*, Packed> packed_;
   uint64_t version_ = 1;
@@ -434,11 +489,14 @@ class CpuDevice final : public Device {
 static_assert(DeviceTraits::head_unit == cpu::k_block);
 
 // A chunk of logits should stay in the cache, where the vocabulary is small enough.
-DeviceTraits cpu_traits() {
-  const auto packed_bytes = [](int64_t rows, int64_t columns) { return cpu::packed_size(rows, columns) * int64_t{sizeof(float)}; };
-  return {Type::f32, int64_t{1} << 20, 1024, 64, false, packed_bytes};
+DeviceTraits cpu_traits(Type precision) {
+  const auto of_floats = [](int64_t rows, int64_t columns) { return cpu::packed_size(rows, columns) * int64_t{sizeof(float)}; };
+  const auto of_pairs = [](int64_t rows, int64_t columns) {
+    return columns % 2 == 0 ? cpu::packed_size(rows, columns / 2) * int64_t{sizeof(uint32_t)} : 0;
+  };
+  return {precision, int64_t{1} << 20, 1024, 64, false, precision == Type::f32 ? +of_floats : +of_pairs};
 }
 
-std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }
+std::unique_ptr<Device> make_cpu_device(int threads, Type precision) { return std::make_unique<CpuDevice>(threads, precision); }
 
 }  // namespace gigpo

@@ -7,7 +7,10 @@
 
 namespace gigpo::cpu {
 
-const char* isa_name(Isa isa) { return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "portable"; }
+const char* isa_name(Isa isa) {
+  constexpr const char* names[] = {"portable", "avx2", "avx512", "avx512_bf16"};
+  return names[int(isa)];
+}
 
 bool isa_supported(Isa isa) {
 #ifdef GIGPO_X86
@@ -16,14 +19,15 @@ bool isa_supported(Isa isa) {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  return isa == Isa::avx512 ? avx512 : isa == Isa::avx2 ? avx2 : true;
+  const bool supported[] = {true, avx2, avx512, avx512 && __builtin_cpu_supports("avx512bf16")};
+  return supported[int(isa)];
 #else
   return isa == Isa::portable;
 #endif
 }
 
 static Isa choose() {
-  constexpr Isa best_first[] = {Isa::avx512, Isa::avx2, Isa::portable};
+  constexpr Isa best_first[] = {Isa::avx512_bf16, Isa::avx512, Isa::avx2, Isa::portable};
   const char* wanted = std::getenv("GIGPO_ISA");
   std::string supported;
   for (const Isa candidate : best_first) {

@@ -8,14 +8,16 @@
 
 namespace gigpo::cpu {
 
-enum class Isa { portable, avx2, avx512 };
+// avx512_bf16: avx512 with products of bf16 pairs (vdpbf16ps). Only kernels of bf16 are compiled for it; others take avx512's.
+enum class Isa { portable, avx2, avx512, avx512_bf16 };
+constexpr Isa every_isa[] = {Isa::portable, Isa::avx2, Isa::avx512, Isa::avx512_bf16};
 
 const char* isa_name(Isa isa);
 
 // Whether the CPU and the operating system support it, by feature bits.
 bool isa_supported(Isa isa);
 
-// The best supported one, or what the environment variable GIGPO_ISA=portable|avx2|avx512 says.
+// The best supported one, or what the environment variable GIGPO_ISA says (portable, avx2, avx512, avx512_bf16).
 // Throws BAD_ARGUMENT where that names an unknown or unsupported one.
 Isa isa();
 
@@ -31,7 +33,7 @@ void set_isa(Isa isa);
   namespace avx2 { extern const Type name; }                                                   \
   namespace avx512 { extern const Type name; }                                                 \
   [[maybe_unused]] static inline const Type& name(Isa isa) {                                   \
-    return isa == Isa::avx512 ? avx512::name : isa == Isa::avx2 ? avx2::name : portable::name; \
+    return isa >= Isa::avx512 ? avx512::name : isa == Isa::avx2 ? avx2::name : portable::name; \
   }
 #else
 #define GIGPO_KERNEL_TABLE(Type, name)           \

@@ -47,6 +47,18 @@ struct SeenKeys {
   const int32_t* ends;  // PackedRows::ends of the keys, [columns rounded up to 16]
 };
 
+// Attention over pages of T: float, or bf16.
+template <class T>
+struct PagedKernels {
+  // Puts one token's keys and values of one head into its page: keys [D][page], values [page][D].
+  void (*store)(int64_t head_size, int64_t slot, const float* key, const float* value, T* keys, T* values);
+  // Queries of one sequence and one key head, whose contexts never decrease. Page p's keys are at
+  // keys + pages[p] · page_stride. `scores` is scratch [rows][longest context rounded up to the page].
+  static constexpr int64_t rows = 8;
+  void (*attend)(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,
+                 const T* values, int64_t page_stride, float scale, float* scores);
+};
+
 struct AttentionKernels {
   // scores [rows][stride] of consecutive queries with `keys`. In place: softmax(scale · scores) over what each query sees, 0
   // elsewhere; log_sums[i · log_stride] keeps log Σ exp(scale · score).
@@ -59,13 +71,8 @@ struct AttentionKernels {
   void (*scores_backward)(int64_t rows, int64_t columns, int64_t head_size, const float* probabilities, float* d_p,
                           int64_t stride, const float* d_out, int64_t d_out_stride, const float* out,
                           int64_t out_stride, float scale);
-  // Puts one token's keys and values of one head into its page: keys [D][page], values [page][D].
-  void (*store_page)(int64_t head_size, int64_t slot, const float* key, const float* value, float* keys, float* values);
-  // Queries of one sequence and one key head, whose contexts never decrease. Page p's keys are at
-  // keys + pages[p] · page_stride. `scores` is scratch [paged_rows][longest context rounded up to the page].
-  static constexpr int64_t paged_rows = 8;
-  void (*paged)(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
-                const float* values, int64_t page_stride, float scale, float* scores);
+  PagedKernels<float> paged;
+  PagedKernels<uint16_t> paged_bf16;
 };
 
 GIGPO_KERNEL_TABLE(ElementwiseKernels, elementwise_kernels)

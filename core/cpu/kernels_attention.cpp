@@ -1,6 +1,6 @@
 // The parts of attention that are not matrix multiplications, and decoding over a paged cache.
 #include "core/cpu/kernels.h"
-#include "core/cpu/vector.h"
+#include "core/cpu/vector_bf16.h"
 
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 
@@ -81,23 +81,27 @@ static void scores_backward(int64_t rows, int64_t columns, int64_t head_size, co
   }
 }
 
-static void store_page(int64_t head_size, int64_t slot, const float* key, const float* value, float* keys,
-                       float* values) {
+GIGPO_INLINE void convert(float from, float* to) { *to = from; }
+GIGPO_INLINE void convert(float from, uint16_t* to) { *to = round_to_bf16(broadcast(from))[0]; }
+
+template <class T>
+static void store_page(int64_t head_size, int64_t slot, const float* key, const float* value, T* keys, T* values) {
   for (int64_t j = 0; j < head_size; j++) {
-    keys[j * page + slot] = key[j];
-    values[slot * head_size + j] = value[j];
+    convert(key[j], keys + j * page + slot);
+    convert(value[j], values + slot * head_size + j);
   }
 }
 
 // Queries are answered a few together, which share the loads of keys and values; 8 sums keep both multipliers busy.
-constexpr int most_rows = lanes == 16 ? int(AttentionKernels::paged_rows) : 4;
+constexpr int most_rows = lanes == 16 ? int(PagedKernels<float>::rows) : 4;
 constexpr int pages_together(int rows) { return rows * vecs < 8 ? 8 / (rows * vecs) : 1; }
 
 // scores[r][t] = query r · key t, for `count` pages of keys [D][page].
-template <int rows, int count>
-GIGPO_INLINE void score_pages(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
+template <int rows, int count, class T>
+GIGPO_INLINE void score_pages(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,
                               int64_t page_stride, float* scores, int64_t stride) {
-  const float *query[rows], *key[count];
+  const float* query[rows];
+  const T* key[count];
   for (int r = 0; r < rows; r++) query[r] = queries[r].query;
   for (int p = 0; p < count; p++) key[p] = keys + pages[p] * page_stride;
   Vec sums[rows][count * vecs] = {};
@@ -118,9 +122,9 @@ GIGPO_INLINE void score_pages(const PagedQuery* queries, int64_t head_size, cons
 }
 
 // out[r][j] (+)= Σ p[r][t] · value[t][j] over tokens [first, last), `count` vectors of columns j.
-template <int rows, int count>
+template <int rows, int count, class T>
 GIGPO_INLINE void weigh_columns(const PagedQuery* queries, int64_t j, int64_t valid, int64_t first, int64_t last,
-                                const int32_t* pages, const float* values, int64_t head_size, int64_t page_stride,
+                                const int32_t* pages, const T* values, int64_t head_size, int64_t page_stride,
                                 const float* p, int64_t stride) {
   Vec sums[rows][count] = {};
   if (first > 0) {
@@ -129,7 +133,7 @@ GIGPO_INLINE void weigh_columns(const PagedQuery* queries, int64_t j, int64_t va
     }
   }
   for (int64_t t = first; t < last; t++) {
-    const float* value = values + pages[t / page] * page_stride + t % page * head_size + j;
+    const T* value = values + pages[t / page] * page_stride + t % page * head_size + j;
     Vec column[count];
 #pragma GCC unroll 2
     for (int v = 0; v < count; v++) column[v] = valid == lanes ? load(value + v * lanes) : load(value, valid);
@@ -145,9 +149,9 @@ GIGPO_INLINE void weigh_columns(const PagedQuery* queries, int64_t j, int64_t va
   }
 }
 
-template <int rows>
+template <int rows, class T>
 GIGPO_INLINE void weigh(const PagedQuery* queries, int64_t first, int64_t last, const int32_t* pages,
-                        const float* values, int64_t head_size, int64_t page_stride, const float* p, int64_t stride) {
+                        const T* values, int64_t head_size, int64_t page_stride, const float* p, int64_t stride) {
   int64_t j = 0;
   for (; j + 2 * lanes <= head_size; j += 2 * lanes)
     weigh_columns<rows, 2>(queries, j, lanes, first, last, pages, values, head_size, page_stride, p, stride);
@@ -160,9 +164,9 @@ GIGPO_INLINE void weigh(const PagedQuery* queries, int64_t first, int64_t last, 
 // The order of every sum depends on the token's position alone: a token gives the same bits whether it is computed with
 // its whole prompt or by itself after a cached beginning. Slots beyond a context hold whatever was there, which must not
 // even be multiplied by 0.
-template <int rows>
-static void paged_block(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
-                        const float* values, int64_t page_stride, float scale, float* scores) {
+template <int rows, class T>
+static void paged_block(const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,
+                        const T* values, int64_t page_stride, float scale, float* scores) {
   const int64_t shortest = queries[0].context, page_count = (queries[rows - 1].context + page - 1) / page;
   const int64_t stride = page_count * page;
   constexpr int together = pages_together(rows);
@@ -201,12 +205,13 @@ static void paged_block(const PagedQuery* queries, int64_t head_size, const int3
   }
 }
 
-static void paged(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const float* keys,
-                  const float* values, int64_t page_stride, float scale, float* scores) {
-  constexpr decltype(&paged_block<1>) blocks[] = {
-      paged_block<1>, paged_block<2>, paged_block<3>, paged_block<4>,
+template <class T>
+static void paged(int64_t count, const PagedQuery* queries, int64_t head_size, const int32_t* pages, const T* keys,
+                  const T* values, int64_t page_stride, float scale, float* scores) {
+  constexpr decltype(&paged_block<1, T>) blocks[] = {
+      paged_block<1, T>, paged_block<2, T>, paged_block<3, T>, paged_block<4, T>,
 #if defined(__AVX512F__)
-      paged_block<5>, paged_block<6>, paged_block<7>, paged_block<8>,
+      paged_block<5, T>, paged_block<6, T>, paged_block<7, T>, paged_block<8, T>,
 #endif
   };
   static_assert(sizeof blocks / sizeof *blocks == most_rows);
@@ -216,6 +221,7 @@ static void paged(int64_t count, const PagedQuery* queries, int64_t head_size, c
   }
 }
 
-extern const AttentionKernels attention_kernels = {softmax, probabilities, scores_backward, store_page, paged};
+extern const AttentionKernels attention_kernels = {softmax, probabilities, scores_backward,
+                                             {store_page<float>, paged<float>}, {store_page<uint16_t>, paged<uint16_t>}};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -41,7 +41,7 @@ describe.skipIf(!built)("training an adapter from the terminal", () => {
       ["lora.rank=3", /lora.rank was 2 and is now 3/],
       ["lora.alpha=3", /lora.alpha was not set and is now 3/],
       ["moments=bfloat16", /moments was "float32" and is now "bfloat16"/],
-      ["precision=bfloat16", /the CPU computes in float32 alone/],
+      ["precision=bfloat16", /precision was "float32" and is now "bfloat16"/],
     ] as const) {
       const { code, stderr } = await resume("-s", change)
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })

@@ -1,7 +1,6 @@
 // The engine on the CPU: every instruction set, one thread and several.
 #include "core/cpu/isa.h"
-#include "test/core/critic_checks.h"
-#include "test/core/engine_checks.h"
+#include "test/core/agreement_checks.h"
 
 using namespace gigpo;
 
@@ -17,9 +16,28 @@ static void philox_gives_the_published_words() {
         {{0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1}});
 }
 
+// bf16 within what its rounding allows, and beside fp32 from the same weights.
+static void check_bf16() {
+  const auto device = [](int threads) { return [=] { return make_cpu_device(threads, Type::bf16); }; };
+  for (const int threads : {1, 3}) {
+    for (const bool biases_and_tied : {false, true}) {
+      test::check_engine(device(threads), test::tiny_model(biases_and_tied), {0, 0.1});
+      test::check_critic(device(threads), test::tiny_model(biases_and_tied), {0, 0.1});
+    }
+  }
+  for (const bool biases_and_tied : {false, true}) {
+    const ModelConfig config = test::small_model(biases_and_tied, biases_and_tied ? 64 : 128);
+    for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{7, 16}}) {
+      test::agrees_with_the_cpu(device(2), config, adapter, 0.1, 0.999);
+      // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
+      test::criticises_as_the_cpu(device(2), config, adapter, 0.02, 0.998);
+    }
+  }
+}
+
 int main() {
   philox_gives_the_published_words();
-  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2, cpu::Isa::avx512}) {
+  for (const cpu::Isa isa : cpu::every_isa) {
     if (!cpu::isa_supported(isa)) {
       std::printf("skipped: %s, which this machine lacks\n", cpu::isa_name(isa));
       continue;
@@ -31,6 +49,7 @@ int main() {
         test::check_critic([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {1e-3, 2e-5});
       }
     }
+    check_bf16();
   }
   return test::report();
 }

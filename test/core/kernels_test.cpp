@@ -516,7 +516,7 @@ void the_fused_head_agrees_with_the_surrogate_on_its_own() {
 }  // namespace
 
 int main() {
-  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2, cpu::Isa::avx512}) {
+  for (const cpu::Isa isa : cpu::every_isa) {
     if (!cpu::isa_supported(isa)) {
       std::printf("This CPU has no %s: its kernels are skipped.\n", cpu::isa_name(isa));
       continue;

@@ -268,7 +268,7 @@ static void test_thread_pool() {
 int main() {
   test_thread_pool();
   ThreadPool pool(3);
-  for (const Isa one : {Isa::portable, Isa::avx2, Isa::avx512}) {
+  for (const Isa one : every_isa) {
     if (!isa_supported(one)) {
       std::printf("skipped: %s, which this machine lacks\n", isa_name(one));
       CHECK_THROWS(set_isa(one), "BAD_ARGUMENT");

@@ -145,7 +145,7 @@ static void test_lanes(const char* name, const VectorKernel& kernel) {
 
 int main(int argc, char** argv) {
   const uint32_t stride = argc > 1 ? uint32_t(std::atoi(argv[1])) : 61;
-  for (const Isa one : {Isa::portable, Isa::avx2, Isa::avx512}) {
+  for (const Isa one : every_isa) {
     if (!isa_supported(one)) {
       std::printf("skipped: %s, which this machine lacks\n", isa_name(one));
       continue;

@@ -1,7 +1,6 @@
 // The engine on the CUDA device: the same checks as on the CPU, and the CPU's results in another number format. On a machine
 // without a GPU it says why, and skips.
-#include "test/core/critic_checks.h"
-#include "test/core/engine_checks.h"
+#include "test/core/agreement_checks.h"
 #include "test/cuda/on_card.h"
 
 using namespace gigpo;
@@ -23,45 +22,6 @@ DeviceFactory on_cuda(const CudaOptions& options) {
 }
 DeviceFactory on_cpu() {
   return [] { return make_cpu_device(1); };
-}
-
-double cosine(const float* a, const float* b, int64_t count) {
-  double ab = 0, aa = 0, bb = 0;
-  for (int64_t i = 0; i < count; i++) ab += double(a[i]) * b[i], aa += double(a[i]) * a[i], bb += double(b[i]) * b[i];
-  return ab / std::sqrt(aa * bb);
-}
-
-// Large enough that rounding errors average out as they do in a real model.
-ModelConfig small_model(bool biases_and_tied, int64_t head_size) {
-  ModelConfig c = test::tiny_model(biases_and_tied, head_size);
-  c.vocabulary_size = 301, c.hidden_size = 192, c.intermediate_size = 320;
-  return c;
-}
-
-// Log-probabilities and gradients beside the CPU's, from the same weights.
-void agrees_with_the_cpu(const CudaOptions& options, const ModelConfig& config, const AdapterConfig& adapter,
-                         double log_prob_bound, double cosine_bound) {
-  const test::Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
-  Subject cpu(on_cpu(), config, setup), cuda(on_cuda(options), config, setup);
-  const std::vector<test::TrainingRow> rows = test::training_rows(cpu);
-  const auto wanted = test::log_probs_of(cpu, cpu.engine.policy(), rows);
-  const auto found = test::log_probs_of(cuda, cuda.engine.policy(), rows);
-  double worst = 0;
-  for (size_t r = 0; r < rows.size(); r++) {
-    for (size_t i = 0; i < wanted[r].size(); i++) worst = std::max(worst, std::abs(double(found[r][i]) - wanted[r][i]));
-  }
-  CHECK(worst < log_prob_bound, "log-probabilities differ by %g", worst);
-  test::train(cpu, rows, test::policy_loss());
-  test::train(cuda, rows, test::policy_loss());
-  const std::vector<float> expected = cpu.gradients(), got = cuda.gradients();
-  double least = 1;
-  for (const Parameter& parameter : cpu.engine.transformer().trained()) {
-    const double found_cosine = cosine(&expected[parameter.offset], &got[parameter.offset], parameter.size());
-    least = std::min(least, found_cosine);
-    CHECK(found_cosine > cosine_bound, "%s: cosine %g", parameter.name.c_str(), found_cosine);
-  }
-  std::printf("%s, %s: log-probabilities within %.2g of the CPU's, gradients' cosine at least %.6f\n",
-              options.precision == Type::f32 ? "fp32" : "bf16", adapter ? "adapter" : "model", worst, least);
 }
 
 // Ten steps of AdamW end where the CPU's do.
@@ -105,31 +65,6 @@ void replays_exactly(const CudaOptions& options, const ModelConfig& config) {
   for (size_t i = 0; i < completions[0].size(); i++) CHECK(test::same(completions[0][i], completions[1][i]), "%d", int(i));
 }
 
-// Values and the critic's gradients beside the CPU's, from the same weights.
-void criticises_as_the_cpu(const CudaOptions& options, const ModelConfig& config, const AdapterConfig& adapter, double value_bound,
-                           double cosine_bound) {
-  const test::Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
-  test::CriticSubject cpu(on_cpu(), config, setup), cuda(on_cuda(options), config, setup);
-  std::vector<test::TrainingRow> rows = test::training_rows(cpu);
-  test::add_returns(cpu, rows);
-  const std::vector<float> wanted = cpu.predict(rows), found = cuda.predict(rows);
-  double worst = 0, size = 0;
-  for (size_t i = 0; i < wanted.size(); i++) {
-    worst = std::max(worst, std::abs(double(found[i]) - wanted[i])), size = std::max(size, std::abs(double(wanted[i])));
-  }
-  CHECK(worst < value_bound * size, "values of up to %g differ by %g", size, worst);
-  cpu.train(rows), cuda.train(rows);
-  const std::vector<float> expected = cpu.gradients(), got = cuda.gradients();
-  double least = 1;
-  for (const Parameter& parameter : cpu.trained()) {
-    const double found_cosine = cosine(&expected[parameter.offset], &got[parameter.offset], parameter.size());
-    least = std::min(least, found_cosine);
-    CHECK(found_cosine > cosine_bound, "%s: cosine %g", parameter.name.c_str(), found_cosine);
-  }
-  std::printf("%s, critic's %s: values within %.2g of the CPU's, gradients' cosine at least %.6f\n",
-              options.precision == Type::f32 ? "fp32" : "bf16", adapter ? "adapter" : "model", worst, least);
-}
-
 void refuses_what_does_not_fit(const CudaOptions& options) {
   const auto device = make_cuda_device(options);
   CHECK_THROWS(device->allocate(size_t{1} << 50), "OUT_OF_MEMORY");
@@ -147,13 +82,13 @@ void engine() {
   test::check_critic(on_cuda(fp32), test::tiny_model(true), near);
   test::check_critic(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   for (const bool biases_and_tied : {false, true}) {
-    const ModelConfig config = small_model(biases_and_tied, biases_and_tied ? 64 : 128);
+    const ModelConfig config = test::small_model(biases_and_tied, biases_and_tied ? 64 : 128);
     for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{8, 16}}) {
-      agrees_with_the_cpu(fp32, config, adapter, 1e-4, 0.999999);
-      agrees_with_the_cpu(bf16, config, adapter, 0.1, 0.999);
-      criticises_as_the_cpu(fp32, config, adapter, 1e-4, 0.999999);
+      test::agrees_with_the_cpu(on_cuda(fp32), config, adapter, 1e-4, 0.999999);
+      test::agrees_with_the_cpu(on_cuda(bf16), config, adapter, 0.1, 0.999);
+      test::criticises_as_the_cpu(on_cuda(fp32), config, adapter, 1e-4, 0.999999);
       // All of a value's gradient goes one way, and its rounding with it: nothing averages out over a vocabulary.
-      criticises_as_the_cpu(bf16, config, adapter, 0.02, 0.998);
+      test::criticises_as_the_cpu(on_cuda(bf16), config, adapter, 0.02, 0.998);
     }
   }
   trains_as_the_cpu(fp32, Type::f32, test::tiny_model(true), 1e-3);

@@ -354,7 +354,7 @@ describe("a model is refused", () => {
     [{ longestRow: 0 }, /longestRow must be a whole number.*, not 0/],
     [{ cacheBytes: NaN }, /cacheBytes must be a number, not NaN/],
     [{ device: "tpu" as "cpu" }, /device must be "auto" or "cpu" or "cuda", not "tpu"/],
-    [{ device: "cpu", precision: "bfloat16" }, /the CPU computes in float32 alone/],
+    [{ precision: "float16" as "float32" }, /precision must be "float32" or "bfloat16", not "float16"/],
     [{ recompute: "all" as "none" }, /recompute must be .* not "all"/],
     [{ moments: "int8" as "float32" }, /moments must be .* not "int8"/],
     [{ lora: { rank: 0 } }, /lora.rank must be at least 1, not 0/],

@@ -102,9 +102,10 @@ const probe: ModelConfig = {
 }
 
 /** What this machine's CPU does: a forward pass of this engine, and copying memory. Takes about a second. */
-export async function measureCpu(threads: number | undefined): Promise<Rates> {
+export async function measureCpu(precision: "float32" | "bfloat16", threads: number | undefined): Promise<Rates> {
   await using policy = await NativePolicy.create(probe, new Random(1), {
     device: "cpu",
+    precision,
     training: false,
     ...(threads !== undefined && { threads }),
   })

@@ -22,7 +22,7 @@ export interface SpeedOptions {
 
 /** The named card's speed, else this machine's; every known card's where there is none. */
 export async function findSpeeds({ device, precision, threads, card }: SpeedOptions): Promise<Speed[]> {
-  if (device === "cpu") return [{ name: "this CPU", source: "measured", ...(await measureCpu(threads)) }]
+  if (device === "cpu") return [{ name: "this CPU", source: "measured", ...(await measureCpu(precision, threads)) }]
   const here = deviceReport().devices[0]
   const one = card ?? (here && findCard(here.name))
   const shown = one ? [one] : cards

@@ -26,8 +26,8 @@ export const nativePolicyFields = {
   precision: oneOf(
     undefined,
     ["float32", "bfloat16"],
-    "Numbers that are computed with; what is trained is kept in float32 beside them.",
-    { otherwise: '"bfloat16" on a GPU and "float32" on the CPU, which has no other' },
+    "Numbers that are computed with; what is trained is kept in float32 beside them, and sums are float32.",
+    { otherwise: '"bfloat16" on a GPU and "float32" on the CPU' },
   ),
   threads: whole(undefined, "Threads that compute.", { least: 1, otherwise: "every core that the process may use" }),
   maxPositions: whole(undefined, "Longest sequence, prompt and reply together.", {
@@ -131,16 +131,9 @@ export function chooseDevice({ device = nativePolicyFields.device.fallback }: Na
 export function resolvePolicyOptions(given: NativePolicyOptions): NativeEngineOptions {
   const options = readOptions("policy", given, openFields)
   const device = chooseDevice(options)
-  const { precision = device === "cuda" ? "bfloat16" : "float32" } = options
-  if (device === "cpu" && precision !== "float32") {
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      `precision is "${precision}", but the CPU computes in float32 alone: leave precision out, or use device "cuda".`,
-    )
-  }
   return {
     device,
-    precision,
+    precision: options.precision ?? (device === "cuda" ? "bfloat16" : "float32"),
     threads: options.threads ?? native().deviceReport().cpu.threads,
     microBatchTokens: options.microBatchTokens ?? (device === "cuda" ? 16384 : 2048),
     longestRow: options.longestRow ?? 0,

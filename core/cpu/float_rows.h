@@ -1,0 +1,40 @@
+// Rows of a matrix as floats, for the length of an operation that computes in fp32. Those of an f32 matrix are where they are; those of
+// a bf16 matrix pass through memory of the thread: widened first if they are read, rounded at the end if they were written.
+#pragma once
+#include "core/cpu/thread_pool.h"
+#include "core/tensor.h"
+
+namespace gigpo::cpu {
+
+enum class Access { read, write, both };
+
+class FloatRows {
+ public:
+  FloatRows(Tensor x, int64_t first, int64_t count, Access access) : FloatRows(x.row_range(first, count), access, nullptr) {}
+  // All of them, converted by all threads.
+  FloatRows(Tensor x, Access access, ThreadPool& pool) : FloatRows(x, access, &pool) {}
+  ~FloatRows() {
+    if (rows_.type == Type::bf16) give_back();
+  }
+  FloatRows(const FloatRows&) = delete;
+  FloatRows& operator=(const FloatRows&) = delete;
+
+  Tensor tensor() const { return {data, Type::f32, rows_.rows, rows_.columns, stride}; }
+
+  float* data;
+  int64_t stride;
+
+ private:
+  FloatRows(Tensor rows, Access access, ThreadPool* pool) : rows_(rows), access_(access), pool_(pool) {
+    if (rows.type == Type::bf16) take();
+    else data = rows.floats(), stride = rows.stride;
+  }
+  void take();
+  void give_back();
+
+  Tensor rows_;
+  Access access_;
+  ThreadPool* pool_;
+};
+
+}  // namespace gigpo::cpu

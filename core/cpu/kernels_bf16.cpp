@@ -1,0 +1,113 @@
+// Conversions, and the inner loops of the matrix multiply in bf16. Every element of a tile is one chain of sums over
+// ascending pairs of k, whatever the tile's size, so that no result depends on how a matrix was cut.
+#include "core/cpu/kernels_bf16.h"
+
+#include "core/cpu/vector_bf16.h"
+
+namespace gigpo::cpu::GIGPO_ISA_NAME {
+namespace {
+
+void widen(int64_t count, const uint16_t* from, float* to) {
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(to + i, load(from + i));
+  if (i < count) store(to + i, load(from + i, count - i), count - i);
+}
+
+void round(int64_t count, const float* from, uint16_t* to) {
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(to + i, load(from + i));
+  if (i < count) store(to + i, load(from + i, count - i), count - i);
+}
+
+void pack(uint32_t* packed, int64_t width, const uint16_t* source, int64_t ld, int64_t count, int64_t k) {
+  for (int64_t p = 0; p < k; p += 2, packed += width, source += 2 * ld) {
+    const uint16_t* const second = p + 1 < k ? source + ld : nullptr;
+    for (int64_t x = 0; x < count; x += lanes) {
+      const int64_t n = count - x;
+      const UintVec low = n < lanes ? load_bits(source + x, n) : load_bits(source + x);
+      const UintVec high = !second ? UintVec{} : n < lanes ? load_bits(second + x, n) : load_bits(second + x);
+      store((float*)packed + x, (Vec)(low | high << 16), n < lanes ? n : lanes);
+    }
+  }
+}
+
+// A word's two products with another's, added to a sum: by one instruction, or one after the other, each exact before it is
+// added. `parts` are the operands of each step.
+#if defined(__AVX512BF16__)
+constexpr int steps = 1;
+GIGPO_INLINE IntVec part(IntVec words, int) { return words; }
+GIGPO_INLINE Vec add_products(IntVec a, IntVec b, Vec sum) { return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b); }
+#else
+constexpr int steps = 2;
+GIGPO_INLINE Vec part(IntVec words, int step) { return from_bits(step == 0 ? words << 16 : words & broadcast(int32_t(0xFFFF0000))); }
+GIGPO_INLINE Vec add_products(Vec a, Vec b, Vec sum) { return fma(a, b, sum); }
+#endif
+
+constexpr int max_rows = lanes == 16 ? 14 : lanes == 8 ? 6 : 4;  // as matmul_kernel.cpp's
+
+template <class C>
+GIGPO_INLINE Vec load_some(const C* p, int64_t count) { return count == lanes ? load(p) : load(p, count); }
+
+// c = sums (+ c) (+ bias), rounded once, of whose last vector only `last` columns exist.
+template <int rows, int vectors, class C>
+GIGPO_INLINE void write(const Vec (&sums)[rows][vectors], int64_t last, C* c, int64_t ldc, bool accumulate, const uint16_t* bias) {
+#pragma GCC unroll 2
+  for (int v = 0; v < vectors; v++, c += lanes) {
+    const int64_t count = v == vectors - 1 ? last : lanes;
+    const Vec offset = bias ? load_some(bias + v * lanes, count) : Vec{};
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+      C* out = c + i * ldc;
+      const Vec result = (accumulate ? load_some(out, count) + sums[i][v] : sums[i][v]) + offset;
+      if (count == lanes) store(out, result);
+      else store(out, result, count);
+    }
+  }
+}
+
+template <int rows, int vectors>
+GIGPO_INLINE void tile_of(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c,
+                          int64_t ldc, bool round, int64_t columns, bool accumulate, const uint16_t* bias) {
+  Vec sums[rows][vectors] = {};
+  for (int64_t p = 0; p < pairs; p++, a += a_step, b += b_step) {
+#pragma GCC unroll 2
+    for (int step = 0; step < steps; step++) {
+      decltype(part(IntVec{}, 0)) bs[vectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) bs[v] = part(load((const int32_t*)b + v * lanes), step);
+#pragma GCC unroll 16
+      for (int i = 0; i < rows; i++) {
+        const auto ai = part(broadcast((int32_t)a[i]), step);
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) sums[i][v] = add_products(ai, bs[v], sums[i][v]);
+      }
+    }
+  }
+  const int64_t last = columns - (vectors - 1) * lanes;
+  if (round) write(sums, last, (uint16_t*)c, ldc, accumulate, bias);
+  else write(sums, last, (float*)c, ldc, accumulate, bias);
+}
+
+template <int rows>
+void tile(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c, int64_t ldc, bool round,
+          int64_t columns, bool accumulate, const uint16_t* bias) {
+  if (columns > lanes) tile_of<rows, 2>(pairs, a, a_step, b, b_step, c, ldc, round, columns, accumulate, bias);
+  else tile_of<rows, 1>(pairs, a, a_step, b, b_step, c, ldc, round, columns, accumulate, bias);
+}
+
+constexpr Bf16Kernels::Tile* tiles[] = {
+    tile<1>, tile<2>, tile<3>,  tile<4>,
+#if defined(__AVX2__)
+    tile<5>, tile<6>,
+#endif
+#if defined(__AVX512F__)
+    tile<7>, tile<8>, tile<9>, tile<10>, tile<11>, tile<12>, tile<13>, tile<14>,
+#endif
+};
+static_assert(sizeof tiles / sizeof *tiles == max_rows);
+
+}  // namespace
+
+extern const Bf16Kernels bf16_kernels = {widen, round, pack, tiles};
+
+}  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -1,0 +1,38 @@
+// What bf16 needs beside the fp32 kernels: conversions, and products of bf16 with fp32 sums. kernels_bf16.cpp is compiled
+// once per instruction set.
+#pragma once
+#include <stdint.h>
+
+#include "core/cpu/isa.h"
+
+namespace gigpo::cpu {
+
+struct Bf16Kernels {
+  void (*widen)(int64_t count, const uint16_t* from, float* to);
+  void (*round)(int64_t count, const float* from, uint16_t* to);
+
+  // Factors are packed as words of two neighbours along k, the first in the lower half: packed[p][x] is of source(x, 2p) and
+  // source(x, 2p + 1), or 0 where that is k. The source is stored [k][x] with leading dimension ld; x < count <= width, and
+  // what lies beyond count is anything. (One that is stored [x][k] is a matrix of such words already.)
+  void (*pack)(uint32_t* packed, int64_t width, const uint16_t* source, int64_t ld, int64_t count, int64_t k);
+
+  // As MatmulKernel::Tile, of `pairs` packed words along k. `round` tells whether c is bf16; bias is.
+  using Tile = void(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c, int64_t ldc,
+                    bool round, int64_t columns, bool accumulate, const uint16_t* bias);
+  Tile* const* tile;  // [rows - 1], for tiles as large as MatmulKernel's
+};
+
+namespace portable { extern const Bf16Kernels bf16_kernels; }
+#ifdef GIGPO_X86
+namespace avx2 { extern const Bf16Kernels bf16_kernels; }
+namespace avx512 { extern const Bf16Kernels bf16_kernels; }
+namespace avx512_bf16 { extern const Bf16Kernels bf16_kernels; }
+static inline const Bf16Kernels& bf16_kernels(Isa isa) {
+  const Bf16Kernels* const copies[] = {&portable::bf16_kernels, &avx2::bf16_kernels, &avx512::bf16_kernels, &avx512_bf16::bf16_kernels};
+  return *copies[int(isa)];
+}
+#else
+static inline const Bf16Kernels& bf16_kernels(Isa) { return portable::bf16_kernels; }
+#endif
+
+}  // namespace gigpo::cpu

@@ -1,0 +1,166 @@
+// How a product of bf16 is cut into tiles. All of it is packed, since the kernel wants pairs along k: panels of B and tiles of A
+// by all threads. A thread then goes through the panels with as many tiles as its L2 holds.
+#include "core/cpu/matmul_bf16.h"
+
+#include <algorithm>
+
+#include "core/cpu/kernels_bf16.h"
+#include "core/cpu/matmul_kernel.h"
+
+namespace gigpo::cpu {
+namespace {
+
+constexpr int64_t b_group = 1 << 20;   // at most so many words of B are packed at a time,
+constexpr int64_t a_group = 1 << 22;   // and of A,
+constexpr int64_t a_part = 1 << 16;    // of which a thread takes so many at a time: a quarter of its L2
+constexpr int64_t small_work = 1 << 15;  // pairs of multiply-adds that take less time than a second thread to join
+
+thread_local AlignedFloats a_buffer, b_buffer, sums_buffer;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+const uint16_t* halves(Tensor x) { return static_cast<const uint16_t*>(x.data); }
+uint32_t* words(const AlignedFloats& x) { return reinterpret_cast<uint32_t*>(x.data()); }
+
+// A factor as the kernel sees it: `extent` rows of A or columns of B, in groups of `group`, each packed [pairs][width].
+class Factor {
+ public:
+  Factor(Tensor x, bool k_first, int64_t extent, int64_t group, int64_t width)
+      : x_(x), k_first_(k_first), extent_(extent), group_(group), width_(width), count_(ceil_div(extent, group)) {}
+
+  int64_t count() const { return count_; }
+  int64_t width() const { return width_; }
+  int64_t begin(int64_t i) const { return i * group_; }
+  int64_t size(int64_t i) const { return std::min(group_, extent_ - begin(i)); }
+
+  // Group i, of k in [k0, k0 + k).
+  void pack(int64_t i, int64_t k0, int64_t k, uint32_t* packed) const {
+    const int64_t first = begin(i), n = size(i);
+    if (k_first_) return bf16_kernels(isa()).pack(packed, width_, halves(x_) + k0 * x_.stride + first, x_.stride, n, k);
+    const uint16_t* from = halves(x_) + first * x_.stride + k0;
+    if (k % 2 == 0 && x_.stride % 2 == 0) {  // a matrix of words
+      const auto* source = reinterpret_cast<const float*>(from);
+      return matmul_kernel(isa()).pack(reinterpret_cast<float*>(packed), width_, source, x_.stride / 2, true, n, k / 2);
+    }
+    for (int64_t p = 0; p < k; p += 2) {
+      for (int64_t x = 0; x < n; x++) {
+        const uint16_t* pair = from + x * x_.stride + p;
+        packed[p / 2 * width_ + x] = pair[0] | (p + 1 < k ? uint32_t(pair[1]) << 16 : 0);
+      }
+    }
+  }
+
+ private:
+  Tensor x_;
+  bool k_first_;
+  int64_t extent_, group_, width_, count_;
+};
+
+class Product {
+ public:
+  // weight: B packed beforehand, or null.
+  Product(ThreadPool& pool, const Bf16Matmul& x, int64_t k, const PackedWeight* weight)
+      : x_(x), k_(k), weight_(weight), kernel_(matmul_kernel(isa())), pool_(pool),
+        alone_(x.c.rows * x.c.columns * k <= 2 * small_work),
+        a_(x.a, x.transpose_a, x.c.rows, kernel_.rows, kernel_.lanes),
+        b_(x.b, !x.transpose_b, x.c.columns, kernel_.columns, kernel_.columns) {}
+
+  void run() const {
+    for (int64_t k0 = 0; k0 == 0 || k0 < k_; k0 += bf16_k_block) {  // once when k = 0
+      const int64_t k = std::min(bf16_k_block, k_ - k0), pairs = (k + 1) / 2;
+      const int64_t a_count = std::max<int64_t>(1, a_group / std::max<int64_t>(1, pairs * a_.width()));
+      const int64_t b_count = std::max<int64_t>(1, b_group / std::max<int64_t>(1, pairs * b_.width()));
+      for (int64_t panel = 0; panel < b_.count(); panel += weight_ ? b_.count() : b_count) {
+        const int64_t panels = std::min(weight_ ? b_.count() : b_count, b_.count() - panel);
+        // A packed weight is one block of pairs.
+        const Packed b = weight_ ? Packed{reinterpret_cast<uint32_t*>(weight_->data()) + k0 / 2 * b_.width(), weight_->k(), 0}
+                                 : pack(b_, b_buffer, panel, panels, k0, k);
+        for (int64_t tile = 0; tile < a_.count(); tile += a_count) {
+          const int64_t tiles = std::min(a_count, a_.count() - tile);
+          multiply(pack(a_, a_buffer, tile, tiles, k0, k), tile, tiles, b, panel, panels, k0, pairs);
+        }
+      }
+    }
+  }
+
+ private:
+  // Groups from `first` on, `depth` pairs from one to the next.
+  struct Packed {
+    uint32_t* data;
+    int64_t depth, first;
+    uint32_t* at(const Factor& of, int64_t i) const { return data + (i - first) * depth * of.width(); }
+  };
+
+  Packed pack(const Factor& factor, AlignedFloats& buffer, int64_t first, int64_t count, int64_t k0, int64_t k) const {
+    const int64_t pairs = (k + 1) / 2;
+    buffer.reserve(size_t(count * pairs * factor.width()));
+    const Packed packed{words(buffer), pairs, first};
+    for_each(count, [&](int64_t i) { factor.pack(first + i, k0, k, packed.at(factor, first + i)); });
+    return packed;
+  }
+
+  // Enough parts for all threads: of the rows if these are many, else of the columns, so that each panel is read by one thread.
+  void multiply(const Packed& a, int64_t first_tile, int64_t tiles, const Packed& b, int64_t first_panel, int64_t panels,
+                int64_t k0, int64_t pairs) const {
+    const int64_t threads = alone_ ? 1 : pool_.size();
+    const int64_t together = std::clamp<int64_t>(a_part / std::max<int64_t>(1, pairs * a_.width()), 1, 8);
+    int64_t row_parts = ceil_div(tiles, together), column_parts = 1;
+    if (row_parts >= threads) row_parts = std::min(tiles, ceil_div(row_parts, threads) * threads);
+    else column_parts = std::min(panels, ceil_div(4 * threads, row_parts));
+    for_each(row_parts * column_parts, [&](int64_t part) {
+      const int64_t row = part / column_parts, column = part % column_parts;
+      for (int64_t j = panels * column / column_parts; j < panels * (column + 1) / column_parts; j++) {
+        for (int64_t i = tiles * row / row_parts; i < tiles * (row + 1) / row_parts; i++) {
+          write_tile(first_tile + i, a, first_panel + j, b, k0, pairs);
+        }
+      }
+    });
+  }
+
+  void write_tile(int64_t tile, const Packed& a, int64_t panel, const Packed& b, int64_t k0, int64_t pairs) const {
+    const Tensor c = x_.c.row_range(a_.begin(tile), a_.size(tile)).column_range(b_.begin(panel), b_.size(panel));
+    const uint16_t* bias = k0 == 0 && x_.bias ? halves(x_.bias) + b_.begin(panel) : nullptr;
+    bf16_kernels(isa()).tile[c.rows - 1](pairs, a.at(a_, tile), a_.width(), b.at(b_, panel), b_.width(), c.data, c.stride,
+                                         c.type == Type::bf16, c.columns, x_.accumulate || k0 > 0, bias);
+  }
+
+  template <class F>
+  void for_each(int64_t count, F&& body) const {
+    if (!alone_) return pool_.parallel_for(count, body);
+    for (int64_t i = 0; i < count; i++) body(i);
+  }
+
+  const Bf16Matmul& x_;
+  const int64_t k_;
+  const PackedWeight* const weight_;
+  const MatmulKernel& kernel_;
+  ThreadPool& pool_;
+  const bool alone_;
+  const Factor a_, b_;
+};
+
+void run(ThreadPool& pool, const Bf16Matmul& x, const PackedWeight* weight) {
+  const int64_t k = x.transpose_a ? x.a.rows : x.a.columns;
+  const Tensor c = x.c;
+  if (c.type == Type::f32 || k <= bf16_k_block) return Product(pool, x, k, weight).run();
+  // Sums of several blocks stand in fp32 until the last.
+  Bf16Matmul exact = x;
+  exact.c = {sums_buffer.reserve(size_t(c.rows * c.columns)), Type::f32, c.rows, c.columns, c.columns};
+  const auto half_row = [&](int64_t r) { return static_cast<uint16_t*>(c.data) + r * c.stride; };
+  const auto row = [&](int64_t r) { return exact.c.floats() + r * c.columns; };
+  if (x.accumulate) pool.parallel_for(c.rows, [&](int64_t r) { bf16_kernels(isa()).widen(c.columns, half_row(r), row(r)); });
+  Product(pool, exact, k, weight).run();
+  pool.parallel_for(c.rows, [&](int64_t r) { bf16_kernels(isa()).round(c.columns, row(r), half_row(r)); });
+}
+
+}  // namespace
+
+void matmul(ThreadPool& pool, const Bf16Matmul& product) { run(pool, product, nullptr); }
+
+void pack(ThreadPool& pool, Tensor weight, PackedWeight& packed) {
+  packed.pack(pool, static_cast<const float*>(weight.data), weight.rows, weight.columns / 2);
+}
+
+void matmul_packed(ThreadPool& pool, const Bf16Matmul& product, const PackedWeight& weight) { run(pool, product, &weight); }
+
+}  // namespace gigpo::cpu

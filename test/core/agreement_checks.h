@@ -1,0 +1,72 @@
+// A device beside the CPU in fp32, from the same weights: log-probabilities, values and gradients.
+#pragma once
+#include "test/core/critic_checks.h"
+#include "test/core/engine_checks.h"
+
+namespace gigpo::test {
+
+inline double cosine(const float* a, const float* b, int64_t count) {
+  double ab = 0, aa = 0, bb = 0;
+  for (int64_t i = 0; i < count; i++) ab += double(a[i]) * b[i], aa += double(a[i]) * a[i], bb += double(b[i]) * b[i];
+  return ab / std::sqrt(aa * bb);
+}
+
+// Large enough that rounding errors average out as they do in a real model.
+inline ModelConfig small_model(bool biases_and_tied, int64_t head_size) {
+  ModelConfig c = tiny_model(biases_and_tied, head_size);
+  c.vocabulary_size = 301, c.hidden_size = 192, c.intermediate_size = 320;
+  return c;
+}
+
+// Log-probabilities and gradients beside the CPU's, from the same weights.
+inline void agrees_with_the_cpu(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter,
+                                double log_prob_bound, double cosine_bound) {
+  const Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
+  Subject cpu([] { return make_cpu_device(1); }, config, setup), other(make_device, config, setup);
+  const std::vector<TrainingRow> rows = training_rows(cpu);
+  const auto wanted = log_probs_of(cpu, cpu.engine.policy(), rows);
+  const auto found = log_probs_of(other, other.engine.policy(), rows);
+  double worst = 0;
+  for (size_t r = 0; r < rows.size(); r++) {
+    for (size_t i = 0; i < wanted[r].size(); i++) worst = std::max(worst, std::abs(double(found[r][i]) - wanted[r][i]));
+  }
+  CHECK(worst < log_prob_bound, "log-probabilities differ by %g", worst);
+  train(cpu, rows, policy_loss());
+  train(other, rows, policy_loss());
+  const std::vector<float> expected = cpu.gradients(), got = other.gradients();
+  double least = 1;
+  for (const Parameter& parameter : cpu.engine.transformer().trained()) {
+    const double found_cosine = cosine(&expected[parameter.offset], &got[parameter.offset], parameter.size());
+    least = std::min(least, found_cosine);
+    CHECK(found_cosine > cosine_bound, "%s: cosine %g", parameter.name.c_str(), found_cosine);
+  }
+  std::printf("%s, %s: log-probabilities within %.2g of the CPU's, gradients' cosine at least %.6f\n",
+              other.engine.device().activation_type() == Type::f32 ? "fp32" : "bf16", adapter ? "adapter" : "model", worst, least);
+}
+
+// Values and the critic's gradients beside the CPU's, from the same weights.
+inline void criticises_as_the_cpu(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter,
+                                  double value_bound, double cosine_bound) {
+  const Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
+  CriticSubject cpu([] { return make_cpu_device(1); }, config, setup), other(make_device, config, setup);
+  std::vector<TrainingRow> rows = training_rows(cpu);
+  add_returns(cpu, rows);
+  const std::vector<float> wanted = cpu.predict(rows), found = other.predict(rows);
+  double worst = 0, size = 0;
+  for (size_t i = 0; i < wanted.size(); i++) {
+    worst = std::max(worst, std::abs(double(found[i]) - wanted[i])), size = std::max(size, std::abs(double(wanted[i])));
+  }
+  CHECK(worst < value_bound * size, "values of up to %g differ by %g", size, worst);
+  cpu.train(rows), other.train(rows);
+  const std::vector<float> expected = cpu.gradients(), got = other.gradients();
+  double least = 1;
+  for (const Parameter& parameter : cpu.trained()) {
+    const double found_cosine = cosine(&expected[parameter.offset], &got[parameter.offset], parameter.size());
+    least = std::min(least, found_cosine);
+    CHECK(found_cosine > cosine_bound, "%s: cosine %g", parameter.name.c_str(), found_cosine);
+  }
+  std::printf("%s, critic's %s: values within %.2g of the CPU's, gradients' cosine at least %.6f\n",
+              other.engine.device().activation_type() == Type::f32 ? "fp32" : "bf16", adapter ? "adapter" : "model", worst, least);
+}
+
+}  // namespace gigpo::test

@@ -49,6 +49,7 @@ static EngineOptions given_options(const Napi::Object& object) {
   options.choose_recompute = !recompute;
   options.recompute = recompute.value_or(Recompute::none);
   options.moments = number_type(object, "moments");
+  options.share_prefixes = boolean(object, "sharePrefixes");
   options.adapter = {integer(object, "loraRank"), number(object, "loraAlpha")};
   return options;
 }

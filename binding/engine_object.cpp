@@ -163,6 +163,8 @@ Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
       const Napi::Object report = Napi::Object::New(env);
       report.Set("loss", found.loss);
       report.Set("tokens", double(found.tokens));
+      report.Set("computedTokens", double(found.passed.computed));
+      report.Set("reusedTokens", double(found.passed.reused));
       report.Set("entropy", found.entropy);
       report.Set("clipFraction", found.clip_fraction);
       report.Set("dualClipFraction", found.dual_clip_fraction);

@@ -59,6 +59,7 @@ static EngineOptions given_options(const Napi::Object& object) {
   options.recompute = recompute.value_or(Recompute::none);
   options.moments = number_type(object, "moments");
   options.adapter = {whole_within(object, "loraRank", 0, 1 << 16), number(object, "loraAlpha")};
+  options.share_prefixes = boolean(object, "sharePrefixes");
   return options;
 }
 

@@ -13,7 +13,8 @@ Engine::Engine(std::unique_ptr<Device> device, const ModelConfig& config, const 
       region_(region_of(*device_, options.region_bytes)),
       activations_(*device_, region_.get()),
       actor_(*device_, config,
-             {options.adapter, options.recompute, {options.micro_batch_tokens, options.longest_row, options.moments}}, activations_),
+             {options.adapter, options.recompute, {options.micro_batch_tokens, options.longest_row, options.moments, options.share_prefixes}},
+             activations_),
       generator_(*device_, transformer(), {options.cache_bytes, options.step_tokens, region_.get()}) {}
 
 PolicyTensors Engine::reference() const {

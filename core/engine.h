@@ -18,6 +18,7 @@ struct EngineOptions {
   Recompute recompute = Recompute::none;
   bool choose_recompute = false;  // the least that fits, by fit_options
   Type moments = Type::f32;
+  bool share_prefixes = true;  // see TrainerOptions
 };
 
 class Engine {

@@ -7,7 +7,7 @@
 
 namespace gigpo {
 
-// Trees of token sequences, written depth first: sequences that begin alike share their beginning. A token's position is its
+// Trees of token sequences (tries), written depth first: sequences that begin alike share their beginning. A token's position is its
 // depth in its tree, and that alone tells who sees whom.
 struct PackedTokens {
   std::vector<int32_t> tokens, positions;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
-#include <unordered_map>
 
 #include "core/error.h"
 
@@ -47,6 +45,12 @@ int64_t Trainer::most_tokens() const {
   return options_.longest_row > 0 ? std::max(options_.longest_row, options_.micro_batch_tokens) : INT64_MAX;
 }
 
+// Of rows with a beginning in common. Rows that fit into a micro-batch never make one larger; where a longer one has to have memory
+// anyway, those that go on from it may take as much again, if that was planned for.
+int64_t Trainer::most_together(int64_t longest) const {
+  return longest <= options_.micro_batch_tokens ? options_.micro_batch_tokens : std::min(2 * longest, most_tokens());
+}
+
 void Trainer::check_length(int64_t tokens) const {
   transformer_.check_length(tokens);
   if (tokens - 1 <= most_tokens()) return;  // nothing follows the last token: it is not computed
@@ -55,78 +59,13 @@ void Trainer::check_length(int64_t tokens) const {
                                   ", or shorten the row.");
 }
 
-std::vector<Trainer::Bundle> Trainer::bundles_of(const BatchRows& batch) const {
-  for (const BatchRows::Row& row : batch.rows) check_length(batch.length(row));
-  std::vector<Bundle> bundles;
-  share_prompts(batch, bundles);
-  share_beginnings(batch, bundles);
-  return bundles;
-}
-
-// Rows of one span. Steps of a group that stood in the same state often have the same prompt. Replies do not see each other, but
-// their scores are computed all the same, so a bundle is closed before its replies outgrow its prompt.
-void Trainer::share_prompts(const BatchRows& batch, std::vector<Bundle>& bundles) const {
-  std::unordered_map<std::string_view, size_t> open;
-  for (const BatchRows::Row& row : batch.rows) {
-    if (row.spans != 1) continue;
-    const int64_t prompt = batch.begin(row)->begin, reply = batch.begin(row)->count, added = reply - 1;
-    const std::string_view key(reinterpret_cast<const char*>(row.tokens), prompt * sizeof(int32_t));
-    const auto [found, fresh] = open.try_emplace(key, bundles.size());
-    const auto full = [&](const Bundle& bundle) {
-      return bundle.tokens + added > std::min(2 * prompt, most_tokens()) || bundle.wanted + reply > most_tokens();
-    };
-    if (fresh || full(bundles[found->second])) {
-      found->second = bundles.size();
-      bundles.push_back({{}, prompt, 0});
-    }
-    Bundle& bundle = bundles[found->second];
-    bundle.branches.push_back({&row, bundle.branches.empty() ? 0 : prompt});
-    bundle.tokens += added;
-    bundle.wanted += reply;
-  }
-}
-
-// Rows of many spans, in the order of their tokens: each then has its longest beginning in common with the one before it. A tree
-// ends where a micro-batch does, and where too little is shared: a token's scores with keys that it does not see, but that
-// stand in one block with some that it does, are computed all the same.
-void Trainer::share_beginnings(const BatchRows& batch, std::vector<Bundle>& bundles) const {
-  struct Path {
-    const BatchRows::Row* row;
-    const int32_t *begin, *end;
-  };
-  std::vector<Path> paths;
-  for (const BatchRows::Row& row : batch.rows) {
-    if (row.spans > 1) paths.push_back({&row, row.tokens, row.tokens + batch.length(row) - 1});
-  }
-  std::stable_sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) {
-    return std::lexicographical_compare(a.begin, a.end, b.begin, b.end);
-  });
-  for (size_t i = 0; i < paths.size(); i++) {
-    const Path& path = paths[i];
-    const int64_t length = path.end - path.begin, wanted = batch.sampled(*path.row);
-    int64_t shared = i == 0 ? 0 : std::mismatch(path.begin, path.end, paths[i - 1].begin, paths[i - 1].end).first - path.begin;
-    const auto fits = [&](const Bundle& tree) {
-      return 4 * shared >= length - shared && tree.tokens + length - shared <= options_.micro_batch_tokens &&
-             tree.wanted + wanted <= options_.micro_batch_tokens;
-    };
-    if (i == 0 || !fits(bundles.back())) {
-      shared = 0;
-      bundles.push_back({});
-    }
-    Bundle& tree = bundles.back();
-    tree.branches.push_back({path.row, shared});
-    tree.tokens += length - shared;
-    tree.wanted += wanted;
-  }
-}
-
-void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, const Bundle* bundles, size_t count, const RunHead& head) {
+void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head) {
   PackedTokens packed;
   std::vector<int32_t> path;  // where the row's tokens stand
   std::vector<WantedSpan> spans;
-  for (const Bundle* bundle = bundles; bundle < bundles + count; bundle++) {
-    for (const auto& [row, shared] : bundle->branches) {
-      const int64_t length = rows.length(*row) - 1;  // nothing follows the last token
+  for (const RowTree& tree : trees) {
+    for (const auto& [row, shared] : tree.branches) {
+      const int64_t length = RowTree::computed(rows, *row);
       path.resize(shared);
       for (int64_t i = shared; i < length; i++) path.push_back(int32_t(packed.size() + i - shared));
       packed.add(row->tokens + shared, length - shared, shared);
@@ -158,27 +97,36 @@ void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Policy
   }
 }
 
-void Trainer::each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
-                        const RunHead& head, const std::function<void()>& done) {
-  const std::vector<Bundle> bundles = bundles_of(rows);
-  for (size_t first = 0, last; first < bundles.size(); first = last) {
+PassedTokens Trainer::each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
+                                const RunHead& head, const std::function<void()>& done) {
+  int64_t longest = 0;
+  PassedTokens passed;
+  for (const BatchRows::Row& row : rows.rows) {
+    check_length(rows.length(row));
+    longest = std::max(longest, RowTree::computed(rows, row));
+    passed.reused += RowTree::computed(rows, row);
+  }
+  const std::vector<RowTree> trees = row_trees(rows, most_together(longest), options_.share_prefixes);
+  for (size_t first = 0, last; first < trees.size(); first = last) {
     if (cancelled) throw Error("ABORTED", "Stopped.");
     int64_t tokens = 0, wanted = 0;
-    const auto fits = [&](const Bundle& next) {
-      return tokens + next.tokens <= options_.micro_batch_tokens && wanted + next.wanted <= most_tokens();
+    const auto fits = [&](const RowTree& next) {
+      return tokens + next.tokens <= options_.micro_batch_tokens && wanted + next.wanted <= options_.micro_batch_tokens;
     };
-    for (last = first; last < bundles.size() && (last == first || fits(bundles[last])); last++) {
-      tokens += bundles[last].tokens;
-      wanted += bundles[last].wanted;
+    for (last = first; last < trees.size() && (last == first || fits(trees[last])); last++) {
+      tokens += trees[last].tokens;
+      wanted += trees[last].wanted;
     }
-    pass(weights, rows, &bundles[first], last - first, head);
+    pass(weights, rows, {&trees[first], last - first}, head);
+    passed.computed += tokens, passed.reused -= tokens;
     done();
   }
+  return passed;
 }
 
 template <class Visit>
-void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                               const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
+PassedTokens Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
+                                       const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
   Micro micro;
   PolicyHeadResult* results = nullptr;
   const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
@@ -191,7 +139,7 @@ void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch
     run_head(weights, hidden, options, buffers);
     return buffers.d_hidden;
   };
-  each_pass(weights, rows, cancelled, head, [&] {
+  return each_pass(weights, rows, cancelled, head, [&] {
     micro.results.resize(micro.inputs.size());
     device_.download(micro.results.data(), results, micro.results.size() * sizeof(PolicyHeadResult));
     visit(micro);
@@ -236,7 +184,7 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
   }
   PolicyHeadSums sums;
   std::vector<float> log_probs(batch.sampled(), std::numeric_limits<float>::quiet_NaN());
-  each_micro_batch(weights, batch, rows, options, cancelled, [&](const Micro& micro) {
+  const PassedTokens passed = each_micro_batch(weights, batch, rows, options, cancelled, [&](const Micro& micro) {
     for (size_t i = 0; i < micro.inputs.size(); i++) {
       sums.add(micro.inputs[i], micro.results[i], options);
       log_probs[micro.columns[i]] = micro.results[i].log_prob;
@@ -245,6 +193,7 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
   const double tokens = double(std::max<int64_t>(sums.tokens, 1));
   return {.loss = sums.loss,
           .tokens = sums.tokens,
+          .passed = passed,
           .entropy = sums.entropy / tokens,
           .clip_fraction = double(sums.clipped) / tokens,
           .dual_clip_fraction = double(sums.dual_clipped) / tokens,

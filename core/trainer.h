@@ -1,12 +1,14 @@
 // Losses and updates over rows of sampled spans: forward, the head's losses on the sampled tokens, backward, AdamW. Gradients
 // accumulate over calls until `optimizer_step`. Rows are packed into micro-batches of bounded size; sums run over the whole
-// batch, so the size of a micro-batch changes memory and not the result.
+// batch, so the size of a micro-batch changes memory, and results in their last bits alone.
 #pragma once
 #include <atomic>
 #include <functional>
+#include <span>
 
 #include "core/flat_buffer.h"
 #include "core/kernels/token_log_probs.h"
+#include "core/row_trees.h"
 #include "core/training_batch.h"
 #include "core/transformer.h"
 
@@ -23,10 +25,17 @@ struct TrainingLoss {
   bool skip_zero_advantage = false;
 };
 
+// Of rows, each without its last token.
+struct PassedTokens {
+  int64_t computed = 0;  // that went through the model
+  int64_t reused = 0;    // that did not, because another row begins with them
+};
+
 // Means are over the sampled tokens that were computed.
 struct LossReport {
   double loss = 0;
   int64_t tokens = 0;
+  PassedTokens passed;
   double entropy = 0, clip_fraction = 0, dual_clip_fraction = 0, kl = 0, policy_kl = 0, ratio = 0;
   // Under the weights as they were, of all sampled tokens of the batch as its columns are; NaN of those that were not computed.
   std::vector<float> log_probs;
@@ -50,6 +59,9 @@ struct TrainerOptions {
   int64_t micro_batch_tokens = 2048;
   int64_t longest_row = 0;   // more tokens than these at once are refused; 0: as many as come
   Type moments = Type::f32;  // of AdamW; bf16 is rounded at random, so that small steps survive on average
+  // What rows of one call have in common at their beginning is computed once. The order of sums, and so their last bits, then depends
+  // on which rows stand together.
+  bool share_prefixes = true;
 };
 
 class Trainer {
@@ -77,8 +89,8 @@ class Trainer {
   // it returns, or what is only read, and then nothing. What it keeps on the device lies in the arena.
   using RunHead = std::function<Tensor(Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena)>;
   // Passes all rows forward, and backward where the head says so; `done` after each micro-batch. Throws as forward_backward does.
-  void each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled, const RunHead& head,
-                 const std::function<void()>& done);
+  PassedTokens each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
+                         const RunHead& head, const std::function<void()>& done);
   // Runs `train`. The gradient of half a batch is worth nothing, and must not reach the optimizer.
   template <class Train>
   auto or_clear(Train train) {
@@ -107,27 +119,15 @@ class Trainer {
   size_t peak_bytes() const { return arena_.peak(); }
 
  private:
-  // A row, of which `shared` tokens are those of the row before it in the same bundle.
-  struct Branch {
-    const BatchRows::Row* row;
-    int64_t shared;
-  };
-  // Rows that begin alike, as a tree: what they share is computed once.
-  struct Bundle {
-    std::vector<Branch> branches;
-    int64_t tokens = 0, wanted = 0;  // that are computed, and asked for
-  };
   struct Micro;  // what the head needs of one micro-batch, and what it found
   int64_t most_tokens() const;
+  int64_t most_together(int64_t longest) const;
   void check_length(int64_t tokens) const;
-  std::vector<Bundle> bundles_of(const BatchRows& batch) const;
-  void share_prompts(const BatchRows& batch, std::vector<Bundle>& bundles) const;
-  void share_beginnings(const BatchRows& batch, std::vector<Bundle>& bundles) const;
   // Runs all rows and hands over each micro-batch's results.
   template <class Visit>
-  void each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                        const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit);
-  void pass(const PolicyTensors& weights, const BatchRows& rows, const Bundle* bundles, size_t count, const RunHead& head);
+  PassedTokens each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
+                                const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit);
+  void pass(const PolicyTensors& weights, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head);
   LossReport train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                    const std::atomic<bool>& cancelled);
   LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,

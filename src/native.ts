@@ -47,6 +47,7 @@ export interface NativeEngineOptions {
   /** "auto": the least that fits. */
   readonly recompute: "auto" | "none" | "norms" | "mlp" | "block"
   readonly moments: "float32" | "bfloat16"
+  readonly sharePrefixes: boolean
   /** 0: no adapter, all weights are trained. */
   readonly loraRank: number
   readonly loraAlpha: number
@@ -130,6 +131,8 @@ export type NativeTrainingLoss =
 export interface NativeLossReport {
   readonly loss: number
   readonly tokens: number
+  readonly computedTokens: number
+  readonly reusedTokens: number
   readonly entropy: number
   readonly clipFraction: number
   readonly dualClipFraction: number

@@ -131,6 +131,10 @@ export interface LossReport {
   readonly loss: number
   /** Sampled tokens that were computed. */
   readonly tokens: number
+  /** Tokens of the rows, sampled or not, that went through the model. Absent where the engine does not tell. */
+  readonly computedTokens?: number | undefined
+  /** Those that did not, because another row begins with them, too. */
+  readonly reusedTokens?: number | undefined
   /**
    * Means over these tokens, by the name that an iteration reports them under: "policy/entropy"; of the clipped surrogate
    * also "policy/clip-fraction" (tokens whose clipped term is the larger one, before the dual clip), "policy/dual-clip-fraction"

@@ -35,6 +35,17 @@ static void check_bf16() {
   }
 }
 
+// Rows that share nothing: a token's log-probability has the bits that it has where its row is alone.
+static void a_row_by_itself_does_not_see_what_stands_beside_it() {
+  const auto make_device = [] { return make_cpu_device(2); };
+  test::Subject subject(make_device, test::tiny_model(true), {.micro_batch_tokens = 300, .share_prefixes = false});
+  const std::vector<test::TrainingRow> rows = test::conversations(subject);
+  const auto together = test::log_probs_of(subject, subject.engine.policy(), rows);
+  for (size_t r = 0; r < rows.size(); r++) {
+    CHECK(test::log_probs_of(subject, subject.engine.policy(), {rows[r]})[0] == together[r], "row %d", int(r));
+  }
+}
+
 int main() {
   philox_gives_the_published_words();
   for (const cpu::Isa isa : cpu::every_isa) {
@@ -43,6 +54,7 @@ int main() {
       continue;
     }
     cpu::set_isa(isa);
+    a_row_by_itself_does_not_see_what_stands_beside_it();
     for (const int threads : {1, 3}) {
       for (const bool biases_and_tied : {false, true}) {
         test::check_engine([=] { return make_cpu_device(threads); }, test::tiny_model(biases_and_tied), {5e-3, 2e-5});

@@ -186,10 +186,10 @@ static void test_sums_in_pieces() {
 
 static void test_rows_of_the_head() {
   for (const int64_t vocabulary : {1, 2, 300, 2048, 2049, 32000, 151936, 10000000}) {
-    const int64_t rows = cpu_traits().head_rows(vocabulary);
+    const int64_t rows = cpu_traits(Type::f32).head_rows(vocabulary);
     CHECK(rows >= 512 && rows % 512 == 0, "%ld of a vocabulary of %ld", long(rows), long(vocabulary));
   }
-  CHECK(cpu_traits().head_rows(151936) == 512 && cpu_traits().head_rows(512) == 2048);
+  CHECK(cpu_traits(Type::f32).head_rows(151936) == 512 && cpu_traits(Type::f32).head_rows(512) == 2048);
 }
 
 static void test_same_bits_on_every_fma() {

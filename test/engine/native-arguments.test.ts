@@ -35,6 +35,7 @@ const options: NativeEngineOptions = {
   cacheBytes: 2 ** 16,
   recompute: "auto",
   moments: "float32",
+  sharePrefixes: true,
   loraRank: 0,
   loraAlpha: 0,
   librarySampling: false,

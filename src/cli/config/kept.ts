@@ -7,7 +7,7 @@ import { resolveConfig } from "./resolve.ts"
 export const placeKeys: readonly string[] = [
   // Where a module of one's own lies: what it is, its digest tells.
   ...["environment.use", "training.estimator.use", "training.loss.use"],
-  ...["run", "device", "threads", "microBatchTokens", "longestRow", "cacheBytes", "recompute"],
+  ...["run", "device", "threads", "microBatchTokens", "longestRow", "cacheBytes", "recompute", "sharePrefixes"],
 ]
 
 /** Keys that are younger than a run hold what they stand for where they are left out. */

@@ -85,8 +85,9 @@ function copyCoefficients(loss: LinearLoss, tokens: number): Pick<NativeBatch, "
   }
 }
 
-function plainReport({ loss, tokens, entropy, logProbs }: NativeLossReport): LossReport {
-  return { loss, tokens, metrics: tokens === 0 ? {} : { "policy/entropy": entropy }, logProbs }
+function plainReport({ loss, tokens, computedTokens, reusedTokens, entropy, logProbs }: NativeLossReport): LossReport {
+  const metrics = tokens === 0 ? {} : { "policy/entropy": entropy }
+  return { loss, tokens, computedTokens, reusedTokens, metrics, logProbs }
 }
 
 function surrogateReport(report: NativeLossReport, { referenceLogProbs }: NativeBatch): LossReport {

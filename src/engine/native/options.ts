@@ -67,6 +67,11 @@ export const nativePolicyFields = {
     ["float32", "bfloat16"],
     "How AdamW's moments are kept; bfloat16 halves their memory and rounds them.",
   ),
+  sharePrefixes: flag(
+    true,
+    "What rows of one batch have in common at their beginning (prompts, conversations) is computed once in training. False computes " +
+      "each row by itself: a token's log-probability then has the same bits whatever rows stand beside it.",
+  ),
   lora: optionalGroup(
     loraFields,
     "Train a low-rank adapter (LoRA) and leave the model as it is.",
@@ -140,6 +145,7 @@ export function resolvePolicyOptions(given: NativePolicyOptions): NativeEngineOp
     cacheBytes: options.cacheBytes ?? 0,
     recompute: options.recompute,
     moments: options.moments,
+    sharePrefixes: options.sharePrefixes,
     loraRank: options.lora?.rank ?? 0,
     loraAlpha: options.lora ? adapterConfig(options.lora).alpha : 0,
     librarySampling: options.librarySampling,

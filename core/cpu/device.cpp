@@ -1,8 +1,6 @@
 // The CPU device, in fp32 or bf16: spreads each operation over the threads. Where threads add into one place, the parts have a
 // fixed size and are summed in a fixed order, so that results do not depend on the number of threads. Products and the paged cache
 // have kernels for bf16; all else is computed in fp32, through FloatRows.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "core/bf16.h"
+#include "core/cpu/aligned_memory.h"
 #include "core/cpu/float_rows.h"
 #include "core/cpu/kernels.h"
 #include "core/cpu/kernels_bf16.h"
@@ -46,12 +45,8 @@ class CpuDevice final : public Device {
   DeviceTraits traits() const override { return cpu_traits(precision_); }
 
   void* allocate(size_t bytes) override {
-    constexpr size_t alignment = 64, huge_page = size_t{1} << 21;
-    const bool large = bytes >= 2 * huge_page;
-    const size_t unit = large ? huge_page : alignment;
-    void* data = std::aligned_alloc(unit, (std::max<size_t>(bytes, 1) + unit - 1) / unit * unit);
+    void* data = cpu::allocate_aligned(bytes);
     if (!data) throw Error("OUT_OF_MEMORY", "No room for " + std::to_string(bytes >> 20) + " MiB: take a smaller model, batch or cache.");
-    if (large) madvise(data, bytes, MADV_HUGEPAGE);  // fewer page faults and address translations; a hint only
     return data;
   }
   void release(void* data) override { std::free(data); }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/cpu/aligned_memory.h"
 #include "core/cpu/matmul_kernel.h"
 
 namespace gigpo::cpu {
@@ -172,13 +173,14 @@ float* AlignedFloats::reserve(size_t count) {
   if (count > capacity_) {
     data_.reset();  // first, so that old and new never stand side by side
     capacity_ = 0;
-    data_.reset(static_cast<float*>(::operator new(count * sizeof(float), std::align_val_t{64})));
+    data_.reset(static_cast<float*>(allocate_aligned(count * sizeof(float))));
+    if (!data_) throw std::bad_alloc();
     capacity_ = count;
   }
   return data_.get();
 }
 
-void AlignedFloats::Free::operator()(float* data) const { ::operator delete(data, std::align_val_t{64}); }
+void AlignedFloats::Free::operator()(float* data) const { std::free(data); }
 
 int64_t packed_size(int64_t n, int64_t k) {
   const int64_t width = matmul_kernel(isa()).columns;

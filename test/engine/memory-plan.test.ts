@@ -116,6 +116,42 @@ describe("the memory plan", () => {
     expect(() => memoryPlan(large, { ...cuda, microBatchTokens: 1e12 })).toThrow(/from 1 to 2147483647/)
   })
 
+  it("of a model of a single position ends at once, with the fix", () => {
+    const wanted = /maxPositions is 1; the shortest sequence has two tokens/
+    for (const device of ["cpu", "cuda"] as const)
+      expect(() => memoryPlan({ ...large, maxPositions: 1 }, { device })).toThrow(wanted)
+    expect(() => memoryPlan(large, { maxPositions: 1 })).toThrow(
+      /maxPositions must be a whole number from 2 to 2147483647, not 1/,
+    )
+    expect(memoryPlan(large, { ...cuda, maxPositions: 2 }).longestRow).toBe(2)
+  })
+
+  it("on the CPU counts packed weights, and rows that outgrow a micro-batch", () => {
+    const cpu = { device: "cpu" } as const
+    const plan = memoryPlan(large, cpu)
+    const embedding = 152064 * 3584 // read row by row, so it is not packed; norms and biases are not either
+    expect(plan.packed / (4 * (weights - embedding))).toBeCloseTo(1, 3)
+    expect(memoryPlan(large, cuda).packed).toBe(0)
+    expect(memoryPlan(large, { ...cpu, reference: true }).packed).toBeGreaterThan(1.8 * plan.packed)
+    expect(plan.longestActivations).toBeGreaterThan(10 * plan.activations)
+    expect(plan.text).toMatch(/packed weights 28\.\d GB, .*activations .* \(up to .* GB for rows of 32768 tokens\)/)
+    const some = memoryPlan(large, cpu, plan.total)
+    expect(some.available).toBe(plan.total)
+    const rest = some.total - some.activations + some.longestActivations
+    expect(rest).toBeLessThanOrEqual(plan.total)
+  })
+
+  it("gives the cache on the CPU half of what is left, up to what 64 sequences need", () => {
+    const cpu = { device: "cpu", maxPositions: 4096 } as const
+    const token = 2 * 28 * 4 * 128 * 4
+    const least = memoryPlan(large, { ...cpu, cacheBytes: 2 ** 28 }).total
+    const page = 16 * token
+    expect(memoryPlan(large, cpu).cache).toBe(64 * 4096 * token)
+    expect(memoryPlan(large, cpu, least).cache).toBeLessThanOrEqual(2 ** 28)
+    expect(Math.abs(memoryPlan(large, cpu, least + 8e9).cache - 2 ** 28 - 4e9)).toBeLessThanOrEqual(2 * page)
+    expect(memoryPlan(large, { ...cpu, cacheBytes: 1e9 }, least + 8e9).cache).toBe(Math.floor(1e9 / page) * page)
+  })
+
   it("is what rows are held to", async () => {
     const small = {
       ...large,

@@ -63,7 +63,8 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
 
 OpenedEngine open_engine(const EngineRequest& request) {
   auto device = request.cuda ? make_cuda_device({request.precision}) : make_cpu_device(request.threads);
-  const auto [options, plan] = request.fitted(int64_t(device->available()));
+  auto [options, plan] = request.fitted(int64_t(device->available()));
+  plan.without_library = device->without_library();
   return {std::make_unique<Engine>(std::move(device), request.config, options), plan};
 }
 
@@ -82,6 +83,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("recompute", levels[int(plan.recompute)]);
   result.Set("total", double(plan.total()));
   result.Set("longestRow", double(plan.longest_row));
+  if (!plan.without_library.empty()) result.Set("withoutLibrary", plan.without_library);
   result.Set("text", describe(plan));
   return result;
 }

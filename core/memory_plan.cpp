@@ -183,7 +183,7 @@ std::string describe(const MemoryPlan& plan) {
 
 DeviceTraits cuda_traits(Type precision) {
   // 8,192 rows of Qwen's vocabulary: 2.5 GB of bf16, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{8192} * 151936, 4096, true};
+  return {precision, int64_t{8192} * 151936, 4096, true, true};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

@@ -26,10 +26,9 @@ PolicyTensors Trainer::gradient_tensors() {
   return {gradients().values(), {}};
 }
 
-// One entry a sampled token, row after row; `columns` tells where it stands in the batch.
-struct Trainer::Micro {
+// One entry a sampled token, in the order in which they are passed; `columns` tells where it stands in the batch.
+struct Trainer::Tokens {
   std::vector<PolicyHeadRow> inputs;
-  std::vector<PolicyHeadResult> results;
   std::vector<int64_t> columns;
 
   void add(const TrainingBatch& batch, const BatchRows::Row& row, const BatchRows::Span& span) {
@@ -147,7 +146,7 @@ void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, const Bu
 Tensor Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadRow* inputs,
                          const PolicyHeadOptions& options, PolicyHeadResult* results) {
   const int64_t vocabulary = transformer_.config().vocabulary_size, count = hidden.rows;
-  const int64_t chunk = std::min(count, device_.traits().head_rows(vocabulary));
+  const int64_t chunk = device_.traits().head_chunk(count, vocabulary);
   const Tensor table = transformer_.head(weights), chunk_logits = arena_.tensor(chunk, vocabulary);
   const bool training = options.mode != HeadMode::score;
   const Tensor d_hidden = training ? arena_.tensor(count, hidden.columns) : Tensor{};
@@ -182,21 +181,22 @@ void Trainer::each_pass(const PolicyTensors& weights, const BatchRows& rows, con
 }
 
 template <class Visit>
-void Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                               const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
-  Micro micro;
-  PolicyHeadResult* results = nullptr;
+void Trainer::each_token(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
+                         const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
+  // Results stay on the device until the last micro-batch is queued: to download them one by one would leave it idle in between.
+  const FlatBuffer memory(device_, Type::f32, batch.sampled() * int64_t{sizeof(PolicyHeadResult) / sizeof(float)});
+  auto* const results = static_cast<PolicyHeadResult*>(memory.data());
+  Tokens tokens;
   const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
-    micro = {};
-    for (const auto& [row, span] : spans) micro.add(batch, *row, *span);
-    results = arena.array<PolicyHeadResult>(hidden.rows);
-    return run_head(weights, hidden, arena.upload(micro.inputs), options, results);
+    const size_t first = tokens.inputs.size();
+    for (const auto& [row, span] : spans) tokens.add(batch, *row, *span);
+    const std::vector<PolicyHeadRow> inputs(tokens.inputs.begin() + first, tokens.inputs.end());
+    return run_head(weights, hidden, arena.upload(inputs), options, results + first);
   };
-  each_pass(weights, rows, cancelled, head, [&] {
-    micro.results.resize(micro.inputs.size());
-    device_.download(micro.results.data(), results, micro.results.size() * sizeof(PolicyHeadResult));
-    visit(micro);
-  });
+  each_pass(weights, rows, cancelled, head, [] {});
+  std::vector<PolicyHeadResult> found(tokens.inputs.size());
+  device_.download(found.data(), results, found.size() * sizeof(PolicyHeadResult));
+  for (size_t i = 0; i < found.size(); i++) visit(tokens.columns[i], tokens.inputs[i], found[i]);
 }
 
 LossReport Trainer::forward_backward(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
@@ -237,11 +237,9 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
   }
   PolicyHeadSums sums;
   std::vector<float> log_probs(batch.sampled(), std::numeric_limits<float>::quiet_NaN());
-  each_micro_batch(weights, batch, rows, options, cancelled, [&](const Micro& micro) {
-    for (size_t i = 0; i < micro.inputs.size(); i++) {
-      sums.add(micro.inputs[i], micro.results[i], options);
-      log_probs[micro.columns[i]] = micro.results[i].log_prob;
-    }
+  each_token(weights, batch, rows, options, cancelled, [&](int64_t column, const PolicyHeadRow& input, const PolicyHeadResult& result) {
+    sums.add(input, result, options);
+    log_probs[column] = result.log_prob;
   });
   const double tokens = double(std::max<int64_t>(sums.tokens, 1));
   return {.loss = sums.loss,
@@ -296,11 +294,9 @@ Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch,
   options.temperature = temperature;
   const int64_t sampled = batch.sampled();
   Scores found{std::vector<float>(sampled), std::vector<float>(sampled)};
-  each_micro_batch(weights, batch, BatchRows(batch), options, cancelled, [&](const Micro& micro) {
-    for (size_t i = 0; i < micro.results.size(); i++) {
-      found.log_probs[micro.columns[i]] = micro.results[i].log_prob;
-      found.entropies[micro.columns[i]] = micro.results[i].entropy;
-    }
+  each_token(weights, batch, BatchRows(batch), options, cancelled, [&](int64_t column, const auto&, const PolicyHeadResult& result) {
+    found.log_probs[column] = result.log_prob;
+    found.entropies[column] = result.entropy;
   });
   return found;
 }

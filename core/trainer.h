@@ -117,16 +117,16 @@ class Trainer {
     std::vector<Branch> branches;
     int64_t tokens = 0, wanted = 0;  // that are computed, and asked for
   };
-  struct Micro;  // what the head needs of one micro-batch, and what it found
+  struct Tokens;  // what the head needs of those that were sampled
   int64_t most_tokens() const;
   void check_length(int64_t tokens) const;
   std::vector<Bundle> bundles_of(const BatchRows& batch) const;
   void share_prompts(const BatchRows& batch, std::vector<Bundle>& bundles) const;
   void share_beginnings(const BatchRows& batch, std::vector<Bundle>& bundles) const;
-  // Runs all rows and hands over each micro-batch's results.
+  // Runs all rows, then hands over each sampled token's column, what the head was given for it and what it found.
   template <class Visit>
-  void each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                        const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit);
+  void each_token(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows, const PolicyHeadOptions& options,
+                  const std::atomic<bool>& cancelled, Visit visit);
   void pass(const PolicyTensors& weights, const BatchRows& rows, const Bundle* bundles, size_t count, const RunHead& head);
   LossReport train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                    const std::atomic<bool>& cancelled);

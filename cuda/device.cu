@@ -33,7 +33,7 @@ struct Stream {
 class GpuDevice final : public Device {
  public:
   GpuDevice(int index, const CudaOptions& options)
-      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(nullptr) : nullptr) {
+      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(&without_library_) : nullptr) {
     matmul_workspace_.grow(matmul_workspace_bytes);
   }
   ~GpuDevice() override {
@@ -79,6 +79,7 @@ class GpuDevice final : public Device {
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
 
   bool deterministic() const override { return !library_; }  // it chooses an algorithm by the size of the batch
+  std::string without_library() const override { return without_library_; }
   size_t available() const override {
     use(index_);
     size_t free = 0, total = 0;
@@ -208,6 +209,7 @@ class GpuDevice final : public Device {
   int index_;
   CudaOptions options_;
   Stream stream_;
+  std::string without_library_;
   std::unique_ptr<MatmulLibrary> library_;
   Scratch matmul_workspace_, scratch_;
   Staging staging_{stream_.handle};

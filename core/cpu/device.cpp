@@ -437,7 +437,7 @@ class CpuDevice final : public Device {
 }  // namespace
 
 // A chunk of logits should stay in the cache.
-DeviceTraits cpu_traits() { return {Type::f32, int64_t{1} << 20, 1024, false}; }
+DeviceTraits cpu_traits() { return {Type::f32, int64_t{1} << 20, 1024, false, false}; }
 
 std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }
 

@@ -8,8 +8,9 @@
 #include "core/device_report.h"
 #include "cuda/cublaslt.h"
 #include "test/cuda/matmul_case.h"
-
-#include <dlfcn.h>
+#ifdef GIGPO_CUDA_EMULATOR
+#include "test/cuda/fake_cublaslt.h"
+#endif
 
 using namespace gigpo;
 using namespace gigpo::test;
@@ -42,18 +43,6 @@ void expect_none(const std::string& part) {
   CHECK(why_not.find(part) != std::string::npos, "\"%s\" does not say \"%s\"", why_not.c_str(), part.c_str());
 }
 
-// The stand-in: the same object that `open` loads, since both name the same file.
-struct Fake {
-  explicit Fake(const std::string& path) : library(dlopen(path.c_str(), RTLD_NOW)) {
-    if (!library) return;
-    set = reinterpret_cast<void (*)(const char*, long)>(dlsym(library, "fake_cublaslt_set"));
-    get = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cublaslt_get"));
-  }
-  void* library;
-  void (*set)(const char*, long) = nullptr;
-  long (*get)(const char*) = nullptr;
-};
-
 void test_no_library() {
   choose_library("off");
   expect_none("GIGPO_CUBLASLT is off");
@@ -68,7 +57,7 @@ void test_no_library() {
   if (!MatmulLibrary::open(&why_not)) CHECK(why_not.find("libcublasLt.so.13") != std::string::npos, "%s", why_not.c_str());
 }
 
-void test_faults(const Fake& fake) {
+void test_faults(const FakeLibrary& fake) {
   const auto with = [&](const char* setting, long value, const char* reason) {
     const long healthy = fake.get(setting);
     fake.set(setting, value);
@@ -86,7 +75,7 @@ void test_faults(const Fake& fake) {
   with("no_beta", 1, "is wrong");
 }
 
-void test_health(const Fake& fake, const std::string& path) {
+void test_health(const FakeLibrary& fake, const std::string& path) {
   fake.set("version", 120804);
   std::string why_not;
   auto library = MatmulLibrary::open(&why_not);
@@ -157,10 +146,9 @@ int main(int argc, char** argv) {
   CHECK(argc > 1, "the argument is the stand-in library's path");
   if (argc < 2) return report();
   test_no_library();
-  choose_library(argv[1]);
-  const Fake fake(argv[1]);
-  CHECK(fake.set && fake.get, "%s is not the stand-in library", argv[1]);
-  if (!fake.set || !fake.get) return report();
+  const FakeLibrary fake(argv[1]);
+  CHECK(fake.found, "%s is not the stand-in library", argv[1]);
+  if (!fake.found) return report();
   test_faults(fake);
   test_health(fake, argv[1]);
 #else

@@ -3,6 +3,7 @@
 //   g++ -std=c++20 -O1 -shared -fPIC test/cuda/fake_cublaslt.cpp -o libfake_cublaslt.so
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -108,6 +109,33 @@ int examine(const Operation& o, const Layout& a, const Layout& b, const Layout& 
   return success;
 }
 
+void multiply(const Operation& o, float alpha, const void* a, const Layout& la, const void* b, const Layout& lb, float beta,
+              const void* c, const Layout& lc, void* d, const Layout& ld) {
+  const auto m = int64_t(ld.rows), n = int64_t(ld.columns), k = int64_t(o.transposed[0] ? la.rows : la.columns);
+  const int64_t used = k - settings()["off_by_one"];
+  const bool with_c = beta != 0 && !settings()["no_beta"], with_bias = o.epilogue == 4 && !settings()["no_bias"];
+  for (int64_t j = 0; j < n; j++) {
+    for (int64_t i = 0; i < m; i++) {
+      float sum = 0;
+      for (int64_t l = 0; l < used; l++) {
+        sum += read(a, la.type, o.transposed[0] ? i * la.stride + l : l * la.stride + i) *
+               read(b, lb.type, o.transposed[1] ? l * lb.stride + j : j * lb.stride + l);
+      }
+      sum *= alpha;
+      if (with_c) sum += beta * read(c, lc.type, j * lc.stride + i);
+      if (with_bias) sum += read(o.bias, o.bias_type, i);
+      write(d, ld.type, j * ld.stride + i, sum);
+    }
+  }
+}
+
+// What runs `work` when the stream gets there: at once, until a program has streams that are late (test/cuda/fake_cublaslt.h).
+using Queue = void (*)(void* stream, std::function<void()> work);
+Queue& queue() {
+  static Queue queue = [](void*, std::function<void()> work) { work(); };
+  return queue;
+}
+
 bool aligned(const void* pointer, uint32_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
 
 }  // namespace
@@ -116,6 +144,7 @@ extern "C" {
 
 void fake_cublaslt_set(const char* name, long value) { settings()[name] = value; }
 long fake_cublaslt_get(const char* name) { return settings()[name]; }
+void fake_cublaslt_queue(Queue to) { queue() = to; }
 
 size_t cublasLtGetVersion() { return size_t(settings()["version"]); }
 
@@ -181,7 +210,7 @@ int cublasLtMatmulAlgoGetHeuristic(Handle* handle, const Operation* o, const Lay
 
 int cublasLtMatmul(Handle* handle, const Operation* o, const float* alpha, const void* a, const Layout* la, const void* b,
                    const Layout* lb, const float* beta, const void* c, const Layout* lc, void* d, const Layout* ld,
-                   const Algorithm* algorithm, void* workspace, size_t workspace_bytes, void*) {
+                   const Algorithm* algorithm, void* workspace, size_t workspace_bytes, void* stream) {
   settings()["products"]++;
   if (const long status = settings()["multiply"]) return int(status);
   if (!handle || algorithm->words[7] != mark || (workspace_bytes && !workspace)) return invalid_value;
@@ -190,22 +219,10 @@ int cublasLtMatmul(Handle* handle, const Operation* o, const float* alpha, const
   for (int i = 0; i < 4; i++) {
     if (!aligned(pointers[i], uint32_t(algorithm->words[i]))) return invalid_value;
   }
-  if (workspace_bytes) std::memset(workspace, 0xA5, workspace_bytes);
-  const auto m = int64_t(ld->rows), n = int64_t(ld->columns);
-  const auto k = int64_t(o->transposed[0] ? la->rows : la->columns);
-  for (int64_t j = 0; j < n; j++) {
-    for (int64_t i = 0; i < m; i++) {
-      float sum = 0;
-      for (int64_t l = 0; l < k - settings()["off_by_one"]; l++) {
-        sum += read(a, la->type, o->transposed[0] ? i * la->stride + l : l * la->stride + i) *
-               read(b, lb->type, o->transposed[1] ? l * lb->stride + j : j * lb->stride + l);
-      }
-      sum *= *alpha;
-      if (*beta != 0 && !settings()["no_beta"]) sum += *beta * read(c, lc->type, j * lc->stride + i);
-      if (o->epilogue == 4 && !settings()["no_bias"]) sum += read(o->bias, o->bias_type, i);
-      write(d, ld->type, j * ld->stride + i, sum);
-    }
-  }
+  queue()(stream, [=, o = *o, la = *la, lb = *lb, lc = *lc, ld = *ld, alpha = *alpha, beta = *beta] {
+    if (workspace_bytes) std::memset(workspace, 0xA5, workspace_bytes);
+    multiply(o, alpha, a, la, b, lb, beta, c, lc, d, ld);
+  });
   return success;
 }
 

@@ -73,8 +73,10 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
       purpose{boolean(object, "trained"), boolean(object, "reference"), boolean(object, "critic")} {}
 
 OpenedEngine open_engine(const EngineRequest& request) {
-  auto device = request.cuda ? make_cuda_device({.precision = request.precision, .cublas_samples = request.cublas_samples}) : make_cpu_device(request.threads, request.precision);
-  const auto [options, plan] = request.fitted(int64_t(device->available()));
+  auto device = request.cuda ? make_cuda_device({.precision = request.precision, .cublas_samples = request.cublas_samples})
+                             : make_cpu_device(request.threads, request.precision);
+  auto [options, plan] = request.fitted(int64_t(device->available()));
+  plan.without_library = device->without_library();
   return {std::make_unique<Engine>(std::move(device), request.config, options), plan};
 }
 
@@ -96,6 +98,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("total", double(plan.total()));
   result.Set("longestRow", double(plan.longest_row));
   result.Set("available", double(plan.available));
+  if (!plan.without_library.empty()) result.Set("withoutLibrary", plan.without_library);
   result.Set("text", describe(plan));
   return result;
 }

@@ -78,7 +78,6 @@ StepBuffers::StepBuffers(const PassShape& shape, Arena& arena) {
 
 HeadBuffers::HeadBuffers(const PassShape& shape, int64_t chunk_rows, bool training, Arena& arena)
     : inputs(arena.array<PolicyHeadRow>(shape.wanted)),
-      results(arena.array<PolicyHeadResult>(shape.wanted)),
       logits(logits_of(shape.config, std::min(shape.wanted, chunk_rows), arena)),
       d_hidden(training ? arena.tensor(shape.wanted, shape.config.hidden_size) : Tensor{}) {}
 

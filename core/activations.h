@@ -66,7 +66,6 @@ struct HeadBuffers {
   HeadBuffers(const PassShape& shape, int64_t chunk_rows, bool training, Arena& arena);
 
   PolicyHeadRow* inputs;
-  PolicyHeadResult* results;
   Tensor logits;    // of one chunk
   Tensor d_hidden;  // empty where it only scores
 };

@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/kernels/token_log_probs.h"
@@ -86,6 +87,7 @@ struct DeviceTraits {
   int64_t step_tokens;  // that one step of sampling should compute at most
   int64_t sequences;    // that are usually sampled at once
   bool one_region;      // memory is scarce: sampling's cache and training's activations should take turns
+  bool equal_chunks;    // a short last chunk of the head would leave it less busy than the others
   // Of a weight [rows][columns] in a form of the device's own, which `linear` keeps beside it; null: it keeps none.
   int64_t (*kept_bytes)(int64_t rows, int64_t columns) = nullptr;
 
@@ -94,6 +96,11 @@ struct DeviceTraits {
   // through the table twice and its gradient once, so that with 16 rows of Qwen's vocabulary a row took three times as long.
   static constexpr int64_t head_unit = 512;
   int64_t head_rows(int64_t vocabulary) const { return std::max<int64_t>(head_logits / vocabulary / head_unit, 1) * head_unit; }
+  // How many of `rows` rows each pass of the head should take.
+  int64_t head_chunk(int64_t rows, int64_t vocabulary) const {
+    const int64_t most = head_rows(vocabulary), passes = equal_chunks ? (rows + most - 1) / most : 0;
+    return passes > 0 ? (rows + passes - 1) / passes : std::min(rows, most);
+  }
 };
 
 class Device {
@@ -125,6 +132,8 @@ class Device {
   virtual bool deterministic() const { return true; }
   // Bytes that `allocate` could still give.
   virtual size_t available() const = 0;
+  // Why products do without the matrix library that the device could use; empty where they do not, or there is none for it.
+  virtual std::string without_library() const { return {}; }
 
   // Runs `operations`, or repeats what they queued when this key was last given: they must be the same ones on the same
   // addresses, and touch no host memory.

@@ -121,7 +121,7 @@ std::string describe(const MemoryPlan& plan) {
 
 DeviceTraits cuda_traits(Type precision) {
   // 4,096 rows of Qwen's vocabulary: 2.5 GB of logits, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{4096} * 151936, 4096, 256, true};
+  return {precision, int64_t{4096} * 151936, 4096, 256, true, true};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

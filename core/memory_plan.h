@@ -22,6 +22,7 @@ struct MemoryPlan {
   Recompute recompute = Recompute::none;
   int64_t available = 0;    // what there was for it; set by fit_options
   int64_t longest_row = 0;  // tokens of the longest row that can be trained; set by fit_options
+  std::string without_library;  // as Device has it, where an engine has been opened
 
   int64_t total() const {
     return weights + packed + gradients + moments + reference + critic + sampling + (shared ? std::max(activations, cache) : activations + cache);

@@ -24,10 +24,9 @@ PolicyTensors Trainer::gradient_tensors() {
   return {gradients().values(), {}};
 }
 
-// One entry a sampled token, row after row; `columns` tells where it stands in the batch.
-struct Trainer::Micro {
+// One entry a sampled token, in the order in which they are passed; `columns` tells where it stands in the batch.
+struct Trainer::Tokens {
   std::vector<PolicyHeadRow> inputs;
-  std::vector<PolicyHeadResult> results;
   std::vector<int64_t> columns;
 
   void add(const TrainingBatch& batch, const BatchRows::Row& row, const BatchRows::Span& span) {
@@ -83,7 +82,8 @@ void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, std::spa
 }
 
 // Each chunk of logits is overwritten by its own gradient, and passed on.
-void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers) {
+void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers,
+                       PolicyHeadResult* results) {
   const Tensor table = transformer_.head(weights), d_hidden = buffers.d_hidden;
   const Tensor d_table = d_hidden ? transformer_.head(gradient_tensors()) : Tensor{};
   for (int64_t at = 0; at < hidden.rows; at += buffers.logits.rows) {
@@ -91,7 +91,7 @@ void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Policy
     const Tensor logits = buffers.logits.row_range(0, n), states = hidden.row_range(at, n);
     const Tensor d_logits = device_.gradient_of_logits(logits);
     device_.matmul(states, false, table, true, logits, false);
-    device_.policy_head(logits, buffers.inputs + at, options, buffers.results + at);
+    device_.policy_head(logits, buffers.inputs + at, options, results + at);
     if (d_table) device_.matmul(d_logits, true, states, false, d_table, true);
     if (d_hidden) device_.matmul(d_logits, false, table, false, d_hidden.row_range(at, n), false);
   }
@@ -125,25 +125,26 @@ PassedTokens Trainer::each_pass(const PolicyTensors& weights, const BatchRows& r
 }
 
 template <class Visit>
-PassedTokens Trainer::each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                                       const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
-  Micro micro;
-  PolicyHeadResult* results = nullptr;
+PassedTokens Trainer::each_token(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
+                                 const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
+  // Results stay on the device until the last micro-batch is queued: to download them one by one would leave it idle in between.
+  const FlatBuffer memory(device_, Type::f32, batch.sampled() * int64_t{sizeof(PolicyHeadResult) / sizeof(float)});
+  auto* const results = static_cast<PolicyHeadResult*>(memory.data());
+  Tokens tokens;
   const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
-    micro = {};
-    for (const auto& [row, span] : spans) micro.add(batch, *row, *span);
-    const HeadBuffers buffers(transformer_.shape(0, hidden.rows), device_.traits().head_rows(transformer_.config().vocabulary_size),
-                              options.mode != HeadMode::score, arena);
-    device_.upload(buffers.inputs, micro.inputs.data(), micro.inputs.size() * sizeof(PolicyHeadRow));
-    results = buffers.results;
-    run_head(weights, hidden, options, buffers);
+    const size_t first = tokens.inputs.size();
+    for (const auto& [row, span] : spans) tokens.add(batch, *row, *span);
+    const int64_t chunk = device_.traits().head_chunk(hidden.rows, transformer_.config().vocabulary_size);
+    const HeadBuffers buffers(transformer_.shape(0, hidden.rows), chunk, options.mode != HeadMode::score, arena);
+    device_.upload(buffers.inputs, tokens.inputs.data() + first, size_t(hidden.rows) * sizeof(PolicyHeadRow));
+    run_head(weights, hidden, options, buffers, results + first);
     return buffers.d_hidden;
   };
-  return each_pass(weights, rows, cancelled, head, [&] {
-    micro.results.resize(micro.inputs.size());
-    device_.download(micro.results.data(), results, micro.results.size() * sizeof(PolicyHeadResult));
-    visit(micro);
-  });
+  const PassedTokens passed = each_pass(weights, rows, cancelled, head, [] {});
+  std::vector<PolicyHeadResult> found(tokens.inputs.size());
+  device_.download(found.data(), results, found.size() * sizeof(PolicyHeadResult));
+  for (size_t i = 0; i < found.size(); i++) visit(tokens.columns[i], tokens.inputs[i], found[i]);
+  return passed;
 }
 
 LossReport Trainer::forward_backward(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
@@ -184,11 +185,9 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
   }
   PolicyHeadSums sums;
   std::vector<float> log_probs(batch.sampled(), std::numeric_limits<float>::quiet_NaN());
-  const PassedTokens passed = each_micro_batch(weights, batch, rows, options, cancelled, [&](const Micro& micro) {
-    for (size_t i = 0; i < micro.inputs.size(); i++) {
-      sums.add(micro.inputs[i], micro.results[i], options);
-      log_probs[micro.columns[i]] = micro.results[i].log_prob;
-    }
+  const PassedTokens passed = each_token(weights, batch, rows, options, cancelled, [&](int64_t column, const PolicyHeadRow& input, const PolicyHeadResult& result) {
+    sums.add(input, result, options);
+    log_probs[column] = result.log_prob;
   });
   const double tokens = double(std::max<int64_t>(sums.tokens, 1));
   return {.loss = sums.loss,
@@ -244,11 +243,9 @@ Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch,
   options.temperature = temperature;
   const int64_t sampled = batch.sampled();
   Scores found{std::vector<float>(sampled), std::vector<float>(sampled)};
-  each_micro_batch(weights, batch, BatchRows(batch), options, cancelled, [&](const Micro& micro) {
-    for (size_t i = 0; i < micro.results.size(); i++) {
-      found.log_probs[micro.columns[i]] = micro.results[i].log_prob;
-      found.entropies[micro.columns[i]] = micro.results[i].entropy;
-    }
+  each_token(weights, batch, BatchRows(batch), options, cancelled, [&](int64_t column, const auto&, const PolicyHeadResult& result) {
+    found.log_probs[column] = result.log_prob;
+    found.entropies[column] = result.entropy;
   });
   return found;
 }

@@ -119,21 +119,22 @@ class Trainer {
   size_t peak_bytes() const { return arena_.peak(); }
 
  private:
-  struct Micro;  // what the head needs of one micro-batch, and what it found
+  struct Tokens;  // what the head needs of those that were sampled
   int64_t most_tokens() const;
   int64_t most_together(int64_t longest) const;
   void check_length(int64_t tokens) const;
-  // Runs all rows and hands over each micro-batch's results.
+  // Runs all rows, then hands over each sampled token's column, what the head was given for it and what it found.
   template <class Visit>
-  PassedTokens each_micro_batch(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                                const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit);
+  PassedTokens each_token(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows, const PolicyHeadOptions& options,
+                          const std::atomic<bool>& cancelled, Visit visit);
   void pass(const PolicyTensors& weights, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head);
   LossReport train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                    const std::atomic<bool>& cancelled);
   LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                                 const std::atomic<bool>& cancelled);
   // Fills the buffers' results.
-  void run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers);
+  void run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers,
+                PolicyHeadResult* results);
   FlatBuffer& buffer(std::unique_ptr<FlatBuffer>& data, Type type);
 
   Device& device_;

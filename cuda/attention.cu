@@ -164,7 +164,7 @@ __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
     if (seen != Seen::nothing) {
 #pragma unroll
       for (int r = 0; r < row_tiles; r++) clear(scores[r]);
-#pragma unroll
+#pragma unroll 4  // all eight, of 128 numbers a head, keep more addresses than there are registers left
       for (int step = 0; step < D / 16; step++) {
         uint32_t a[row_tiles][4];
 #pragma unroll

@@ -55,7 +55,7 @@ __device__ void multiply(Product<D>& product, const uint32_t (&a)[D / 16][1][4],
 template <int D>
 __device__ void multiply(Product<D>& product, HeadTile<D> from, int row, HeadTile<D> b) {
   clear(product[0]);
-#pragma unroll
+#pragma unroll 4  // all eight, of 128 numbers a head, keep more addresses than there are registers left
   for (int step = 0; step < D / 16; step++) {
     uint32_t a[1][4];
     from.left(a[0], row, step);

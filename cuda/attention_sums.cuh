@@ -50,7 +50,7 @@ struct WarpSums {
     float scores[row_tiles][page_size / 8][4];
 #pragma unroll
     for (int r = 0; r < row_tiles; r++) clear(scores[r]);
-#pragma unroll
+#pragma unroll 4  // all eight, of 128 numbers a head, keep more addresses than there are registers left
     for (int step = 0; step < D / 16; step++) {
       uint32_t a[row_tiles][4];
 #pragma unroll

@@ -91,6 +91,8 @@ class GpuDevice final : public Device {
     operations();
   }
   bool deterministic() const override { return !options_.cublas_samples || !(library_ || wgmma_); }
+  bool deterministic() const override { return !library_; }  // it chooses an algorithm by the size of the batch
+  std::string without_library() const override { return without_library_; }
   size_t available() const override {
     use(index_);
     size_t free = 0, total = 0;
@@ -223,6 +225,7 @@ class GpuDevice final : public Device {
   int index_;
   CudaOptions options_;
   Stream stream_;
+  std::string without_library_;
   std::unique_ptr<MatmulLibrary> library_;
   const bool wgmma_;  // what stands in for it
   bool library_pauses_ = false;

@@ -204,7 +204,8 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
   copy_async_wait<0>();
   __syncthreads();
 
-  constexpr int own_values = row_tiles * 16 * D / threads;
+  // Used once a span: at 128 numbers a head they lie in the thread's local memory, and the registers are the inner loop's.
+  constexpr int own_values = row_tiles * 16 * D / threads, unrolled = D == 128 ? 1 : own_values;
   float values[own_values] = {};
   for (int which_span = 0; which_span * span <= rows.last(); which_span++) {
     sum_pages(at, rows, shared, which_span);
@@ -212,14 +213,14 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
     if (own_row < rows.size())
       shared.folds[own_row] = Fold::of(shared.total[own_row], span_sum(shared, own_row, at.scale), at.scale);
     __syncthreads();
-#pragma unroll
+#pragma unroll unrolled
     for (int i = 0; i < own_values; i++) {
       const int element = int(threadIdx.x) + i * threads, row = element / D;
       if (row < rows.size()) values[i] = shared.folds[row].of(values[i], span_value(shared, row, element % D));
     }
     __syncthreads();  // the pages' room is free
   }
-#pragma unroll
+#pragma unroll unrolled
   for (int i = 0; i < own_values; i++) {
     const int element = int(threadIdx.x) + i * threads, row = element / D;
     if (row < rows.size()) {

@@ -56,10 +56,13 @@ class Recordings {
     }
     CUDA_CHECK(cudaStreamEndCapture(stream_, &graph));
     cudaGraphExec_t executable = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+    cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
     cudaGraphDestroy(graph);
+    // Else its first launch would ask for memory, where nothing can be done any more about there being none.
+    if (status == cudaSuccess) status = cudaGraphUpload(executable, stream_);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
+      if (executable) cudaGraphExecDestroy(executable);
       forget();
       no_room_ = true;
       return nullptr;

@@ -18,14 +18,14 @@ rms_norm_kernel(RowGroups groups, const T* x, int64_t x_stride, const T* weight,
   const T* from = x + (active ? groups.offset(group, x_stride) : 0);
   const int packs = active ? groups.size / width : 0;
   const int step = Threads::size();
-  float values[held_packs][width], squares = 0;
+  float values[held_by<lanes>][width], squares = 0;
 #pragma unroll
-  for (int k = 0; k < held_packs; k++) {
+  for (int k = 0; k < held_by<lanes>; k++) {
     const int i = Threads::rank() + k * step;
     if (i < packs) load(from + i * width, values[k]);
   }
 #pragma unroll
-  for (int k = 0; k < held_packs; k++) {
+  for (int k = 0; k < held_by<lanes>; k++) {
     if (Threads::rank() + k * step >= packs) break;
 #pragma unroll
     for (int c = 0; c < width; c++) squares += values[k][c] * values[k][c];
@@ -41,7 +41,7 @@ rms_norm_kernel(RowGroups groups, const T* x, int64_t x_stride, const T* weight,
   if (scales && Threads::rank() == 0) scales[group] = scale;
   T* to = out + groups.offset(group, out_stride);
 #pragma unroll
-  for (int k = 0; k < held_packs; k++) {
+  for (int k = 0; k < held_by<lanes>; k++) {
     const int i = Threads::rank() + k * step;
     if (i >= packs) break;
     float w[width];
@@ -64,7 +64,7 @@ rms_norm_kernel(RowGroups groups, const T* x, int64_t x_stride, const T* weight,
 
 void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales, cudaStream_t stream) {
   if (x.rows == 0 || x.columns == 0) return;
-  const RowGroups shape = {x.rows * groups, int(groups), int(x.columns / groups)};
+  const RowGroups shape(x, groups);
   with_type(x.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int widest = full_width<T>;

@@ -35,15 +35,15 @@ __device__ void store_gradient(T* to, const float (&u)[width], const float (&x)[
 // 3 · bytes of an element, 4 when accumulating. A team walks over groups and keeps its sums of d_weight in registers; the
 // teams of a block are added up in their order.
 template <class T, int width, int lanes>
-__global__ void __launch_bounds__(largest_block)
+__global__ void __launch_bounds__(lanes > 0 ? shared_block : largest_block, lanes > 0 ? 2 : 1)
 rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
   using Threads = Team<lanes>;
   const int packs = groups.size / width;
   const int step = Threads::size(), rank = Threads::rank();
   float* part = at.parts ? at.parts + int64_t{blockIdx.x} * groups.size : nullptr;
-  float sums[held_packs][width] = {};
+  float sums[held_by<lanes>][width] = {};
   if (part && lanes == block_with_rest) {  // beyond what registers hold, sums grow in memory
-    for (int c = (rank + held_packs * step) * width; c < groups.size; c += step * width) {
+    for (int c = (rank + held_by<lanes> * step) * width; c < groups.size; c += step * width) {
       for (int k = 0; k < width; k++) part[c + k] = 0;
     }
   }
@@ -57,17 +57,17 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
     const T *x = at.x + groups.offset(known, at.x_stride), *d_out = at.d_out + groups.offset(known, at.d_out_stride);
     T* d_x = at.d_x + groups.offset(known, at.d_x_stride);
     const float scale = at.scales[known];
-    Pack<T, width> held_x[held_packs], held_d[held_packs];  // as stored: half the registers of fp32
+    Pack<T, width> held_x[held_by<lanes>], held_d[held_by<lanes>];  // as stored: half the registers of fp32
     float products = 0;
 #pragma unroll
-    for (int k = 0; k < held_packs; k++) {
+    for (int k = 0; k < held_by<lanes>; k++) {
       const int i = rank + k * step;
       if (i >= mine) break;
       held_x[k] = reinterpret_cast<const Pack<T, width>*>(x)[i];
       held_d[k] = reinterpret_cast<const Pack<T, width>*>(d_out)[i];
     }
 #pragma unroll
-    for (int k = 0; k < held_packs; k++) {
+    for (int k = 0; k < held_by<lanes>; k++) {
       const int i = rank + k * step;
       if (i >= mine) break;
       float w[width];
@@ -92,7 +92,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
     }
     const float pull = scale * scale * scale * Threads::sum(products) / float(groups.size);
 #pragma unroll
-    for (int k = 0; k < held_packs; k++) {
+    for (int k = 0; k < held_by<lanes>; k++) {
       const int i = rank + k * step;
       if (i >= mine) break;
       float v[width], u[width];
@@ -117,7 +117,7 @@ rms_norm_backward_kernel(RowGroups groups, Backward<T> at) {
   for (int team = 0; team < Threads::teams(); team++) {
     if (team == Threads::index()) {
 #pragma unroll
-      for (int k = 0; k < held_packs; k++) {
+      for (int k = 0; k < held_by<lanes>; k++) {
         const int i = rank + k * step;
         if (i >= packs) break;
 #pragma unroll
@@ -141,7 +141,7 @@ size_t rms_norm_backward_workspace(int64_t rows, int64_t columns, int64_t groups
 void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x,
                        bool accumulate, Tensor d_weight, void* workspace, cudaStream_t stream) {
   if (x.rows == 0 || x.columns == 0) return;
-  const RowGroups shape = {x.rows * groups, int(groups), int(x.columns / groups)};
+  const RowGroups shape(x, groups);
   auto* parts = d_weight ? static_cast<float*>(workspace) : nullptr;
   int64_t blocks = 0;
   with_type(x.type, [&](auto tag) {

@@ -1,6 +1,7 @@
 // Teams of threads that hold a group of a row's columns in registers, between a pass that sums and one that writes, so that
 // each element is read once: part of a warp or a whole block, whichever suffices.
 #pragma once
+#include "core/error.h"
 #include "cuda/reduce.cuh"
 #include "cuda/vector.cuh"
 
@@ -13,6 +14,10 @@ constexpr int largest_block = 512;
 
 // Which threads share a group: 8 or 32 lanes, or the block, that holds it all or not.
 constexpr int whole_block = 0, block_with_rest = -1;
+
+// Packs that a thread of the team holds: fewer where others pass through its registers too.
+template <int lanes>
+constexpr int held_by = lanes == block_with_rest ? held_packs / 2 : held_packs;
 
 template <int lanes>
 struct Team {
@@ -33,14 +38,17 @@ struct Team {
   }
 };
 
-// Groups of the matrix, counted row by row.
+// Groups of the matrix, counted row by row; fewer than 2³², because a division of 64 bits takes several times as long.
 struct RowGroups {
+  RowGroups(const Tensor& x, int64_t groups) : count(x.rows * groups), per_row(int(groups)), size(int(x.columns / groups)) {
+    if (count >> 32 != 0) throw Error("BAD_ARGUMENT", std::to_string(count) + " groups to normalise: train fewer tokens at once.");
+  }
+
   int64_t count;
   int per_row, size;
   __device__ int64_t offset(int64_t group, int64_t stride) const {
     if (per_row == 1) return group * stride;
-    // A division of 64 bits takes several times as long.
-    const int64_t row = count >> 32 == 0 ? int64_t(uint32_t(group) / uint32_t(per_row)) : group / per_row;
+    const int64_t row = uint32_t(group) / uint32_t(per_row);
     return row * stride + (group - row * per_row) * size;
   }
 };
@@ -48,7 +56,7 @@ struct RowGroups {
 // The first pack that a thread does not hold.
 template <int lanes>
 __device__ int rest_from(int rank, int step, int packs) {
-  return lanes == block_with_rest ? rank + held_packs * step : packs;
+  return lanes == block_with_rest ? rank + held_by<lanes> * step : packs;
 }
 
 // The smallest team that holds a group in registers, and how many groups a block takes at a time.

@@ -80,6 +80,8 @@ export interface NativeMemoryPlan {
   readonly recompute: "none" | "norms" | "mlp" | "block"
   /** Tokens of the longest row that can be trained; 0 where nothing is. */
   readonly longestRow: number
+  /** Why a GPU's products do without cuBLASLt; absent where they do not, and before a policy is open. */
+  readonly withoutLibrary?: string
   readonly total: number
   /** What there was for it. */
   readonly available: number

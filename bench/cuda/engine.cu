@@ -4,15 +4,14 @@
 //
 // Without names: all but the last two, which need a large card. bench/peers/on_card.py measures PyTorch beside it.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <set>
 
+#include "bench/cuda/card.h"
 #include "bench/cuda/shapes.h"
 #include "core/device_report.h"
 #include "core/memory_plan.h"
-#include "cuda/check.h"
 #include "cuda/kernels.h"
 #include "test/core/training_rows.h"
 
@@ -23,68 +22,6 @@ using test::TrainingRow;
 namespace {
 
 const std::atomic<bool> never = false;
-constexpr double datasheet_operations = 989e12;  // dense bf16 of an H100 or H200: what MFU is usually counted by
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// The median of five, after two to warm up. `work` must wait for the card.
-double median_seconds(const std::function<void()>& work) {
-  work(), work();
-  std::vector<double> times;
-  for (int i = 0; i < 5; i++) times.push_back(seconds_of(work));
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
-// What the card does at its best, measured in this run.
-struct Card {
-  double bytes_per_second;  // read and written, of a large copy
-  double operations_per_second;
-};
-
-void wait(Device& device, const void* some) {
-  uint32_t word;
-  device.download(&word, some, sizeof(word));
-}
-
-// bf16 numbers of both signs around 0.01: a card is faster at zeros.
-void fill_with_noise(Device& device, void* data, int64_t count) {
-  std::vector<uint16_t> noise(std::min<int64_t>(count, 1 << 20));
-  for (size_t i = 0; i < noise.size(); i++) {
-    const uint32_t word = philox({5, 5}, uint32_t(i), 0, 0, 0).word[0];
-    noise[i] = uint16_t((word & 0x8000) | (0x3C00 + word % 0x100));
-  }
-  for (int64_t at = 0; at < count; at += int64_t(noise.size())) {
-    const size_t some = size_t(std::min<int64_t>(count - at, int64_t(noise.size())));
-    device.upload(static_cast<uint16_t*>(data) + at, noise.data(), some * sizeof(uint16_t));
-  }
-}
-
-Card measure_card(Device& device, bool small) {
-  const int64_t n = small ? 256 : 8192;
-  const size_t bytes = small ? size_t{1} << 20 : size_t{2} << 30;
-  auto *from = device.allocate(bytes), *to = device.allocate(bytes);
-  device.zero(from, bytes);
-  const auto flat = [&](void* data) { return Tensor{data, Type::bf16, 1, int64_t(bytes / 2), int64_t(bytes / 2)}; };
-  const double copy = median_seconds([&] {
-    for (int i = 0; i < 4; i++) device.copy(flat(from), flat(to));
-    wait(device, to);
-  });
-  fill_with_noise(device, from, n * n);
-  const Tensor a{from, Type::bf16, n, n, n}, c{to, Type::bf16, n, n, n};
-  const double product = median_seconds([&] {
-    for (int i = 0; i < 4; i++) device.matmul(a, false, a, true, c, false);
-    wait(device, to);
-  });
-  device.release(from);
-  device.release(to);
-  return {4 * 2 * double(bytes) / copy, 4 * 2 * double(n) * double(n) * double(n) / product};
-}
-
 std::vector<int32_t> tokens_of(int64_t count, uint32_t stream, const ModelConfig& c) {
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < count; i++) {
@@ -129,9 +66,10 @@ EngineOptions training_options(int64_t tokens) {
 }
 
 void report_training(const Bench& bench, const char* what, double seconds, double tokens, double operations) {
-  std::printf("  %s: %.1f ms, %.0f tokens/s, %.1f %% of %.0f TFLOP/s (MFU), floor at the measured product rate %.1f ms\n", what,
-              1e3 * seconds, tokens / seconds, 100 * operations / seconds / datasheet_operations, datasheet_operations / 1e12,
-              1e3 * operations / bench.card.operations_per_second);
+  const double rate = operations / seconds, measured = bench.card.operations_per_second;
+  std::printf("  %s: %.1f ms, %.0f tokens/s, MFU %.1f %% of the datasheet's %.0f TFLOP/s, %.1f %% of the %.0f of this card's products\n",
+              what, 1e3 * seconds, tokens / seconds, 100 * rate / datasheet_operations, datasheet_operations / 1e12, 100 * rate / measured,
+              measured / 1e12);
 }
 
 void bench_train(const Bench& bench) {
@@ -193,14 +131,13 @@ void bench_log_probs(const Bench& bench) {
   const int64_t rows = bench.tiny() ? 64 : 8192, v = bench.config.vocabulary_size;
   const auto device = make_cuda_device(bench.device_options);
   void* logits = device->allocate(rows * v * 2);
-  device->zero(logits, rows * v * 2);
+  fill_with_noise(*device, logits, rows * v, 0x3F80);
   auto* tokens = static_cast<int32_t*>(device->allocate(rows * sizeof(int32_t)));
   device->zero(tokens, rows * sizeof(int32_t));
   auto* out = static_cast<float*>(device->allocate(2 * rows * sizeof(float)));
   wait(*device, tokens);
-  const double seconds = median_seconds([&] {
+  const double seconds = seconds_a_call([&](int) {
     cuda::token_log_probs(rows, v, static_cast<const __nv_bfloat16*>(logits), tokens, 1, out, out + rows, nullptr);
-    CUDA_CHECK(cudaDeviceSynchronize());
   });
   const double rate = double(rows) * double(v) * 2 / seconds;
   std::printf("log-probs of %d rows: %.3f ms, %.2f TB/s = %.1f %% of the copy's %.2f TB/s\n", int(rows), 1e3 * seconds, rate / 1e12,

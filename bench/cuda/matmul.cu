@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/cuda/card.h"
 #include "core/random.h"
-#include "cuda/check.h"
 #include "cuda/cublaslt.h"
 #include "cuda/matmul.h"
 
@@ -88,27 +88,6 @@ struct Memory {
   void* data = nullptr;
 };
 
-// Seconds a call, over enough calls for a tenth of a second.
-double time_of(const std::function<void(int)>& call) {
-  cudaEvent_t begin, end;
-  CUDA_CHECK(cudaEventCreate(&begin));
-  CUDA_CHECK(cudaEventCreate(&end));
-  const auto measure = [&](int count) {
-    CUDA_CHECK(cudaEventRecord(begin, nullptr));
-    for (int i = 0; i < count; i++) call(i);
-    CUDA_CHECK(cudaEventRecord(end, nullptr));
-    CUDA_CHECK(cudaEventSynchronize(end));
-    float milliseconds = 0;
-    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-    return milliseconds / 1e3 / count;
-  };
-  measure(3);
-  const double rough = measure(10), seconds = measure(int(std::clamp(0.1 / rough, 10.0, 10000.0)));
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return seconds;
-}
-
 void measure(const Shape& s, MatmulLibrary* library, void* workspace, double peak, double bandwidth) {
   const bool transpose_a = s.layout[0] == 't', transpose_b = s.layout[1] == 't';
   const size_t a_bytes = size_t(2 * s.m * s.k), b_bytes = size_t(2 * s.n * s.k), c_bytes = size_t(2 * s.m * s.n);
@@ -131,9 +110,9 @@ void measure(const Shape& s, MatmulLibrary* library, void* workspace, double pea
   };
   std::printf("%lld x %lld x %lld %s: floor %.1f us", (long long)s.m, (long long)s.n, (long long)s.k, s.layout.c_str(),
               floor * 1e6);
-  print("own", time_of([&](int i) { matmul(with(i), workspace, workspace_bytes, nullptr); }));
+  print("own", bench::seconds_a_call([&](int i) { matmul(with(i), workspace, workspace_bytes, nullptr); }));
   if (library && library->matmul(with(0), workspace, workspace_bytes, nullptr)) {
-    print("cuBLASLt", time_of([&](int i) { library->matmul(with(i), workspace, workspace_bytes, nullptr); }));
+    print("cuBLASLt", bench::seconds_a_call([&](int i) { library->matmul(with(i), workspace, workspace_bytes, nullptr); }));
   }
   std::printf("\n");
 }

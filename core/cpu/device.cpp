@@ -489,7 +489,7 @@ DeviceTraits cpu_traits(Type precision) {
   const auto of_pairs = [](int64_t rows, int64_t columns) {
     return columns % 2 == 0 ? cpu::packed_size(rows, columns / 2) * int64_t{sizeof(uint32_t)} : 0;
   };
-  return {precision, int64_t{1} << 20, 1024, 64, false, precision == Type::f32 ? +of_floats : +of_pairs};
+  return {precision, int64_t{1} << 20, 1024, 64, false, false, precision == Type::f32 ? +of_floats : +of_pairs};
 }
 
 std::unique_ptr<Device> make_cpu_device(int threads, Type precision) { return std::make_unique<CpuDevice>(threads, precision); }

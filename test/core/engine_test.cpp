@@ -46,7 +46,17 @@ static void a_row_by_itself_does_not_see_what_stands_beside_it() {
   }
 }
 
+// The rows of the head's logits: on a GPU no chunk is shorter than the others by more than their remainder.
+static void head_chunks_are_equal() {
+  const DeviceTraits cpu = cpu_traits(Type::f32), cuda = cuda_traits(Type::bf16);
+  const int64_t vocabulary = 151936, most = cuda.head_rows(vocabulary);
+  CHECK(cuda.head_chunk(most, vocabulary) == most && cuda.head_chunk(most + 1, vocabulary) == most / 2 + 1);
+  CHECK(cuda.head_chunk(0, vocabulary) == 0 && cuda.head_chunk(3 * most - 2, vocabulary) == most);
+  CHECK(cpu.head_chunk(7, vocabulary) == 7 && cpu.head_chunk(1000, vocabulary) == cpu.head_rows(vocabulary));
+}
+
 int main() {
+  head_chunks_are_equal();
   philox_gives_the_published_words();
   for (const cpu::Isa isa : cpu::every_isa) {
     if (!cpu::isa_supported(isa)) {

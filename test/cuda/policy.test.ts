@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest"
+import { afterEach, describe, expect, it, vi } from "vitest"
 import { deviceReport } from "../../src/device.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
@@ -102,6 +102,31 @@ onCard.each(adapters)(titled("an adapter of %s on a CUDA device"), (name) => {
     } finally {
       await policy.dispose()
     }
+  })
+})
+
+onCard(titled("a CUDA device without cuBLASLt"), () => {
+  const before = process.env.GIGPO_CUBLASLT
+  afterEach(() => {
+    if (before === undefined) delete process.env.GIGPO_CUBLASLT
+    else process.env.GIGPO_CUBLASLT = before
+    vi.restoreAllMocks()
+  })
+  const opened = () => using(small, "qwen3", async ({ plan }) => plan.withoutLibrary)
+
+  it("keeps the reason in the plan, and says it once", async () => {
+    const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {})
+    process.env.GIGPO_CUBLASLT = "off"
+    expect(await opened()).toBe("GIGPO_CUBLASLT is off")
+    expect(warnings).not.toHaveBeenCalled()
+    process.env.GIGPO_CUBLASLT = "/nowhere/libcublasLt.so.13"
+    for (const reason of [await opened(), await opened()]) expect(reason).toContain("/nowhere/libcublasLt.so.13")
+    expect(warnings).toHaveBeenCalledTimes(1)
+    expect(warnings.mock.calls[0]![0]).toContain(
+      "own kernels, because no cuBLASLt can be used (/nowhere/libcublasLt.so.13",
+    )
+    const onCpu = await using({ device: "cpu" }, "qwen3", async ({ plan }) => plan)
+    expect(onCpu).not.toHaveProperty("withoutLibrary")
   })
 })
 

@@ -49,6 +49,7 @@ import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
+import { warnWithoutLibrary } from "./without-library.ts"
 
 interface SaveOptions {
   readonly files?: readonly string[]
@@ -179,6 +180,7 @@ export class NativePolicy implements Trainable {
   async #orDispose(work: () => Promise<void>): Promise<this> {
     try {
       await work()
+      warnWithoutLibrary(this.plan.withoutLibrary)
       return this
     } catch (error) {
       await this.dispose()

@@ -8,6 +8,7 @@
 #include "asynchronous.h"
 #include "cuda/check.h"
 #include "fiber.h"
+#include "launch_limits.h"
 #include "scheduler.h"
 #include "shared_memory.h"
 #include "streams.h"
@@ -20,7 +21,6 @@ namespace gigpo::cuda::emulator {
 namespace {
 
 constexpr int most_threads = 1024, lanes = 32;
-constexpr size_t most_shared_bytes = 227 << 10;
 
 // ThreadSanitizer knows a fiber by what it has seen. Blocks know nothing of each other, so neighbours run on different
 // fibers, and a thread on a different one in every block.
@@ -275,14 +275,15 @@ void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::func
 
 }  // namespace
 
-void queue_kernel(Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread) {
+cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                         std::function<void()> thread) {
   const uint64_t size = uint64_t{block.x} * block.y * block.z;
   if (size == 0 || size > most_threads || block.z > 64 || grid.size.x == 0 || grid.size.x > 0x7FFFFFFFu ||
       grid.size.y == 0 || grid.size.y > 65535 || grid.size.z == 0 || grid.size.z > 65535)
-    CUDA_CHECK(cudaErrorInvalidConfiguration);
-  if (shared_bytes > most_shared_bytes) CUDA_CHECK(cudaErrorInvalidValue);
+    return result(cudaErrorInvalidConfiguration);
+  if (const cudaError_t status = check_limits(kernel, unsigned(size), shared_bytes)) return result(status);
   const auto run = [grid, block, shared_bytes, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); };
-  CUDA_CHECK(enqueue(stream, run));
+  return result(enqueue(stream, run));
 }
 
 UNSEEN void fault(const char* format, ...) {

@@ -53,17 +53,17 @@ struct Grid {
   Place place;
 };
 
-// Queues `thread`, to be called once for every thread. Throws gigpo::Error where CUDA would refuse the launch.
-void queue_kernel(Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
+// Queues `thread`, to be called once for every thread of the grid.
+cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                         std::function<void()> thread);
 
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-            Arguments&&... arguments) {
-  queue_kernel(grid, block, shared_bytes, stream,
-               [kernel, values = std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] {
-                 std::apply(kernel, values);
-               });
-}
+// What a kernel takes: by kernel_resources.inc, or as a test says of its own.
+struct Resources {
+  size_t static_shared = 0;
+  int registers = 0;  // of a thread; 0: not known
+};
+Resources resources_of(const void* kernel);
+void set_resources(const void* kernel, Resources resources);
 
 // Ends the program with a message that names kernel, block and thread.
 [[noreturn]] void fault(const char* format, ...) __attribute__((format(printf, 1, 2)));
@@ -157,6 +157,17 @@ void wgmma_wait(float (&)[count], Place place = Place::current()) {
 extern size_t memory_limit;
 
 }  // namespace gigpo::cuda::emulator
+
+// CUDA's takes the kernel without its type too, which nobody could call here.
+template <class... Parameters>
+cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), gigpo::cuda::emulator::Grid grid, dim3 block, void** arguments,
+                             size_t shared_bytes, cudaStream_t stream) {
+  const auto call = [&]<size_t... i>(std::index_sequence<i...>) {
+    return [kernel, values = std::tuple<Parameters...>(*static_cast<Parameters*>(arguments[i])...)] { std::apply(kernel, values); };
+  };
+  return gigpo::cuda::emulator::queue_kernel(reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream,
+                                             call(std::index_sequence_for<Parameters...>()));
+}
 
 #define GIGPO_PLACE std::source_location place = std::source_location::current()
 

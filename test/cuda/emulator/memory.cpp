@@ -44,13 +44,10 @@ bool pageable(const void* pointer, size_t bytes) { return !allocation_of(pointer
 cudaError_t allocate(void** pointer, size_t bytes, bool device) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  if (device && (bytes > memory_limit ||
-                 device_bytes > memory_limit - bytes))
-    return cudaErrorMemoryAllocation;
+  if (device && !take_memory(bytes)) return cudaErrorMemoryAllocation;
   if (posix_memalign(pointer, 256, bytes) != 0) return cudaErrorMemoryAllocation;
   std::memset(*pointer, 0xFF, bytes);
   allocations[reinterpret_cast<uintptr_t>(*pointer)] = {bytes, device};
-  if (device) device_bytes += bytes;
   return cudaSuccess;
 }
 
@@ -58,7 +55,7 @@ cudaError_t release(void* pointer, bool device) {
   if (!pointer) return cudaSuccess;
   const auto found = allocations.find(reinterpret_cast<uintptr_t>(pointer));
   if (found == allocations.end() || found->second.on_device != device) return cudaErrorInvalidValue;
-  if (device) device_bytes -= found->second.bytes;
+  if (device) give_back_memory(found->second.bytes);
   allocations.erase(found);
   std::free(pointer);
   return cudaSuccess;
@@ -105,6 +102,13 @@ cudaError_t set(void* to, int value, size_t bytes, cudaStream_t stream) {
 }
 
 }  // namespace
+
+bool gigpo::cuda::emulator::take_memory(size_t bytes) {
+  if (bytes > memory_limit || device_bytes > memory_limit - bytes) return false;
+  device_bytes += bytes;
+  return true;
+}
+void gigpo::cuda::emulator::give_back_memory(size_t bytes) { device_bytes -= bytes; }
 
 size_t gigpo::cuda::emulator::memory_limit = number_from_environment("GIGPO_EMULATOR_MEMORY", size_t{4} << 30);
 

@@ -11,6 +11,7 @@
 #include "test/core/check.h"
 #include "test/cuda/emulator/array.h"
 #include "test/cuda/emulator/asynchronous_mistakes.h"
+#include "test/cuda/emulator/kernel_names.h"
 
 using namespace gigpo::cuda;
 using emulator::Array;
@@ -226,7 +227,37 @@ void asynchronous_mistakes_show() {
   }
 }
 
+template <class T, int width>
+__global__ void sized(T*) {}
+
+// As much as a multiprocessor has, and one step more.
+void limits_are_kept() {
+  const auto kernel = sized<float, 4>;
+  const auto* function = reinterpret_cast<const void*>(kernel);
+  CHECK(emulator::kernel_name(function) == "sized<float, 4>", "%s", emulator::kernel_name(function).c_str());
+  CHECK(emulator::resources_of(function).registers == 0);
+  float* pointer = nullptr;
+  void* arguments[] = {&pointer};
+  const auto status = [&](unsigned threads, size_t shared_bytes) {
+    const cudaError_t found = cudaLaunchKernel(kernel, 1, threads, arguments, shared_bytes, nullptr);
+    cudaGetLastError();
+    return found;
+  };
+  constexpr size_t unasked = 48 << 10, most = 227 << 10;
+  emulator::set_resources(function, {48, 0});
+  CHECK(status(32, unasked - 48) == cudaSuccess && status(32, unasked - 32) == cudaErrorInvalidValue);
+  launch(kernel, 1, 32, unasked - 32, nullptr, pointer);  // asks
+  CHECK(status(32, unasked - 32) == cudaSuccess && status(32, unasked) == cudaErrorInvalidValue);
+  launch(kernel, 1, 32, most - 48, nullptr, pointer);
+  CHECK_THROWS(launch(kernel, 1, 32, most - 32, nullptr, pointer), "INTERNAL");
+  emulator::set_resources(function, {0, 168});
+  CHECK(status(384, 0) == cudaSuccess && status(416, 0) == cudaErrorLaunchOutOfResources);
+  emulator::set_resources(function, {0, 65});  // a warp's come in 256, so 72 a thread
+  CHECK(status(896, 0) == cudaSuccess && status(928, 0) == cudaErrorLaunchOutOfResources);
+}
+
 constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
+                          {"limits", limits_are_kept},
                           {"races", races_show},
                           {"asynchronous mistakes", asynchronous_mistakes_show}};
 

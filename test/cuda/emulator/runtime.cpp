@@ -95,8 +95,3 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   }
   return cudaSuccess;
 }
-
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
-  return result(attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && value > 227 << 10 ? cudaErrorInvalidValue
-                                                                                              : cudaSuccess);
-}

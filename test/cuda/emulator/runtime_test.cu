@@ -1,5 +1,6 @@
 // Does the emulated runtime do what CUDA's does, as late as it may?
 #include "cuda/launch.h"
+#include "cuda/recordings.h"
 #include "test/core/check.h"
 #include "test/cuda/emulator/array.h"
 
@@ -114,10 +115,44 @@ void graphs_replay() {
   CUDA_CHECK(cudaStreamDestroy(other));
 }
 
+// A recording that the device has no memory for is never launched: its operations run as they are, then and ever after.
+void recordings_need_room() {
+  const Array<int> device(1);
+  device[0] = 0;
+  cudaStream_t stream;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  size_t free_bytes = 0, total = 0, after = 0;
+  CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total));
+  {
+    Recordings recordings(stream);
+    int launches = 0;
+    const auto replay = [&](uint64_t key) {
+      recordings.replay({key}, [&] {
+        launches++;
+        launch(add, 1, 1, 0, stream, device.data, 1);
+      });
+    };
+    for (int i = 0; i < 4; i++) replay(1);
+    CHECK(launches == 2);  // once as it is, once recorded
+    CUDA_CHECK(cudaMemGetInfo(&after, &total));
+    CHECK(after < free_bytes);
+    emulator::memory_limit = total - after;
+    for (int i = 0; i < 4; i++) replay(2);
+    CHECK(launches == 7, "%d", launches);  // as it is, to be recorded in vain, and as it is from then on
+    emulator::memory_limit = total;
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CHECK(device[0] == 8, "%d", device[0]);
+  }
+  CUDA_CHECK(cudaMemGetInfo(&after, &total));
+  CHECK(after == free_bytes);
+  CUDA_CHECK(cudaStreamDestroy(stream));
+}
+
 constexpr gigpo::test::Test tests[] = {{"device memory", memory_runs_out},
                           {"copies", copies_know_their_memory},
                           {"streams", streams_are_late},
-                          {"graphs", graphs_replay}};
+                          {"graphs", graphs_replay},
+                          {"recordings", recordings_need_room}};
 
 }  // namespace
 

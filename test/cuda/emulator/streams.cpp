@@ -18,6 +18,7 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
   std::vector<Work> nodes;
+  size_t memory = 0;  // on the device, once it has been uploaded
 };
 
 struct CUstream_st {
@@ -35,6 +36,8 @@ struct CUevent_st {
 };
 
 namespace {
+
+constexpr size_t node_bytes = 1024;  // of a recorded operation on the device
 
 auto& streams = *new std::set<cudaStream_t>;
 
@@ -59,6 +62,7 @@ bool captured(cudaEvent_t event) {
 namespace gigpo::cuda::emulator {
 
 std::recursive_mutex one_call;
+size_t waits = 0;
 
 void run_streams(bool non_blocking_too) {
   for (cudaStream_t stream : streams)
@@ -114,6 +118,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
 cudaError_t cudaDeviceSynchronize() {
   const Lock lock(one_call);
   if (breaks_capture()) return result(cudaErrorStreamCaptureUnsupported);
+  waits++;
   run_streams(true);
   return cudaSuccess;
 }
@@ -135,6 +140,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Lock lock(one_call);
+  waits++;
   if (!stream) return breaks_capture() ? result(cudaErrorStreamCaptureUnsupported) : (run_streams(false), cudaSuccess);
   if (stream->capture) {
     stream->capture->valid = false;
@@ -176,6 +182,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Lock lock(one_call);
+  waits++;
   if (event->capture) return result(cudaErrorStreamCaptureUnsupported);
   if (event->stream && streams.count(event->stream)) run_until(event->stream, event->position);
   return cudaSuccess;
@@ -220,13 +227,20 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   const Lock lock(one_call);
-  *executable = new CUgraphExec_st{graph->nodes};
+  *executable = new CUgraphExec_st{graph->nodes, 0};
   return cudaSuccess;
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t) {
+  const Lock lock(one_call);
+  const size_t bytes = executable->nodes.size() * node_bytes;
+  if (executable->memory == 0 && !take_memory(bytes)) return result(cudaErrorMemoryAllocation);
+  executable->memory = bytes;
+  return cudaSuccess;
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const Lock lock(one_call);
   if (default_stream_in_capture(stream)) return result(cudaErrorStreamCaptureUnsupported);
+  if (const cudaError_t status = cudaGraphUpload(executable, stream)) return status;
   for (const Work& work : executable->nodes) queue(stream, work);
   return cudaSuccess;
 }
@@ -234,5 +248,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSucce
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   const Lock lock(one_call);
   run_streams(true);
+  give_back_memory(executable->memory);
   return delete executable, cudaSuccess;
 }

@@ -23,6 +23,9 @@ void queue(cudaStream_t stream, Work work);
 void run_stream(cudaStream_t stream);
 void run_streams(bool non_blocking_too);
 
+// How often the host has waited for the device.
+extern size_t waits;
+
 bool capturing(cudaStream_t stream);
 
 // Calls that a capture does not allow make it worthless. True where one is under way.
@@ -30,6 +33,10 @@ bool breaks_capture();
 
 // The default stream would wait for streams that are being captured.
 bool default_stream_in_capture(cudaStream_t stream);
+
+// Of the device's memory, for what has no address; false where there is not so much left.
+bool take_memory(size_t bytes);
+void give_back_memory(size_t bytes);
 
 // Work from outside: queue() under the lock.
 cudaError_t enqueue(cudaStream_t stream, Work work);

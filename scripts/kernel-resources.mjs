@@ -1,0 +1,128 @@
+// What each CUDA kernel takes of a multiprocessor, as ptxas tells, beside the kept table of test/cuda/emulator/kernel_resources.inc:
+// registers of a thread and bytes that it spills, on each architecture, and the block's static shared memory. A kernel that spills
+// more than the table says, takes other registers, is new or gone, is an error; the emulator holds launches against the same table.
+//
+//   node scripts/kernel-resources.mjs           # compares
+//   node scripts/kernel-resources.mjs --update  # writes the table anew
+import { execFile } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { availableParallelism, tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseArgs, promisify } from "node:util"
+
+const { values } = parseArgs({ options: { update: { type: "boolean", default: false } } })
+const root = fileURLToPath(new URL("..", import.meta.url))
+const table = join(root, "test/cuda/emulator/kernel_resources.inc")
+const architectures = ["sm_80", "sm_90a"]
+const run = promisify(execFile)
+
+const nvcc = await run("nvcc", ["--version"]).then(
+  ({ stdout }) => stdout.match(/release ([0-9.]+)/)?.[1],
+  () => undefined,
+)
+if (nvcc === undefined) {
+  console.log("Skipped: nvcc is not here, so nobody tells what the kernels take.")
+  process.exit(0)
+}
+const kept = readFileSync(table, "utf8")
+const [, keptBy] = kept.match(/^\/\/ By nvcc ([0-9.]+)/m) ?? []
+if (!values.update && keptBy !== nvcc) {
+  console.log(`Skipped: the table is of nvcc ${keptBy}, and ${nvcc} gives registers out in its own way.`)
+  process.exit(0)
+}
+
+// kernel -> { shared, registers: [of each architecture], spilled: [] }
+async function resourcesOf(source, folder) {
+  const targets = architectures.flatMap((name) => ["-gencode", `arch=${name.replace("sm", "compute")},code=${name}`])
+  const object = join(folder, `${source}.o`)
+  const launcher = process.env.CMAKE_CUDA_COMPILER_LAUNCHER
+  const [command, ...first] = launcher ? [launcher, "nvcc"] : ["nvcc"]
+  const flags = ["-std=c++20", "-O3", "-DNDEBUG", "-Xptxas", "-v", ...targets] // as CMake's Release build has them
+  const { stderr } = await run(command, [...first, ...flags, "-I.", "-c", `cuda/${source}`, "-o", object], {
+    cwd: root,
+    maxBuffer: 1 << 26,
+  })
+  const entries = stderr.matchAll(
+    /entry function '(\S+)' for '(\w+)'[\s\S]*?(\d+) bytes spill stores, (\d+) bytes spill loads[\s\S]*?Used (\d+) registers(?:.*?, (\d+) bytes smem)?/g,
+  )
+  return [...entries].map(([, symbol, architecture, stores, , registers, shared]) => ({
+    symbol,
+    architecture,
+    spilled: Number(stores),
+    registers: Number(registers),
+    shared: Number(shared ?? 0),
+  }))
+}
+
+async function inParallel(items, work) {
+  const waiting = [...items]
+  const found = []
+  const workers = Array.from({ length: availableParallelism() }, async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) found.push(...(await work(item)))
+  })
+  await Promise.all(workers)
+  return found
+}
+
+// "void gigpo::cuda::(anonymous namespace)::fold<float, 4>(float*)" -> "fold<float, 4>", as the emulator names its own.
+async function namesOf(symbols) {
+  const names = run("c++filt", ["-p"], { maxBuffer: 1 << 26 })
+  names.child.stdin.end(`${symbols.join("\n")}\n`)
+  return (await names).stdout
+    .trimEnd()
+    .split("\n")
+    .map((name) => name.replace(/gigpo::|cuda::|\(anonymous namespace\)::/g, ""))
+}
+
+const folder = mkdtempSync(join(tmpdir(), "kernel-resources-"))
+const sources = readdirSync(join(root, "cuda")).filter((name) => name.endsWith(".cu"))
+const entries = await inParallel(sources, (source) => resourcesOf(source, folder)).finally(() =>
+  rmSync(folder, { recursive: true }),
+)
+const names = await namesOf(entries.map(({ symbol }) => symbol))
+const kernels = new Map()
+for (const [index, { architecture, spilled, registers, shared }] of entries.entries()) {
+  const at = kernels.get(names[index]) ?? {
+    shared: 0,
+    figures: architectures.map(() => ({ registers: 0, spilled: 0 })),
+  }
+  const figures = at.figures[architectures.indexOf(architecture)]
+  if (figures.registers > 0)
+    throw new Error(`Two kernels are called ${names[index]}: the emulator could not tell them apart.`)
+  Object.assign(figures, { registers, spilled })
+  at.shared = Math.max(at.shared, shared)
+  kernels.set(names[index], at)
+}
+
+const rows = [...kernels]
+  .sort(([a], [b]) => (a < b ? -1 : 1))
+  .map(
+    ([name, { shared, figures }]) =>
+      `{"${name}", ${shared}, ${figures.map((f) => `{${f.registers}, ${f.spilled}}`).join(", ")}},`,
+  )
+const spilling = [...kernels]
+  .filter(([, { figures }]) => figures.some(({ spilled }) => spilled > 0))
+  .map(([name]) => name)
+console.log(`${kernels.size} kernels; of these spill: ${spilling.join(", ") || "none"}`)
+if (values.update) {
+  const title = [
+    `// By nvcc ${nvcc}: scripts/kernel-resources.mjs --update writes this, without the option it compares.`,
+    `// Kernel, bytes of static shared memory, and {registers of a thread, bytes it spills} for ${architectures.join(" and ")}.`,
+  ]
+  writeFileSync(table, `${[...title, ...rows].join("\n")}\n`)
+} else {
+  const before = kept
+    .trimEnd()
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+  const differences = [
+    ...before.filter((row) => !rows.includes(row)).map((row) => `- ${row}`),
+    ...rows.filter((row) => !before.includes(row)).map((row) => `+ ${row}`),
+  ]
+  if (differences.length > 0) {
+    console.error(`The kernels take other resources than ${table} says:\n${differences.join("\n")}`)
+    console.error("If that is what you want, run scripts/kernel-resources.mjs --update and commit the table.")
+    process.exit(1)
+  }
+}

@@ -29,7 +29,7 @@ class DryDevice final : public Device {
   size_t available() const override { return SIZE_MAX; }
   void matmul(Tensor, bool, Tensor, bool, Tensor, bool) override {}
   void linear(Tensor, Tensor, Tensor, Tensor, Tensor) override {}
-  void weights_changed() override {}
+  void weights_changed(Tensor) override {}
   void bias_backward(Tensor, Tensor) override {}
   void scale(Tensor, float) override {}
   void gather(const int32_t*, Tensor, Tensor) override {}

@@ -1,6 +1,6 @@
 // Sampling 64 completions at once beside transformers.generate, by turns in one run.
 import { Random } from "gigpo"
-import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { describeMachine, instructionSet, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
@@ -43,7 +43,7 @@ async function measure(name, config, { promptTokens, newTokens }) {
   const speed = median(ours)
   const size = `${promptTokens} + ${newTokens}`
   const label = `${name} (${policy.parameters.toLocaleString("en")})`
-  table.push([label, size, "gigpo", speed.toFixed(0), ""])
+  table.push([label, size, `gigpo, ${instructionSet}`, speed.toFixed(0), ""])
   for (const [index, [who]] of torchModes.entries()) {
     if (theirs[index].length === 0) continue
     const other = median(theirs[index])

@@ -6,10 +6,12 @@ import { deviceReport } from "gigpo"
 
 export const stamp = new Date().toISOString().slice(0, 10)
 
+/** Of the CPU's kernels: the instruction set is the widest that there is, or what GIGPO_ISA says. */
+export const { instructionSet, threads } = deviceReport().cpu
+
 export function describeMachine() {
   const git = (...args) => execFileSync("git", args, { encoding: "utf8" }).trim()
   const commit = `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "--", "core", "binding", "src") ? "+" : ""}`
-  const { instructionSet, threads } = deviceReport().cpu
   const cpu = `${cpus()[0].model.trim()}, ${threads} cores, ${instructionSet}`
   return `${stamp}, ${cpu}, Node ${process.version}, commit ${commit}, load ${loadavg()[0].toFixed(1)}`
 }
@@ -19,10 +21,10 @@ export function markdownTable([header, ...rows]) {
   return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
 }
 
-/** Writes bench/results/<date>-<name>.md and prints it. */
+/** Writes bench/results/<date>-<name>-<instruction set>.md and prints it: one result a kind of processor. */
 export async function writeResult(name, text) {
   await mkdir("bench/results", { recursive: true })
-  await writeFile(`bench/results/${stamp}-${name}.md`, `${text}\n`)
+  await writeFile(`bench/results/${stamp}-${name}-${instructionSet}.md`, `${text}\n`)
   console.log(`${text}\n`)
 }
 

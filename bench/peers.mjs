@@ -1,6 +1,7 @@
 // PyTorch, transformers and Python beside us: only where the environment variable GIGPO_BENCH_PYTHON names a Python that has
 // torch and transformers.
 import { spawnSync } from "node:child_process"
+import { instructionSet } from "./machine.mjs"
 
 export const python = process.env.GIGPO_BENCH_PYTHON
 export const noPeers = "no peers: set GIGPO_BENCH_PYTHON to a Python with torch and transformers"
@@ -18,8 +19,15 @@ export function runPeer(script, args = [], env = {}) {
     .map((line) => JSON.parse(line))
 }
 
+/** Where we do without AVX-512, so do they, on any processor. */
+const held =
+  instructionSet === "avx512"
+    ? {}
+    : { ATEN_CPU_CAPABILITY: "avx2", ONEDNN_MAX_CPU_ISA: "AVX2", MKL_ENABLE_INSTRUCTIONS: "AVX2" }
+const widest = instructionSet === "avx512" ? "AVX-512" : "AVX2"
+
 /** MKL takes slower code on CPUs that are not Intel's unless told otherwise; both are shown. */
 export const torchModes = [
-  ["PyTorch eager", {}],
-  ["PyTorch eager, MKL made to use AVX-512", { GIGPO_BENCH_MKL: "avx512" }],
+  [`PyTorch eager, at most ${widest}`, held],
+  [`PyTorch eager, MKL made to use ${widest}`, { ...held, GIGPO_BENCH_MKL: "avx512" }],
 ]

@@ -1,6 +1,6 @@
 // One training step (forward, clipped surrogate on the reply's tokens, backward, AdamW) beside PyTorch, by turns in one run.
 import { clippedSurrogateLoss, Random, stepRow } from "gigpo"
-import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { describeMachine, instructionSet, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
@@ -42,7 +42,7 @@ for (const [name, { config, rows }] of Object.entries(models)) {
   const head = config.vocabularySize * config.hiddenSize
   const flops = 6 * (policy.parameters - head) + (6 * head * reply) / length
   const label = `${name} (${policy.parameters.toLocaleString("en")})`
-  table.push([label, "gigpo", speed.toFixed(0), "", ((speed * flops) / 1e9).toFixed(0)])
+  table.push([label, `gigpo, ${instructionSet}`, speed.toFixed(0), "", ((speed * flops) / 1e9).toFixed(0)])
   for (const [index, [who]] of torchModes.entries()) {
     if (theirs[index].length === 0) continue
     const other = median(theirs[index])

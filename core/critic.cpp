@@ -16,7 +16,6 @@ Critic::Critic(Device& device, const Learner& actor, Arena& arena)
   const int64_t head = own.adapted() ? own.adapter_layout().head : own.layout().head;
   trained().zero();
   trained().copy(actor.trained(), head);
-  device.weights_changed();
 }
 
 // One entry a sampled token of the micro-batch; `visit` gets results, and the columns of the batch that they belong to.

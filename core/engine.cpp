@@ -27,7 +27,7 @@ void Engine::freeze_reference() {
   const Tensor from = trained().values();
   if (!reference_) reference_ = std::make_unique<FlatBuffer>(*device_, from.type, from.columns);
   device_->copy(from, reference_->values());
-  device_->weights_changed();  // it may hold an earlier reference in a form of its own
+  device_->weights_changed(reference_->values());  // it may hold an earlier reference in a form of its own
 }
 
 Critic& Engine::critic() {
@@ -35,9 +35,6 @@ Critic& Engine::critic() {
   return *critic_;
 }
 
-void Engine::weights_changed() {
-  device_->weights_changed();
-  generator_.weights_changed();
-}
+void Engine::weights_changed() { generator_.weights_changed(); }
 
 }  // namespace gigpo

@@ -38,7 +38,7 @@ class Engine {
   Parameters& adapter() { return actor_.adapter(); }
   Parameters& trained() { return actor_.trained(); }
   PolicyTensors policy() const { return actor_.weights(); }
-  // Cached keys, values and packed weights are stale.
+  // Cached keys and values are stale.
   void weights_changed();
 
   // Throws Error BAD_ARGUMENT where no reference was frozen.

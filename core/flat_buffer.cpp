@@ -43,17 +43,23 @@ Parameters::Parameters(Device& device, int64_t size, bool trained)
 void Parameters::zero() {
   compute_.zero();
   if (exact_) exact_->zero();
+  device_.weights_changed(values());
 }
 
 void Parameters::copy(const Parameters& from, int64_t count) {
   device_.copy(from.compute_.range(0, count), compute_.range(0, count));
   if (exact_) device_.copy((from.exact_ ? *from.exact_ : from.compute_).range(0, count), exact_->range(0, count));
+  device_.weights_changed(compute_.range(0, count));
 }
 
 void Parameters::write(int64_t offset, const std::byte* from, Stored type, int64_t count) {
-  if (!exact_) return compute_.write(offset, from, type, count);
-  exact_->write(offset, from, type, count);
-  device_.copy(exact_->range(offset, count), compute_.range(offset, count));
+  if (exact_) {
+    exact_->write(offset, from, type, count);
+    device_.copy(exact_->range(offset, count), compute_.range(offset, count));
+  } else {
+    compute_.write(offset, from, type, count);
+  }
+  device_.weights_changed(compute_.range(offset, count));
 }
 
 }  // namespace gigpo

@@ -290,7 +290,7 @@ StepReport Trainer::optimizer_step(const Parameters& trained, const OptimizerOpt
                      from(second), options_.moments, at, parameter.size()},
                     step);
     }
-    device_.weights_changed();
+    device_.weights_changed(trained.values());
   }
   clear_gradients();
   return {norm, !finite};

@@ -107,7 +107,9 @@ class Trainer {
   // `trained`: the adapter's weights where there is one, else the model's. Leaves them as they are when the gradient's norm is
   // not finite. Clears the gradients.
   StepReport optimizer_step(const Parameters& trained, const OptimizerOptions& options);
-  void clear_gradients() { gradients().zero(); }
+  void clear_gradients() {
+    if (gradients_) gradients_->zero();
+  }
 
   // As the layout of what is trained describes; allocated at first use. The moments are what a resumed run needs.
   FlatBuffer& gradients() { return buffer(gradients_, Type::f32); }

@@ -118,7 +118,7 @@ class GpuDevice final : public Device {
   void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
     multiply({x, false, weight, true, bias, added, y});
   }
-  void weights_changed() override {}
+  void weights_changed(Tensor) override {}
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     cuda::bias_backward(d_y, d_bias, scratch(bias_backward_workspace(d_y.rows, d_y.columns)), stream());
   }

@@ -2,7 +2,7 @@
 
 MKL asks whether the processor is made by Intel, not what it can do, and takes AVX2 code where it is not. On an AMD
 processor with AVX-512 that halves torch's speed. With GIGPO_BENCH_MKL=avx512 the question is answered with yes (needs a
-C compiler), so that torch can be measured at its best as well as the way it is installed.
+C compiler; MKL_ENABLE_INSTRUCTIONS=AVX2 then still holds it to less), so that torch can be measured at its best as well as the way it is installed.
 """
 
 import ctypes

@@ -87,10 +87,11 @@ class CpuDevice final : public Device {
       return;
     }
     Packed& packed = packed_[weight.data];
-    if (packed.version != version_ || packed.weight.n() != weight.rows) {
+    if (!packed.fresh || packed.weight.n() != weight.rows) {
       if (half) cpu::pack(pool_, weight, packed.weight);
       else packed.weight.pack(pool_, weight.floats(), weight.rows, weight.columns);
-      packed.version = version_;
+      packed.fresh = true;
+      packed.bytes = size_t(weight.rows * weight.columns * bytes_of(weight.type));
     }
     if (half) return cpu::matmul_packed(pool_, product, packed.weight);
     cpu::matmul_packed(pool_, x.rows, x.floats(), x.stride, packed.weight, y.floats(), y.stride, bias.floats(),
@@ -106,7 +107,14 @@ class CpuDevice final : public Device {
     });
   }
 
-  void weights_changed() override { version_++; }
+  void weights_changed(Tensor written) override {
+    const auto* begin = static_cast<const std::byte*>(written.data);
+    const auto* end = begin + written.columns * bytes_of(written.type);
+    for (auto& [data, packed] : packed_) {
+      const auto* weight = static_cast<const std::byte*>(data);
+      if (weight < end && weight + packed.bytes > begin) packed.fresh = false;
+    }
+  }
 
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     sum_parts(d_y.rows, d_y.columns, d_bias.floats(), [&](int64_t first, int64_t count, float* part) {
@@ -167,23 +175,27 @@ class CpuDevice final : public Device {
       return attention(queries.tensor(), keys.tensor(), values.tensor(), head_size, rows, to.tensor(), log_sums);
     }
     const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size;
-    each_head(rows, q.rows, heads, [&](const Head& at) {
-      const Scratch scratch = scratch_of(query_block, at.end - at.start, 1);
-      const int64_t kv = at.head * kv_heads / heads;
-      KeyBlocks keys;
-      for (int64_t first = at.start; first < at.end; first += query_block) {
-        const int64_t count = std::min(query_block, at.end - first);
-        keys.find(rows.ends, at.start, first, count);
-        const Tensor queries = head(q, first, count, at.head, head_size), result = head(out, first, count, at.head, head_size);
-        const Tensor scores = scratch.matrix(0, count, keys.seen.columns);
-        for (const KeyBlock& block : keys.blocks) {
-          single(queries, false, head(k, block.first, block.count, kv, head_size), true, block.of(scores), false);
-        }
-        attention_.softmax(count, keys.seen, scores.floats(), scores.stride, scale_of(head_size),
-                           log_sums + first * heads + at.head, heads);
-        for (const KeyBlock& block : keys.blocks) {
-          single(block.of(scores), false, head(v, block.first, block.count, kv, head_size), false, result, block.column > 0);
-        }
+    // A task for each block of queries, so that one long row is work for many threads.
+    struct Queries {
+      int64_t tree, first, count;
+    };
+    std::vector<Queries> blocks;
+    for (const auto& [start, end] : trees_of(rows, q.rows)) {
+      for (int64_t first = start; first < end; first += query_block) blocks.push_back({start, first, std::min(query_block, end - first)});
+    }
+    pool_.parallel_for(int64_t(blocks.size()) * heads, [&](int64_t task) {
+      const auto [tree, first, count] = blocks[task / heads];
+      const int64_t h = task % heads, kv = h * kv_heads / heads;
+      thread_local KeyBlocks keys;
+      keys.find(rows.ends, tree, first, count);
+      const Tensor queries = head(q, first, count, h, head_size), result = head(out, first, count, h, head_size);
+      const Tensor scores = scratch_of(query_block, keys.seen.columns, 1).matrix(0, count, keys.seen.columns);
+      for (const KeyBlock& block : keys.blocks) {
+        single(queries, false, head(k, block.first, block.count, kv, head_size), true, block.of(scores), false);
+      }
+      attention_.softmax(count, keys.seen, scores.floats(), scores.stride, scale_of(head_size), log_sums + first * heads + h, heads);
+      for (const KeyBlock& block : keys.blocks) {
+        single(block.of(scores), false, head(v, block.first, block.count, kv, head_size), false, result, block.column > 0);
       }
     });
   }
@@ -199,11 +211,14 @@ class CpuDevice final : public Device {
     }
     const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size, group = heads / kv_heads;
     // One task for all query heads of a key head: they add to the same keys.
-    each_head(rows, q.rows, kv_heads, [&](const Head& at) {
+    const std::vector<Tree> trees = trees_of(rows, q.rows);
+    pool_.parallel_for(int64_t(trees.size()) * kv_heads, [&](int64_t task) {
+      const Tree& at = trees[task / kv_heads];
+      const int64_t kv = task % kv_heads;
       const Scratch scratch = scratch_of(query_block, at.end - at.start, 2);
       KeyBlocks keys;
       std::vector<uint8_t> written((at.end - at.start + key_block - 1) / key_block);  // blocks of the keys' gradients
-      for (int64_t h = at.head * group; h < (at.head + 1) * group; h++) {
+      for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
         // From the last block down: the other order would give other bits.
         for (int64_t first = at.start + (at.end - at.start - 1) / query_block * query_block; first >= at.start; first -= query_block) {
           const int64_t count = std::min(query_block, at.end - first);
@@ -211,7 +226,7 @@ class CpuDevice final : public Device {
           const Tensor queries = head(q, first, count, h, head_size), d = head(d_out, first, count, h, head_size);
           const Tensor result = head(out, first, count, h, head_size), d_queries = head(d_q, first, count, h, head_size);
           const Tensor p = scratch.matrix(0, count, keys.seen.columns), d_scores = scratch.matrix(1, count, keys.seen.columns);
-          const auto of = [&](Tensor x, const KeyBlock& block) { return head(x, block.first, block.count, at.head, head_size); };
+          const auto of = [&](Tensor x, const KeyBlock& block) { return head(x, block.first, block.count, kv, head_size); };
           for (const KeyBlock& block : keys.blocks) {
             single(queries, false, of(k, block), true, block.of(p), false);
             single(d, false, of(v, block), true, block.of(d_scores), false);
@@ -319,11 +334,12 @@ class CpuDevice final : public Device {
  private:
   struct Packed {
     PackedWeight weight;
-    uint64_t version = 0;
+    size_t bytes = 0;  // of the weight as it came
+    bool fresh = false;
   };
-  // One head of one tree, whose tokens are [start, end).
-  struct Head {
-    int64_t start, end, head;
+  // The tokens [start, end).
+  struct Tree {
+    int64_t start, end;
   };
   struct KeyBlock {
     int64_t first, count;  // keys of the batch
@@ -385,10 +401,14 @@ class CpuDevice final : public Device {
                         c.floats(), c.stride, accumulate, nullptr});
   }
 
+  int64_t rows_in_range(int64_t rows) const {
+    return std::clamp<int64_t>((rows + 4 * pool_.size() - 1) / (4 * pool_.size()), 8, 64);
+  }
+
   // body(first, count) over ranges that cover `rows`.
   template <class Body>
   void each_row_range(int64_t rows, Body body) {
-    const int64_t size = std::clamp<int64_t>((rows + 4 * pool_.size() - 1) / (4 * pool_.size()), 8, 64);
+    const int64_t size = rows_in_range(rows);
     pool_.parallel_for((rows + size - 1) / size, [&](int64_t part) {
       body(part * size, std::min(size, rows - part * size));
     });
@@ -408,14 +428,10 @@ class CpuDevice final : public Device {
   }
 
   // Long trees first would balance better, but those of one batch are much alike.
-  template <class Body>
-  void each_head(const PackedRows& rows, int64_t tokens, int64_t heads, Body body) {
-    std::vector<int64_t> trees;
-    for (int64_t token = 0; token < tokens; token = rows.ends[token]) trees.push_back(token);
-    pool_.parallel_for(int64_t(trees.size()) * heads, [&](int64_t task) {
-      const int64_t start = trees[task / heads];
-      body(Head{start, rows.ends[start], task % heads});
-    });
+  static std::vector<Tree> trees_of(const PackedRows& rows, int64_t tokens) {
+    std::vector<Tree> trees;
+    for (int64_t token = 0; token < tokens; token = rows.ends[token]) trees.push_back({token, rows.ends[token]});
+    return trees;
   }
 
   // total[columns] (may be null) += Σ over parts of `rows_in_part` rows of what body(first, count, part) adds to its zeroed part.
@@ -449,22 +465,23 @@ class CpuDevice final : public Device {
         }
       }
     });
-    each_row_range(q.rows, [&](int64_t first, int64_t count) {
-      std::vector<cpu::PagedQuery> queries;
+    // A task for each key head, since a batch of few rows would be work for one thread.
+    const int64_t size = rows_in_range(q.rows), ranges = (q.rows + size - 1) / size;
+    pool_.parallel_for(ranges * kv_heads, [&](int64_t task) {
+      const int64_t first = task / kv_heads * size, count = std::min(size, q.rows - first), h = task % kv_heads;
+      thread_local std::vector<cpu::PagedQuery> queries;
       for (int64_t t = first, next; t < first + count; t = next) {
         for (next = t + 1; next < first + count && batch.sequences[next] == batch.sequences[t];) next++;
         const Scratch scratch = scratch_of(kernels.rows, batch.positions[next - 1] + 1, 1);
-        for (int64_t h = 0; h < kv_heads; h++) {
-          queries.clear();
-          for (int64_t i = t; i < next; i++) {
-            for (int64_t column = h * group * head_size; column < (h + 1) * group * head_size; column += head_size) {
-              queries.push_back({q.floats() + i * q.stride + column, out.floats() + i * out.stride + column,
-                                 batch.positions[i] + 1});
-            }
+        queries.clear();
+        for (int64_t i = t; i < next; i++) {
+          for (int64_t column = h * group * head_size; column < (h + 1) * group * head_size; column += head_size) {
+            queries.push_back({q.floats() + i * q.stride + column, out.floats() + i * out.stride + column,
+                               batch.positions[i] + 1});
           }
-          kernels.attend(int64_t(queries.size()), queries.data(), head_size, pages_of(t), all_keys + h * head_floats,
-                         all_values + h * head_floats, cache.keys.stride, scale_of(head_size), scratch.data);
         }
+        kernels.attend(int64_t(queries.size()), queries.data(), head_size, pages_of(t), all_keys + h * head_floats,
+                       all_values + h * head_floats, cache.keys.stride, scale_of(head_size), scratch.data);
       }
     });
   }
@@ -476,7 +493,6 @@ class CpuDevice final : public Device {
   const cpu::Bf16Kernels& bf16_ = cpu::bf16_kernels(cpu::isa());
   AlignedFloats parts_;
   std::unordered_map<const void*, Packed> packed_;
-  uint64_t version_ = 1;
 };
 
 }  // namespace

@@ -23,9 +23,9 @@ thread_local AlignedFloats a_buffer, b_buffer;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The i-th of `parts` nearly equal parts of [0, total).
 struct Range {
-  Range(int64_t total, int64_t parts, int64_t i) : begin(total * i / parts), end(total * (i + 1) / parts) {}
+  // The i-th of `parts` nearly equal parts of [0, total).
+  static Range part(int64_t total, int64_t parts, int64_t i) { return {total * i / parts, total * (i + 1) / parts}; }
   int64_t size() const { return end - begin; }
   int64_t begin, end;
 };
@@ -57,7 +57,8 @@ class Product {
   Product(ThreadPool* pool, const MatmulArguments& x, const PackedWeight* weight)
       : x_(x), a_{x.a, x.lda, !x.ta}, b_{x.b, x.ldb, x.tb}, weight_(weight), kernel_(matmul_kernel(isa())),
         pool_(x.m * x.n * x.k > small_work ? pool : nullptr), threads_(pool_ ? pool_->size() : 1),
-        tiles_(ceil_div(x.m, kernel_.rows)), panels_(ceil_div(x.n, kernel_.columns)) {}
+        tiles_(ceil_div(x.m, kernel_.rows)), panels_(ceil_div(x.n, kernel_.columns)),
+        rows_(x.m / std::max<int64_t>(1, tiles_)), larger_(x.m - rows_ * tiles_) {}
 
   void run() const {
     const int64_t depth = std::max<int64_t>(1, weight_ ? x_.k : std::min(x_.k, k_group));
@@ -82,14 +83,15 @@ class Product {
       column_parts = std::min(panel_count, ceil_div(4 * threads_, row_parts));
       row_parts = std::clamp(ceil_div(threads_, column_parts), row_parts, tiles_);
     }
-    const bool share_a = column_parts > 1;
+    const bool share_a = column_parts > 1 && !tiles_in_place();
     Packed shared_a{nullptr, kernel_.lanes, k1 - k0, 0, k0};
     if (share_a) {
       shared_a.data = a_buffer.reserve(size_t(tiles_ * shared_a.depth * shared_a.width));
       for_each(tiles_, [&](int64_t tile) { pack_tile(shared_a, tile, k1 - k0); });
     }
     for_each(row_parts * column_parts, [&](int64_t part) {
-      const Range tiles(tiles_, row_parts, part / column_parts), panels(panel_count, column_parts, part % column_parts);
+      const Range tiles = Range::part(tiles_, row_parts, part / column_parts);
+      const Range panels = Range::part(panel_count, column_parts, part % column_parts);
       for (int64_t p = k0; p == k0 || p < k1; p += k_block) {
         const int64_t depth = std::min(k_block, k1 - p);
         Packed a = shared_a;
@@ -108,7 +110,8 @@ class Product {
     const Range row = rows(tile);
     const int64_t column = panel * kernel_.columns;
     const bool first = p == 0;
-    kernel_.tile[row.size() - 1](depth, a.data, a.step, b.data, b.step, x_.c + row.begin * x_.ldc + column, x_.ldc,
+    const auto tiles = a_.transposed && tile_in_place(tile) ? kernel_.row_tile : kernel_.tile;
+    tiles[row.size() - 1](depth, a.data, a.step, b.data, b.step, x_.c + row.begin * x_.ldc + column, x_.ldc,
                                  columns(panel), x_.accumulate || !first,
                                  first && x_.bias ? x_.bias + column : nullptr);
   }
@@ -132,7 +135,7 @@ class Product {
 
   Slice tile_slice(const Packed& a, int64_t tile, int64_t p) const {
     if (!tile_in_place(tile)) return {a.at(tile, p), a.width};
-    return {a_.at(p, rows(tile).begin), a_.transposed ? 1 : a_.ld};
+    return {a_.at(p, rows(tile).begin), a_.ld};
   }
 
   Slice panel_slice(const Packed& b, int64_t panel, int64_t p) const {
@@ -140,13 +143,18 @@ class Product {
     return {b_.at(p, panel * kernel_.columns), b_.ld};
   }
 
-  bool tile_in_place(int64_t tile) const { return a_.transposed ? rows(tile).size() == 1 : panels_ <= in_place_uses; }
+  bool tiles_in_place() const { return panels_ <= in_place_uses; }
+  bool tile_in_place(int64_t tile) const { return tiles_in_place() || (a_.transposed && rows(tile).size() == 1); }
   // The kernel reads whole vectors of b.
   bool panel_in_place(int64_t panel) const {
     return !b_.transposed && tiles_ <= in_place_uses && columns(panel) % kernel_.lanes == 0;
   }
 
-  Range rows(int64_t tile) const { return {x_.m, tiles_, tile}; }
+  // Of tiles that differ by a row at most, the larger ones first: without a division, which a small tile would notice.
+  Range rows(int64_t tile) const {
+    const int64_t begin = tile * rows_ + std::min(tile, larger_);
+    return {begin, begin + rows_ + (tile < larger_)};
+  }
   int64_t columns(int64_t panel) const { return std::min(kernel_.columns, x_.n - panel * kernel_.columns); }
 
   template <class F>
@@ -161,6 +169,7 @@ class Product {
   const MatmulKernel& kernel_;
   ThreadPool* const pool_;
   const int64_t threads_, tiles_, panels_;
+  const int64_t rows_, larger_;  // of a tile, and how many have one more
 };
 
 }  // namespace

@@ -29,7 +29,10 @@ GIGPO_INLINE void write(const Vec (&sums)[rows][vectors], int64_t last, float* c
   }
 }
 
-template <int rows, int vectors>
+// Rows of a that lie apart, three to a pointer: x86 adds a distance, or twice that, in the load itself.
+constexpr int together = 3;
+
+template <int rows, int vectors, bool apart>
 GIGPO_INLINE void tile_of(int64_t k, const float* a, int64_t a_step, const float* b, int64_t b_step, float* c,
                           int64_t ldc, int64_t columns, bool accumulate, const float* bias) {
   Vec sums[rows][vectors] = {};
@@ -37,16 +40,21 @@ GIGPO_INLINE void tile_of(int64_t k, const float* a, int64_t a_step, const float
   for (int i = 0; i < rows; i++)
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) __builtin_prefetch(c + i * ldc + v * lanes, 1);
-  for (int64_t p = 0; p < k; p++, a += a_step, b += b_step) {
+  const float* row[(rows + together - 1) / together];
+  for (int i = 0; i < rows; i += together) row[i / together] = a + i * a_step;
+  for (int64_t p = 0; p < k; p++, b += b_step) {
     Vec bs[vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) bs[v] = load(b + v * lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
-      const Vec ai = broadcast(a[i]);
+      const Vec ai = broadcast(apart ? row[i / together][i % together * a_step] : a[i]);
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; v++) sums[i][v] = fma(ai, bs[v], sums[i][v]);
     }
+    a += a_step;
+#pragma GCC unroll 5
+    for (const float*& some : row) some++;
   }
   const int64_t last = columns - (vectors - 1) * lanes;
   if (last == lanes)
@@ -55,13 +63,13 @@ GIGPO_INLINE void tile_of(int64_t k, const float* a, int64_t a_step, const float
     write<rows, vectors>(sums, last, c, ldc, accumulate, bias);
 }
 
-template <int rows>
-void tile(int64_t k, const float* a, int64_t a_step, const float* b, int64_t b_step, float* c, int64_t ldc,
+template <int rows, bool apart>
+void tile_at(int64_t k, const float* a, int64_t a_step, const float* b, int64_t b_step, float* c, int64_t ldc,
           int64_t columns, bool accumulate, const float* bias) {
   if (columns > lanes)
-    tile_of<rows, 2>(k, a, a_step, b, b_step, c, ldc, columns, accumulate, bias);
+    tile_of<rows, 2, apart>(k, a, a_step, b, b_step, c, ldc, columns, accumulate, bias);
   else
-    tile_of<rows, 1>(k, a, a_step, b, b_step, c, ldc, columns, accumulate, bias);
+    tile_of<rows, 1, apart>(k, a, a_step, b, b_step, c, ldc, columns, accumulate, bias);
 }
 
 // A block of `lanes` values of x and of p, or of k < lanes of p when not `whole`. Rows beyond `count` repeat the last.
@@ -100,20 +108,21 @@ void pack(float* packed, int64_t width, const float* source, int64_t ld, bool tr
   }
 }
 
+template <bool apart>
 constexpr MatmulKernel::Tile* tiles[] = {
+    tile_at<1, apart>,  tile_at<2, apart>,  tile_at<3, apart>,  tile_at<4, apart>,
+#if defined(__AVX2__)
+    tile_at<5, apart>,  tile_at<6, apart>,
+#endif
 #if defined(__AVX512F__)
-    tile<1>, tile<2>, tile<3>,  tile<4>,  tile<5>,  tile<6>,  tile<7>,
-    tile<8>, tile<9>, tile<10>, tile<11>, tile<12>, tile<13>, tile<14>,
-#elif defined(__AVX2__)
-    tile<1>, tile<2>, tile<3>, tile<4>, tile<5>, tile<6>,
-#else
-    tile<1>, tile<2>, tile<3>, tile<4>,
+    tile_at<7, apart>,  tile_at<8, apart>,  tile_at<9, apart>,  tile_at<10, apart>,
+    tile_at<11, apart>, tile_at<12, apart>, tile_at<13, apart>, tile_at<14, apart>,
 #endif
 };
-static_assert(sizeof tiles / sizeof *tiles == max_rows);
+static_assert(sizeof tiles<true> / sizeof *tiles<true> == max_rows);
 
 }  // namespace
 
-extern const MatmulKernel matmul_kernel = {lanes, max_rows, 2 * lanes, pack, tiles};
+extern const MatmulKernel matmul_kernel = {lanes, max_rows, 2 * lanes, pack, tiles<false>, tiles<true>};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

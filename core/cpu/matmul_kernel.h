@@ -20,6 +20,8 @@ struct MatmulKernel {
   using Tile = void(int64_t k, const float* a, int64_t a_step, const float* b, int64_t b_step, float* c, int64_t ldc,
                     int64_t columns, bool accumulate, const float* bias);
   Tile* const* tile;
+  // The same where a is stored a[r][p], its rows a_step apart.
+  Tile* const* row_tile;
 };
 
 GIGPO_KERNEL_TABLE(MatmulKernel, matmul_kernel)

@@ -70,7 +70,9 @@ void ThreadPool::run(int64_t count, Function function, void* context) {
 void ThreadPool::work(int thread) {
   for (int i = 0; i < size(); i++) {
     Share& share = shares_[size_t((thread + i) % size())];
-    for (int64_t index; !failed_ && (index = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
+    // Looked at first: a share that is done is only read, which many threads can do at once.
+    const auto open = [&] { return !failed_ && share.next.load(std::memory_order_relaxed) < share.end; };
+    for (int64_t index; open() && (index = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
       try {
         function_(context_, index);
       } catch (...) {

@@ -21,7 +21,6 @@ struct CriticSubject : Subject {
   const std::vector<Parameter>& trained() const { return critic.transformer().trained(); }
   void set(const std::vector<float>& values) {
     critic.trained().write(0, values.data(), int64_t(values.size()));
-    engine.device().weights_changed();
   }
   std::vector<float> predict(const std::vector<TrainingRow>& rows) { return critic.predict(FlatBatch(rows), cancelled); }
   ValueReport train(const std::vector<TrainingRow>& rows, double clip = value_clip) {

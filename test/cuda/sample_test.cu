@@ -29,7 +29,7 @@ struct Inputs {
 // The CPU's tokens, with log-probabilities in double: in fp32 the sum of a long row is off by more than the kernel's.
 Draws on_cpu(const std::vector<float>& logits, int64_t vocab, const Inputs& inputs) {
   Draws draws;
-  std::vector<float> noise(size_t(vocab + 64));
+  std::vector<uint32_t> noise(size_t(vocab + 64));
   const auto sample = cpu::elementwise_kernels(cpu::isa()).sample;
   for (size_t r = 0; r < inputs.keys.size(); r++) {
     const float* row = &logits[r * size_t(vocab)];

@@ -1,0 +1,58 @@
+// What the CPU device keeps, and what it need not do again.
+#include <vector>
+
+#include "core/device.h"
+#include "test/core/check.h"
+#include "test/core/engine_checks.h"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+using namespace gigpo;
+
+// A weight is packed again where it was written, and only there: what changes unannounced does not show. (Device memory is host
+// memory here.)
+static void only_written_weights_are_packed_again() {
+  const auto device = make_cpu_device(2);
+  constexpr int64_t in = 40, out = 24;
+  std::vector<float> weights(2 * out * in, 1), x(in, 1), y(out);
+  const Tensor flat{weights.data(), Type::f32, 1, 2 * out * in, 2 * out * in};
+  const auto product = [&](int64_t which) {
+    device->linear({x.data(), Type::f32, 1, in, in}, flat.matrix(which * out * in, out, in), {}, {}, {y.data(), Type::f32, 1, out, out});
+    return y[out - 1];
+  };
+  CHECK(product(0) == in && product(1) == in);
+  const auto change = [&](float value, int64_t offset, int64_t count) {
+    std::fill(weights.begin(), weights.end(), value);
+    device->weights_changed(flat.matrix(offset, 1, count));
+  };
+  change(2, out * in, out * in);
+  CHECK(product(0) == in && product(1) == 2 * in, "the second was written: %g %g", double(product(0)), double(product(1)));
+  change(3, out * in - 1, 1);
+  CHECK(product(0) == 3 * in && product(1) == 2 * in, "the first's last weight: %g %g", double(product(0)), double(product(1)));
+  change(4, out * in - 1, 2);
+  CHECK(product(0) == 4 * in && product(1) == 4 * in, "both: %g %g", double(product(0)), double(product(1)));
+}
+
+// Clearing what no training has made takes no memory for it.
+static void clearing_allocates_nothing() {
+#if defined(__GLIBC__)
+  test::Subject subject([] { return make_cpu_device(1); }, test::tiny_model(true));
+  const auto allocated = [] {
+    const auto info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const size_t before = allocated();
+  subject.trainer.clear_gradients();
+  CHECK(allocated() == before, "%zu bytes", allocated() - before);
+  subject.trainer.gradients();
+  CHECK(allocated() > before);
+#endif
+}
+
+int main() {
+  only_written_weights_are_packed_again();
+  clearing_allocates_nothing();
+  return test::report();
+}

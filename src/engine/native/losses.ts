@@ -20,8 +20,8 @@ export async function forwardBackward(
 ): Promise<LossReport> {
   let batch: NativeBatch | undefined
   const prepare = async () => {
-    const [packed, options] = await prepareBatch(rows, loss, signal).catch(async (error) => {
-      if (signal?.aborted) await settle(() => engine.clearGradients()) // as if it had begun
+    const [packed, options] = await prepareBatch(rows, loss, signal).catch((error) => {
+      if (signal?.aborted) settle(() => engine.clearGradients()).catch(() => {}) // as if it had begun
       throw error
     })
     if (packed.spanRows.length === 0) throw bad("There are no rows to train on")

@@ -63,7 +63,8 @@ void EngineThread::cancel(const TaskPointer& task) {
   cancellations_ = true;
   {
     const std::lock_guard lock(mutex_);
-    if (std::erase(queue_, task) == 0) return;
+    if (!task->queued) return;
+    task->queued = false;  // the queue, too long to be searched for each, skips it
   }
   fail(task, "ABORTED", "Stopped.");
 }
@@ -174,17 +175,14 @@ void EngineThread::loop() {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return stopping_ || !queue_.empty() || sampling(); });
       if (stopping_) break;
-      while (!queue_.empty() && !queue_.front()->work) {
-        const TaskPointer sample = std::move(queue_.front());
-        queue_.pop_front();
+      while (!queue_.empty() && (!queue_.front()->work || !queue_.front()->queued)) {
+        const TaskPointer sample = take_first();
+        if (!sample) continue;
         lock.unlock();
         run(sample);
         lock.lock();
       }
-      if (!sampling() && !queue_.empty()) {
-        task = running_ = std::move(queue_.front());
-        queue_.pop_front();
-      }
+      if (!sampling() && !queue_.empty()) task = running_ = take_first();
     }
     if (task) {
       run(task);
@@ -197,16 +195,24 @@ void EngineThread::loop() {
   }
   for (const auto& [id, task] : sampling_) fail(task, "DISPOSED", disposed_message);
   sampling_.clear();
-  std::deque<TaskPointer> queued;
+  std::vector<TaskPointer> queued;
   {
     const std::lock_guard lock(mutex_);
-    queued.swap(queue_);
+    while (!queue_.empty()) {
+      if (TaskPointer task = take_first()) queued.push_back(std::move(task));
+    }
   }
   for (const TaskPointer& task : queued) fail(task, "DISPOSED", disposed_message);
   engine_.reset();
   auto last = std::make_shared<Task>();
   last->last = true;
   settle(std::move(last));
+}
+
+EngineThread::TaskPointer EngineThread::take_first() {
+  const TaskPointer task = std::move(queue_.front());
+  queue_.pop_front();
+  return std::exchange(task->queued, false) ? task : nullptr;
 }
 
 void EngineThread::run(const TaskPointer& task) {
@@ -256,15 +262,14 @@ void EngineThread::sample_step() {
 
 void EngineThread::drop_cancelled() {
   if (!cancellations_.exchange(false)) return;
-  for (auto at = sampling_.begin(); at != sampling_.end();) {
-    if (!at->second->cancelled) {
-      ++at;
-      continue;
-    }
-    engine_->generator().cancel(at->first);
-    fail(at->second, "ABORTED", "Stopped.");
-    at = sampling_.erase(at);
+  std::unordered_set<uint64_t> cancelled;
+  for (const auto& [id, task] : sampling_) {
+    if (!task->cancelled) continue;
+    cancelled.insert(id);
+    fail(task, "ABORTED", "Stopped.");
   }
+  std::erase_if(sampling_, [&](const auto& entry) { return cancelled.contains(entry.first); });
+  if (engine_) engine_->generator().cancel(cancelled);
 }
 
 void EngineThread::fail(const TaskPointer& task, const char* code, const std::string& message) {

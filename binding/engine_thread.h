@@ -24,6 +24,7 @@
 #include <optional>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "binding/engine_request.h"
 
@@ -59,6 +60,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
     Napi::ObjectReference read;
     SampleRequest request;  // for sampling
     std::atomic<bool> cancelled = false;
+    bool queued = true;  // false once it was taken, or cancelled before; under the mutex
     std::string error_code, error_message;
     MakeResult result;
     bool last = false;  // the thread has nothing more to say
@@ -78,6 +80,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   // Engine thread.
   void loop();
   void open();
+  TaskPointer take_first();  // of the queue, under the mutex; null where it was cancelled
   bool sampling() const { return engine_ && !engine_->generator().idle(); }
   void run(const TaskPointer& task);
   void sample_step();

@@ -67,8 +67,8 @@ void Generator::submit(SampleRequest request) {
   waiting_.push_back(std::move(sequence));
 }
 
-void Generator::cancel(uint64_t id) {
-  const auto matches = [&](const SequencePointer& sequence) { return sequence->request.id == id; };
+void Generator::cancel(const std::unordered_set<uint64_t>& ids) {
+  const auto matches = [&](const SequencePointer& sequence) { return ids.contains(sequence->request.id); };
   std::erase_if(waiting_, matches);
   for (const auto& sequence : running_) {
     if (matches(sequence)) release_pages(*sequence);
@@ -184,7 +184,8 @@ void Generator::take_finished(std::vector<Completion>& done) {
 }
 
 // The next token of every running sequence first; what room is left goes to prompts, in order of arrival. When the cache
-// is full the youngest sequence gives up its pages and waits; its tokens are kept and computed again later.
+// is full the youngest sequence gives up its pages and waits; its tokens are kept and computed again later. So that this is rare, none
+// is admitted that would leave the others without a page to go on (as vLLM's watermark does), unless it is alone.
 void Generator::schedule() {
   int64_t room = options_.step_tokens;
   for (const auto& sequence : running_) sequence->scheduled = 0;
@@ -204,7 +205,7 @@ void Generator::schedule() {
     Sequence& sequence = *waiting_.front();
     reuse_shared_pages(sequence);
     const int64_t wanted = std::min(room, int64_t(sequence.tokens.size()) - sequence.computed);
-    if (!take_pages(sequence, sequence.computed + wanted)) {
+    if (!take_pages(sequence, sequence.computed + wanted) || !leaves_reserve()) {
       release_pages(sequence);
       break;
     }
@@ -243,6 +244,9 @@ bool Generator::take_pages(Sequence& sequence, int64_t tokens) {
   return true;
 }
 
+// Whether one that is about to be admitted leaves a page for each that runs already, which is 16 steps for them all.
+bool Generator::leaves_reserve() const { return pages_->available() >= int64_t(running_.size()); }
+
 // Pages that this step fills can be found from now on: within a step, keys are written before any are read.
 void Generator::share_full_pages(Sequence& sequence, int64_t before) {
   for (int64_t page = before / page_size; (page + 1) * page_size <= before + sequence.scheduled; page++) {
@@ -259,7 +263,8 @@ void Generator::preempt_youngest() {
 }
 
 void Generator::release_pages(Sequence& sequence) {
-  for (const int32_t page : sequence.pages) pages_->give_back(page);
+  // The end first: what is forgotten first is then a leaf, without which the rest of its chain can still be found.
+  for (auto page = sequence.pages.rbegin(); page != sequence.pages.rend(); ++page) pages_->give_back(*page);
   sequence.pages.clear();
   sequence.computed = sequence.scheduled = 0;
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "core/page_pool.h"
@@ -55,7 +56,8 @@ class Generator {
 
   // Throws Error BAD_ARGUMENT where a request can never run.
   void submit(SampleRequest request);
-  void cancel(uint64_t id);
+  // Those of these ids that have not ended: all at once, since each look goes over every sequence.
+  void cancel(const std::unordered_set<uint64_t>& ids);
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Runs one step and appends the sequences that ended to `done`.
   void step(const PolicyTensors& weights, std::vector<Completion>& done);
@@ -85,6 +87,7 @@ class Generator {
   void take_finished(std::vector<Completion>& done);
   void reuse_shared_pages(Sequence& sequence);
   bool take_pages(Sequence& sequence, int64_t tokens);
+  bool leaves_reserve() const;
   void share_full_pages(Sequence& sequence, int64_t before);
   void release_pages(Sequence& sequence);
   void preempt_youngest();

@@ -21,7 +21,7 @@ const below: Record<string, readonly string[]> = {
   environment: ["errors", "random", "largest-reward", "linked-abort", "pace", "options", "retrieval"],
   tokenizer: ["errors", "pace", "options", "files", "environment", "model-files"],
   "model-files": ["errors", "files", "native"],
-  engine: ["errors", "random", "state", "native", "options", "files", "model-files"],
+  engine: ["errors", "random", "state", "native", "pace", "options", "files", "model-files"],
   loss: ["errors", "random", "state", "options", "engine"],
   kernels: ["errors", "native", "options", "dense-ids", "engine", "loss"],
   credit: ["errors", "random", "state", "largest-reward", "options", "dense-ids", "engine", "kernels"],

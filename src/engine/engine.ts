@@ -196,7 +196,7 @@ export interface Trainable extends Sampler {
   readonly losses: readonly NativeLoss["kind"][]
   /** Longest row that it can learn from, where that is shorter than `maxPositions`: conversations end there while they are played. */
   readonly longestRow?: number
-  /** Log-probabilities of the sampled tokens, one entry a row. */
+  /** Log-probabilities of the sampled tokens, one entry a row. Rows, here and below, are read until the call is settled. */
   logProbs(rows: readonly Row[], options?: LogProbsOptions): Promise<RowStatistics[]>
   /** Adds the gradient of the loss to what earlier calls left. A call that is aborted or fails drops all gradients. */
   forwardBackward(

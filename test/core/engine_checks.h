@@ -602,7 +602,9 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   std::vector<Completion> done;
   for (const SampleRequest& request : requests) small.generator.submit(request);
   for (int i = 0; i < 3; i++) small.generator.step(small.engine.policy(), done);
-  for (const SampleRequest& request : requests) small.generator.cancel(request.id);
+  std::unordered_set<uint64_t> ids;
+  for (const SampleRequest& request : requests) ids.insert(request.id);
+  small.generator.cancel(ids);
   CHECK(small.generator.idle());
   run_all(small, "after cancelling");
   for (const SampleRequest& request : requests) small.generator.submit(request);

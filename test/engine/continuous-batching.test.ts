@@ -82,7 +82,11 @@ describe.each(architectures)("completions of %s", (name) => {
 
   it("are the same when the cache is so small that they take turns", async () => {
     const policy = await openPolicy(name, { cacheBytes: 100_000 })
-    expect(await sampleAll(policy, requests)).toEqual(alone)
+    // Each of these comes to need most of the cache.
+    const hungry = [1, 2, 3, 4].map((member): SampleRequest => {
+      return { prompt: Int32Array.of(member, 5, 6), maxTokens: 130, stopTokens: [], key: [member, 7] }
+    })
+    expect((await sampleAll(policy, [...hungry, ...requests])).slice(hungry.length)).toEqual(alone)
     expect(policy.statistics.preemptions).toBeGreaterThan(0)
   })
 
@@ -192,6 +196,23 @@ describe("the cache", () => {
       }
       expect(policy.statistics.reusedTokens).toBeGreaterThan(1000)
     }
+  })
+
+  it("loses a chain of pages from its end, so that what is left can still be found", async () => {
+    const policy = await openPolicy("qwen3", { cacheBytes: 10 * 8192 })
+    const prompt = randomTokens(100, random)
+    await policy.sample(request(prompt, 0, 1)) // 6 shared pages, and a seventh
+    await policy.sample(request(randomTokens(90, random), 0, 1)) // 6 pages: 4 that were unused, and 2 of the 6
+    await policy.sample(request(prompt, 1, 1))
+    expect(policy.statistics.reusedTokens).toBe(4 * 16)
+  })
+
+  it("admits no more than can go on for a while", async () => {
+    const policy = await openPolicy("qwen3", { cacheBytes: 24 * 8192 })
+    // Two pages each, and soon a third: 12 would find room and none to go on with.
+    const requests = Array.from({ length: 12 }, (_, member) => request(randomTokens(31, random), member, 16))
+    await sampleAll(policy, requests)
+    expect(policy.statistics.preemptions).toBe(0)
   })
 
   it("tells two prompts apart that differ in one token of an early page", async () => {

@@ -202,35 +202,40 @@ describe("a row as one sequence", () => {
 })
 
 describe("what is handed over", () => {
-  it("may be changed as soon as the call has been made", async () => {
+  it("belongs to a call until it is settled: changed before, it is refused or read, and the engine goes on", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const rows = await conversations(policy)
     const coefficients = new Float32Array(sampledTokens(rows)).fill(0.1)
     const loss = surrogate({ klWeight: 0.1 })
-    const run = async (spoil: boolean) => {
+    const spoil = (given: typeof rows) => {
+      for (const { tokens, spans } of given) {
+        for (const { logProbs, advantage, referenceLogProbs } of spans) {
+          for (const column of [logProbs!, referenceLogProbs!]) column.fill(1e9)
+          if (typeof advantage === "object") structuredClone(advantage, { transfer: [advantage.buffer as ArrayBuffer] })
+        }
+        tokens.fill(-1)
+      }
+    }
+    const run = async (when: "before" | "after") => {
+      await policy.clearGradients()
       const given = structuredClone(rows)
       const linear = coefficients.slice()
-      await policy.clearGradients()
       const calls = [
         policy.logProbs(given),
         policy.forwardBackward(given, loss),
         policy.forwardBackward(given, { kind: "linear", coefficients: linear, entropyCoefficients: linear }),
       ]
-      if (spoil) {
-        linear.fill(NaN)
-        for (const { tokens, spans } of given) {
-          for (const { logProbs, advantage, referenceLogProbs } of spans) {
-            for (const column of [logProbs!, referenceLogProbs!]) column.fill(1e9)
-            if (typeof advantage === "object")
-              structuredClone(advantage, { transfer: [advantage.buffer as ArrayBuffer] })
-          }
-          tokens.fill(-1)
-        }
-      }
-      return [...(await Promise.all(calls)), await policy.tensor("model.norm.weight", "gradients")]
+      if (when === "before") spoil(given)
+      const settled = await Promise.allSettled(calls)
+      if (when === "after") spoil(given)
+      linear.fill(NaN)
+      return [...settled, await policy.tensor("model.norm.weight", "gradients")]
     }
-    const wanted = await run(false)
-    expect(await run(true)).toEqual(wanted)
+    const wanted = await run("after")
+    for (const one of (await run("before")).slice(0, 3) as PromiseSettledResult<unknown>[])
+      if (one.status === "rejected")
+        expect(one.reason).toMatchObject({ code: expect.stringMatching(/^(BAD_ARGUMENT|NON_FINITE)$/) })
+    expect(await run("after")).toEqual(wanted)
     await policy.dispose()
   })
 })

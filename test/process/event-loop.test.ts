@@ -27,6 +27,27 @@ describe("the event loop", () => {
   })
 })
 
+describe("many rows", () => {
+  it("are converted while the event loop turns", async () => {
+    const policy = await createPolicy()
+    const rows = new Array(200_000).fill(row).with(-1, { ...row, spans: [{ start: 64, length: 65 }] })
+    const calls = [() => policy.logProbs(rows), () => policy.forwardBackward(rows, { kind: "cross-entropy" })]
+    for (const call of calls) {
+      const refused = call() // for its last row
+      let [turns, working] = [0, true]
+      const turn = () => {
+        turns++
+        if (working) setImmediate(turn)
+      }
+      setImmediate(turn)
+      await expect(refused).rejects.toMatchObject({ message: expect.stringMatching(/rows\[199999\]: it ends at 129/) })
+      working = false
+      expect(turns).toBeGreaterThan(2) // all at once: none
+    }
+    await policy.dispose()
+  })
+})
+
 describe("two engines", () => {
   it("work side by side as they work alone", async () => {
     const work = async (policy: Awaited<ReturnType<typeof createPolicy>>) => {

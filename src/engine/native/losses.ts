@@ -3,48 +3,59 @@ import { GigpoError } from "../../errors.ts"
 import type { NativeBatch, NativeEngine, NativeLossReport, NativeTrainingLoss } from "../../native.ts"
 import { checkSurrogate, checkTemperature } from "../check-arguments.ts"
 import type { ClippedSurrogate, LinearLoss, LossReport, NativeLoss } from "../engine.ts"
-import { type Row, sampledTokens } from "../rows.ts"
+import type { Row } from "../rows.ts"
 import { type BatchNeeds, packRows } from "./pack-rows.ts"
 import { settle } from "./started.ts"
+import type { Turns } from "./turns.ts"
 
 /** The losses that the engine runs in its own kernel. */
 export const nativeLosses: readonly NativeLoss["kind"][] = ["cross-entropy", "clipped-surrogate"]
 
 export async function forwardBackward(
   engine: NativeEngine,
+  turns: Turns,
   rows: readonly Row[],
   loss: NativeLoss | LinearLoss,
   signal: AbortSignal | undefined,
 ): Promise<LossReport> {
-  if (sampledTokens(rows) === 0) {
-    // An empty span has a sentence of its own.
-    packRows(rows, { temperature: loss.temperature ?? 1 })
-    throw bad("There are no rows to train on")
+  let batch: NativeBatch | undefined
+  const prepare = async () => {
+    const [packed, options] = await prepareBatch(rows, loss, signal).catch((error) => {
+      if (signal?.aborted) settle(() => engine.clearGradients()).catch(() => {}) // as if it had begun
+      throw error
+    })
+    if (packed.spanRows.length === 0) throw bad("There are no rows to train on")
+    batch = packed
+    return () => engine.forwardBackward(packed, options)
   }
-  const [batch, options] = prepare(rows, loss)
-  const report = await settle(() => engine.forwardBackward(batch, options), signal)
-  return loss.kind === "clipped-surrogate" ? surrogateReport(report, batch) : plainReport(report)
+  const report = await turns.prepared(prepare, signal)
+  return loss.kind === "clipped-surrogate" ? surrogateReport(report, batch!) : plainReport(report)
 }
 
 /** The batch and the loss as the engine takes them. */
-function prepare(rows: readonly Row[], loss: NativeLoss | LinearLoss): [NativeBatch, NativeTrainingLoss] {
+async function prepareBatch(
+  rows: readonly Row[],
+  loss: NativeLoss | LinearLoss,
+  signal: AbortSignal | undefined,
+): Promise<[NativeBatch, NativeTrainingLoss]> {
   const { kind, temperature = 1 } = loss
   checkTemperature(temperature)
   switch (kind) {
     case "cross-entropy":
-      refuseWeights(rows)
-      return [packRows(rows, { temperature }), { mode: "clone", temperature }]
-    case "linear":
+      return [await packRows(rows, { temperature, unweighted: true }, signal), { mode: "clone", temperature }]
+    case "linear": {
+      const batch = await packRows(rows, { temperature }, signal)
+      const tokens = batch.spanCounts.reduce((sum, count) => sum + count, 0)
       return [
-        { ...packRows(rows, { temperature }), ...copyCoefficients(loss, sampledTokens(rows)) },
+        { ...batch, ...copyCoefficients(loss, tokens) },
         { mode: "linear", temperature },
       ]
+    }
     case "clipped-surrogate": {
       checkSurrogate(loss)
-      refuseWeights(rows)
       const { kind: _, unit = "span", ...rest } = loss
       const options = { ...rest, unit, temperature, mode: "policy" } as const
-      return [packRows(rows, needsOf(loss, rows, temperature)), options]
+      return [await packRows(rows, needsOf(loss, temperature), signal), options]
     }
     default:
       throw bad(`The loss is of kind ${JSON.stringify(kind)}; give ${[...nativeLosses, "linear"].join(", ")}`)
@@ -52,21 +63,9 @@ function prepare(rows: readonly Row[], loss: NativeLoss | LinearLoss): [NativeBa
 }
 
 /** Where every span has log-probabilities of the reference, the KL is reported even if its weight is 0. */
-function needsOf({ klWeight }: ClippedSurrogate, rows: readonly Row[], temperature: number): BatchNeeds {
-  const every = rows.every(({ spans }) => spans.every((span) => span.referenceLogProbs !== undefined))
-  return { temperature, advantages: true, oldLogProbs: true, referenceLogProbs: klWeight !== 0 || every }
-}
-
-/** The kernels know neither; ignored, they would give another loss than was asked for. */
-function refuseWeights(rows: readonly Row[]): void {
-  for (const [index, { spans }] of rows.entries()) {
-    for (const { weights, clipScale = 1 } of spans) {
-      if (weights !== undefined || clipScale !== 1)
-        throw bad(
-          `rows[${index}] has ${weights ? "weights" : "a clipScale"}; evaluate the loss and give it as a "linear" one`,
-        )
-    }
-  }
+function needsOf({ klWeight }: ClippedSurrogate, temperature: number): BatchNeeds {
+  const referenceLogProbs = klWeight !== 0 || "known"
+  return { temperature, advantages: true, oldLogProbs: true, referenceLogProbs, unweighted: true }
 }
 
 /** Copies, since the engine reads them later. */

@@ -9,6 +9,7 @@ import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
+import type { Turns } from "./turns.ts"
 
 /**
  * The critic of a `NativePolicy`, in the same engine: a transformer of its own that started from the policy's weights, with one row
@@ -19,16 +20,22 @@ export class NativeCritic implements Critic {
   /** Saves it as transformers' sequence classifier of one label, with AdamW's moments in a checkpoint. */
   readonly store: ModelStore
   readonly #learner: NativeValueLearner
+  readonly #turns: Turns
 
   /** Made by `NativePolicy.critic`. */
-  constructor(learner: NativeValueLearner, files: LearnerFiles) {
+  constructor(learner: NativeValueLearner, files: LearnerFiles, turns: Turns) {
     this.#learner = learner
-    this.store = nativeStore(files)
+    this.#turns = turns
+    this.store = nativeStore(files, turns)
   }
 
   async predict(rows: readonly Row[], options: { signal?: AbortSignal | undefined } = {}): Promise<Float32Array[]> {
-    const batch = packRows(rows, {})
-    return splitByRow(await settle(() => this.#learner.predict(batch), options.signal), rows)
+    const { signal } = options
+    const prepare = async () => {
+      const batch = await packRows(rows, {}, signal)
+      return () => this.#learner.predict(batch)
+    }
+    return await splitByRow(await this.#turns.prepared(prepare, signal), rows)
   }
 
   async forwardBackward(
@@ -38,24 +45,28 @@ export class NativeCritic implements Critic {
   ): Promise<LossReport> {
     checkValueLoss(loss)
     const { clip } = loss
-    const batch = packRows(rows, { returns: true, values: clip !== Number.POSITIVE_INFINITY })
-    if (batch.spanRows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
-    const report = await settle(() => this.#learner.forwardBackward(batch, { clip }), options.signal)
+    const { signal } = options
+    const prepare = async () => {
+      const batch = await packRows(rows, { returns: true, values: clip !== Number.POSITIVE_INFINITY }, signal)
+      if (batch.spanRows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
+      return () => this.#learner.forwardBackward(batch, { clip })
+    }
+    const report = await this.#turns.prepared(prepare, signal)
     const metrics = { "critic/clip-fraction": report.clipFraction, "critic/value": report.value }
     return { loss: report.loss, tokens: report.tokens, metrics }
   }
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     const complete = completeStep(step)
-    return await settle(() => this.#learner.optimizerStep(complete))
+    return await this.#turns.alone(() => settle(() => this.#learner.optimizerStep(complete)))
   }
 
   async clearGradients(): Promise<void> {
-    await settle(() => this.#learner.clearGradients())
+    await this.#turns.call(() => this.#learner.clearGradients())
   }
 
   /** One weight that it trains by its Hugging Face name, or its adapter's by PEFT's; or its gradient. */
   async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
-    return await readTensor(this.#learner, buffer, name)
+    return await this.#turns.beside(() => readTensor(this.#learner, buffer, name))
   }
 }

@@ -49,6 +49,7 @@ import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
+import { Turns } from "./turns.ts"
 import { warnWithoutLibrary } from "./without-library.ts"
 
 interface SaveOptions {
@@ -72,7 +73,8 @@ export interface SamplingStatistics {
 
 /**
  * The policy on this machine: a native engine with a thread of its own. Calls run in the order they are made, samples that
- * stand together run together, and the event loop is never held up.
+ * stand together run together, and the event loop is never held up. What reads or writes all weights meets one state of them: an
+ * update waits until a model is saved, a sample until one is loaded. Rows belong to a call until it is settled.
  */
 export class NativePolicy implements Trainable {
   readonly config: ModelConfig
@@ -89,6 +91,7 @@ export class NativePolicy implements Trainable {
   readonly #engine: NativeEngine
   readonly #model: LearnerModel
   readonly #files: LearnerFiles
+  readonly #turns = new Turns()
   #critic: Promise<NativeCritic> | undefined
 
   /**
@@ -174,7 +177,7 @@ export class NativePolicy implements Trainable {
     this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
     this.#model = { config, head: "language", lora: this.lora, original }
     this.#files = new LearnerFiles(this.#engine, this.#model)
-    this.store = nativeStore(this.#files)
+    this.store = nativeStore(this.#files, this.#turns)
   }
 
   async #orDispose(work: () => Promise<void>): Promise<this> {
@@ -212,7 +215,7 @@ export class NativePolicy implements Trainable {
   async sample(request: SampleRequest): Promise<Completion> {
     checkRequest(request, this.config.vocabularySize)
     const { prompt, maxTokens, temperature = 1, stopTokens, key, signal } = request
-    const { tokens, logProbs, stopped } = await settle(
+    const { tokens, logProbs, stopped } = await this.#turns.call(
       () => this.#engine.sample(prompt, maxTokens, temperature, Int32Array.from(stopTokens), key),
       signal,
     )
@@ -224,7 +227,7 @@ export class NativePolicy implements Trainable {
   /** What the model says after each token of one sequence: [tokens × vocabulary]. */
   async logits(tokens: Int32Array): Promise<Float32Array> {
     checkTokens(tokens, "tokens", this.config.vocabularySize)
-    return await settle(() => this.#engine.logits(tokens))
+    return await this.#turns.call(() => this.#engine.logits(tokens))
   }
 
   /** As in `Trainable`; "reference" is the only other model. */
@@ -239,11 +242,14 @@ export class NativePolicy implements Trainable {
         throw new GigpoError("BAD_ARGUMENT", `This engine does not know the statistic "${need}"; it has "entropy".`)
     }
     checkTemperature(temperature)
-    const batch = packRows(rows, { temperature })
-    const found = await settle(() => this.#engine.logProbs(batch, of, temperature), signal)
-    const logProbs = splitByRow(found.logProbs, rows)
+    const prepare = async () => {
+      const batch = await packRows(rows, { temperature }, signal)
+      return () => this.#engine.logProbs(batch, of, temperature)
+    }
+    const found = await this.#turns.prepared(prepare, signal)
+    const logProbs = await splitByRow(found.logProbs, rows)
     if (!needs.includes("entropy")) return logProbs.map((values) => ({ logProbs: values }))
-    const entropies = splitByRow(found.entropies, rows)
+    const entropies = await splitByRow(found.entropies, rows)
     return logProbs.map((values, row) => ({ logProbs: values, entropies: entropies[row]! }))
   }
 
@@ -267,7 +273,7 @@ export class NativePolicy implements Trainable {
   /** Keeps a frozen copy of what is trained (of an adapter no more than that): what `logProbs` of "reference" asks. */
   readonly reference: { freeze(): Promise<void> } = {
     freeze: async () => {
-      await settle(() => this.#engine.freezeReference())
+      await this.#turns.call(() => this.#engine.freezeReference())
     },
   }
 
@@ -276,7 +282,7 @@ export class NativePolicy implements Trainable {
     readonly reference: boolean
     readonly signal?: AbortSignal | undefined
   }): Promise<FrozenWeights | undefined> {
-    return await this.#files.frozen(options.reference, options.signal)
+    return await this.#turns.beside(() => this.#files.frozen(options.reference, options.signal), options.signal)
   }
 
   /** As in `Trainable`. */
@@ -288,13 +294,13 @@ export class NativePolicy implements Trainable {
     checkList("forwardBackward: rows", rows)
     checkArguments("forwardBackward: the loss", loss)
     this.#checkTraining()
-    return await forwardBackward(this.#engine, rows, loss, options.signal)
+    return await forwardBackward(this.#engine, this.#turns, rows, loss, options.signal)
   }
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     this.#checkTraining()
     const complete = completeStep(step)
-    return await settle(() => this.#engine.optimizerStep(complete))
+    return await this.#turns.alone(() => settle(() => this.#engine.optimizerStep(complete)))
   }
 
   /**
@@ -314,19 +320,19 @@ export class NativePolicy implements Trainable {
   }
 
   async #makeCritic(): Promise<NativeCritic> {
-    const learner = await settle(() => this.#engine.critic())
+    const learner = await this.#turns.call(() => this.#engine.critic())
     const beside = this.lora && this.#files
-    return new NativeCritic(learner, new LearnerFiles(learner, { ...this.#model, head: "value" }, beside))
+    return new NativeCritic(learner, new LearnerFiles(learner, { ...this.#model, head: "value" }, beside), this.#turns)
   }
 
   /** Forgets gradients that no optimizer step has used. */
   async clearGradients(): Promise<void> {
-    await settle(() => this.#engine.clearGradients())
+    await this.#turns.call(() => this.#engine.clearGradients())
   }
 
   /** One weight by its Hugging Face name, or an adapter's by PEFT's; or its gradient, where it is trained. */
   async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
-    return await readTensor(this.#engine, buffer, name)
+    return await this.#turns.beside(() => readTensor(this.#engine, buffer, name))
   }
 
   /**
@@ -338,21 +344,24 @@ export class NativePolicy implements Trainable {
    */
   async save(directory: string, options: SaveOptions = {}): Promise<void> {
     checkArguments("save", options, saveKeys)
-    const { overwrite, files } = options
-    await checkTarget(directory, { overwrite, names: modelNames(files) }) // before gigabytes are written
-    await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), { overwrite })
+    const { overwrite, files, signal } = options
+    await this.#turns.beside(async () => {
+      await checkTarget(directory, { overwrite, names: modelNames(files) }) // before gigabytes are written
+      await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), { overwrite })
+    }, signal)
   }
 
   /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
   async load(directory: string): Promise<void> {
-    await this.#files.load(directory)
+    await this.#turns.alone(() => this.#files.load(directory))
   }
 
   /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
   async saveAdapter(directory: string, options: SaveOptions = {}): Promise<void> {
     checkArguments("saveAdapter", options, saveKeys)
-    const { overwrite } = options
-    await writeDirectory(directory, (temporary) => this.#files.saveAdapter(temporary, options), { overwrite })
+    const { overwrite, signal } = options
+    const save = (temporary: string) => this.#files.saveAdapter(temporary, options)
+    await this.#turns.beside(() => writeDirectory(directory, save, { overwrite }), signal)
   }
 
   /**
@@ -361,7 +370,7 @@ export class NativePolicy implements Trainable {
    * @throws GigpoError `BAD_MODEL` where it does not fit, or was trained beside a model with other weights.
    */
   async loadAdapter(directory: string): Promise<void> {
-    await this.#files.loadAdapter(directory)
+    await this.#turns.alone(() => this.#files.loadAdapter(directory))
   }
 
   #checkTraining(): void {
@@ -372,13 +381,13 @@ export class NativePolicy implements Trainable {
   /** Writes AdamW's moments and step count to one safetensors file. */
   async saveOptimizer(path: string): Promise<void> {
     this.#checkTraining()
-    await this.#files.saveOptimizer(path)
+    await this.#turns.beside(() => this.#files.saveOptimizer(path))
   }
 
   /** Takes over what `saveOptimizer` wrote, from a folder that holds it as model.safetensors. */
   async loadOptimizer(directory: string, steps: number): Promise<void> {
     this.#checkTraining()
-    await this.#files.loadOptimizer(directory, steps)
+    await this.#turns.alone(() => this.#files.loadOptimizer(directory, steps))
   }
 
   /** AdamW steps taken so far. */

@@ -35,7 +35,7 @@ export const nativePolicyFields = {
     most: mostTokens,
     otherwise: "the model's own limit",
   }),
-  microBatchTokens: whole(undefined, "Tokens trained at once; more takes more memory and changes nothing else.", {
+  microBatchTokens: whole(undefined, "Tokens trained at once; more takes more memory, and gradients are added up in another order.", {
     least: 1,
     most: mostTokens,
     otherwise: "2048, on a GPU 16384",

@@ -1,10 +1,12 @@
 import { isFloat32Array, isInt32Array } from "node:util/types"
 import { GigpoError } from "../../errors.ts"
 import type { NativeBatch } from "../../native.ts"
-import type { Row, Span } from "../rows.ts"
+import { Pace } from "../../pace.ts"
+import { type Row, type Span, sampledTokens } from "../rows.ts"
 
 // Rows as the native engine takes them: fresh arrays, which it may read at leisure. Everything is checked here, with sentences, but
-// the tokens themselves: the engine looks at all of them in the time that a few take here.
+// the tokens themselves: the engine looks at all of them in the time that a few take here. A million rows take seconds: the event
+// loop turns meanwhile.
 
 /** What a batch is computed for. */
 export interface BatchNeeds {
@@ -12,26 +14,36 @@ export interface BatchNeeds {
   readonly temperature?: number
   readonly advantages?: boolean
   readonly oldLogProbs?: boolean
-  readonly referenceLogProbs?: boolean
+  /** "known": where every span has them. */
+  readonly referenceLogProbs?: boolean | "known"
+  /** What it is computed for knows neither weights nor a clipScale; ignored, they would give another loss than was asked for. */
+  readonly unweighted?: boolean
   readonly returns?: boolean
   /** A critic's, as it foretold before. */
   readonly values?: boolean
 }
 
-export function packRows(rows: readonly Row[], needs: BatchNeeds): NativeBatch {
-  const counted = countRows(rows, needs.temperature)
+export async function packRows(
+  rows: readonly Row[],
+  needs: BatchNeeds,
+  signal?: AbortSignal | undefined,
+): Promise<NativeBatch> {
+  const pace = new Pace(signal)
+  const counted = await countRows(rows, needs, pace)
   const column = (needed: boolean | undefined) => (needed ? new Float32Array(counted.sampled) : undefined)
   const tokens = new Int32Array(counted.tokens)
   const rowOffsets = new Int32Array(rows.length + 1)
   const [spanRows, spanBegins, spanCounts] = [0, 1, 2].map(() => new Int32Array(counted.spans)) as Columns
   const advantages = column(needs.advantages)
   const oldLogProbs = column(needs.oldLogProbs)
-  const referenceLogProbs = column(needs.referenceLogProbs)
+  const referenceLogProbs = column(needs.referenceLogProbs === "known" ? counted.referenced : needs.referenceLogProbs)
   const returns = column(needs.returns)
   const oldValues = column(needs.values)
   let [index, sampled] = [0, 0]
   for (let row = 0; row < rows.length; row++) {
+    if (pace.due()) await pace.rest()
     const { tokens: own, spans } = rows[row]!
+    if (own.length > tokens.length - rowOffsets[row]!) throw bad(`rows[${row}]: it grew while it was read`)
     tokens.set(own, rowOffsets[row]!)
     rowOffsets[row + 1] = rowOffsets[row]! + own.length
     for (let i = 0; i < spans.length; i++, index++) {
@@ -68,9 +80,10 @@ export function packRows(rows: readonly Row[], needs: BatchNeeds): NativeBatch {
 type Columns = [Int32Array, Int32Array, Int32Array]
 
 /** Sizes of a batch, once every row and span has been looked at. */
-function countRows(rows: readonly Row[], temperature: number | undefined) {
-  let [tokens, spans, sampled] = [0, 0, 0]
+async function countRows(rows: readonly Row[], { temperature, unweighted }: BatchNeeds, pace: Pace) {
+  let [tokens, spans, sampled, referenced] = [0, 0, 0, true]
   for (let index = 0; index < rows.length; index++) {
+    if (pace.due()) await pace.rest()
     const row = rows[index]!
     if (!isInt32Array(row.tokens)) throw bad(`rows[${index}]: tokens must be an Int32Array`)
     if (row.attachments && row.attachments.length > 0)
@@ -82,12 +95,19 @@ function countRows(rows: readonly Row[], temperature: number | undefined) {
       const span = row.spans[i]!
       const wrong = faultOf(span, end, row.tokens.length, temperature)
       if (wrong) throw bad(`${nameOf(rows, index, span)}: ${wrong}`)
+      if (unweighted) refuseWeights(span, index)
+      if (span.referenceLogProbs === undefined) referenced = false
       end = span.start + span.length
       sampled += span.length
     }
   }
   if (tokens >= 2 ** 31) throw bad(`the rows have ${tokens} tokens; give at most 2³¹ - 1 at once`)
-  return { tokens, spans, sampled }
+  return { tokens, spans, sampled, referenced }
+}
+
+function refuseWeights({ weights, clipScale = 1 }: Span, row: number): void {
+  if (weights === undefined && clipScale === 1) return
+  throw bad(`rows[${row}] has ${weights ? "weights" : "a clipScale"}; evaluate the loss and give it as a "linear" one`)
 }
 
 /** What is wrong with a span, after one that ends at `end`. */
@@ -146,13 +166,17 @@ function nameOf(rows: readonly Row[], row: number, span: Span): string {
 }
 
 /** One array a row, each as long as what was sampled of it. */
-export function splitByRow(flat: Float32Array, rows: readonly Row[]): Float32Array[] {
+export async function splitByRow(flat: Float32Array, rows: readonly Row[]): Promise<Float32Array[]> {
+  const pace = new Pace()
+  const parts: Float32Array[] = []
   let at = 0
-  return rows.map(({ spans }) => {
-    const length = spans.reduce((sum, span) => sum + span.length, 0)
-    at += length
-    return flat.slice(at - length, at)
-  })
+  for (const row of rows) {
+    if (pace.due()) await pace.rest()
+    const end = at + sampledTokens([row])
+    parts.push(flat.slice(at, end))
+    at = end
+  }
+  return parts
 }
 
 function bad(what: string): GigpoError {

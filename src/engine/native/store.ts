@@ -6,6 +6,7 @@ import { openSafetensors } from "../../model-files/safetensors.ts"
 import type { Json } from "../../state.ts"
 import type { ModelStore } from "../engine.ts"
 import type { LearnerFiles } from "./learner-files.ts"
+import type { Turns } from "./turns.ts"
 
 // Checkpoints of the native engine: the folder of a model, or of an adapter, as Hugging Face and PEFT have them, with AdamW's
 // moments in optimizer/model.safetensors.
@@ -13,27 +14,33 @@ import type { LearnerFiles } from "./learner-files.ts"
 /** What a checkpoint is made of: a policy's files, or a critic's. */
 type Stored = Omit<LearnerFiles, "base" | "takeWeights" | "frozen">
 
-export function nativeStore(learner: Stored): ModelStore {
+export function nativeStore(learner: Stored, turns: Turns): ModelStore {
   const adapted = learner.lora !== undefined
   return {
     get bytes() {
       return learner.bytes
     },
-    save: async (directory, options) => await learner.save(directory, options),
+    save: async (directory, options) => await turns.beside(() => learner.save(directory, options), options?.signal),
     checkpoint: async (directory, options) => {
-      // A merged model could not be split again; the base stays where it is and is known by its hash.
-      await (adapted ? learner.saveAdapter(directory, options) : learner.save(directory, options))
       const optimizer = join(directory, "optimizer")
-      await io("create", optimizer, mkdir(optimizer))
-      await learner.saveOptimizer(join(optimizer, "model.safetensors"))
+      const write = async () => {
+        // A merged model could not be split again; the base stays where it is and is known by its hash.
+        await (adapted ? learner.saveAdapter(directory, options) : learner.save(directory, options))
+        await io("create", optimizer, mkdir(optimizer))
+        await learner.saveOptimizer(join(optimizer, "model.safetensors"))
+        return learner.steps
+      }
+      const optimizerSteps = await turns.beside(write)
       await checkFinite(directory, adapted ? "adapter_model.safetensors" : undefined)
       await checkFinite(optimizer)
-      return { optimizerSteps: learner.steps }
+      return { optimizerSteps }
     },
     restore: async (handle, directory) => {
       const steps = stepsOf(handle, directory)
-      await (adapted ? learner.loadAdapter(directory) : learner.load(directory))
-      await learner.loadOptimizer(join(directory, "optimizer"), steps)
+      await turns.alone(async () => {
+        await (adapted ? learner.loadAdapter(directory) : learner.load(directory))
+        await learner.loadOptimizer(join(directory, "optimizer"), steps)
+      })
     },
   }
 }

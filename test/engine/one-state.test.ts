@@ -1,0 +1,156 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, afterEach, describe, expect, it } from "vitest"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { readModelConfig } from "../../src/model-files/model-config.ts"
+import { Random } from "../../src/random.ts"
+import { modelPath, readTensors } from "./fixtures.ts"
+
+// What reads or writes all weights takes many calls, and must meet one state of them, whatever else is asked for at the time.
+
+const folder = await mkdtemp(join(tmpdir(), "gigpo-one-state-"))
+afterAll(() => rm(folder, { recursive: true, force: true }))
+let folders = 0
+const fresh = () => join(folder, String(folders++))
+
+const config = { ...(await readModelConfig(modelPath("qwen3"))), layers: 8 }
+const open: NativePolicy[] = []
+async function create(seed: number, options = {}): Promise<NativePolicy> {
+  const policy = await NativePolicy.create(config, new Random(seed), { maxPositions: 256, ...options })
+  open.push(policy)
+  return policy
+}
+afterEach(async () => {
+  for (const policy of open.splice(0)) await policy.dispose()
+})
+
+const row: Row = stepRow(
+  new Int32Array(9).fill(5),
+  new Int32Array(9).map((_, i) => i),
+)
+const request = { prompt: Int32Array.of(1, 2, 3), maxTokens: 3, stopTokens: [] }
+const step = { learningRate: 0.1, weightDecay: 0 }
+
+/** Steps of AdamW that are asked for while `work` goes on, each a turn of the event loop after the other. */
+async function amidSteps(policy: NativePolicy, work: () => Promise<unknown>): Promise<void> {
+  const done = work()
+  const steps: Promise<unknown>[] = []
+  for (let i = 0; i < 20; i++) {
+    steps.push(policy.forwardBackward([row], { kind: "cross-entropy" }), policy.optimizerStep(step))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await Promise.all([done, ...steps])
+}
+
+/** Names of tensors that differ. */
+function differing(a: string, b: string): string[] {
+  const [one, other] = [tensorsOf(a), tensorsOf(b)]
+  expect([...one.keys()]).toEqual([...other.keys()])
+  return [...one.keys()].filter((name) => one.get(name)!.some((value, i) => value !== other.get(name)![i]))
+}
+const tensorsOf = (directory: string) => readTensors(join(directory, "model.safetensors"))
+
+describe("a model that is saved beside updates", () => {
+  it("is of one version: none of its tensors is newer than another", async () => {
+    const policy = await create(1)
+    const [before, amid] = [fresh(), fresh()]
+    await policy.save(before)
+    await amidSteps(policy, () => policy.save(amid))
+    expect(policy.steps).toBe(20)
+    expect(differing(amid, before)).toEqual([])
+  })
+
+  it("is of one version in a checkpoint, with its moments and its count of steps", async () => {
+    const [policy, other] = [await create(1), await create(2)]
+    await policy.forwardBackward([row], { kind: "cross-entropy" })
+    await policy.optimizerStep(step)
+    const [before, amid] = [fresh(), fresh()]
+    const wanted = await policy.store.checkpoint(before)
+    let found: unknown
+    await amidSteps(policy, async () => {
+      found = await policy.store.checkpoint(amid)
+    })
+    expect(found).toEqual(wanted)
+    for (const part of [".", "optimizer"]) expect(differing(join(amid, part), join(before, part))).toEqual([])
+    await other.store.restore(wanted, amid)
+    expect(other.steps).toBe(1)
+  })
+
+  it("has all updates that were asked for before it, waited for or not", async () => {
+    const [policy, other] = [await create(1), await create(1)]
+    for (const one of [policy, other]) await one.forwardBackward([row], { kind: "cross-entropy" })
+    const [waited, not] = [fresh(), fresh()]
+    await other.optimizerStep(step)
+    await other.store.checkpoint(waited)
+    const stepped = policy.optimizerStep(step)
+    await policy.store.checkpoint(not)
+    await stepped
+    expect(differing(not, waited)).toEqual([])
+  })
+
+  it("does not keep samples waiting", async () => {
+    const policy = await create(1)
+    const order: string[] = []
+    const saved = policy.save(fresh()).then(() => order.push("saved"))
+    await policy.sample({ ...request, key: [1, 2] }).then(() => order.push("sampled"))
+    await saved
+    expect(order).toEqual(["sampled", "saved"])
+  })
+})
+
+describe("a model that is loaded beside samples", () => {
+  it("is theirs as a whole, or not at all", async () => {
+    const [policy, other] = [await create(1), await create(2)]
+    const directory = fresh()
+    await other.save(directory)
+    const sampleBy = (one: NativePolicy) => one.sample({ ...request, key: [1, 2] })
+    const [before, after] = [await sampleBy(policy), await sampleBy(other)]
+    expect(before).not.toEqual(after)
+    const loaded = policy.load(directory)
+    const samples: ReturnType<typeof sampleBy>[] = []
+    for (let i = 0; i < 40; i++) {
+      samples.push(sampleBy(policy))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await loaded
+    for (const sample of await Promise.all(samples)) expect(sample).toEqual(after)
+  })
+
+  it("is theirs as a whole with an adapter, too", async () => {
+    const lora = { rank: 2, alpha: 4 }
+    const [policy, other] = [await create(1, { lora }), await create(1, { lora })]
+    await other.forwardBackward([row], { kind: "cross-entropy" })
+    await other.optimizerStep(step)
+    const directory = fresh()
+    await other.saveAdapter(directory)
+    const wanted = await other.logits(request.prompt)
+    const loaded = policy.loadAdapter(directory)
+    expect(await policy.logits(request.prompt)).toEqual(wanted)
+    await loaded
+  })
+})
+
+describe("a turn that is waited for", () => {
+  it("is given up when it is aborted, and those behind it go on", async () => {
+    const policy = await create(1)
+    const [saved, controller] = [policy.save(fresh()), new AbortController()]
+    const update = policy.optimizerStep(step)
+    const sample = policy.sample({ ...request, key: [1, 2], signal: controller.signal })
+    const last = policy.sample({ ...request, key: [1, 2] })
+    controller.abort(new Error("enough"))
+    await expect(sample).rejects.toThrow("enough")
+    expect((await last).tokens.length).toBe(3)
+    await Promise.all([saved, update])
+  })
+
+  it("fails when the policy is disposed of", async () => {
+    const policy = await create(1)
+    const all = [policy.save(fresh()), policy.optimizerStep(step), policy.sample({ ...request, key: [1, 2] })]
+    const settled = Promise.allSettled(all)
+    await policy.dispose()
+    for (const one of (await settled).slice(1))
+      expect(one).toMatchObject({ status: "rejected", reason: { code: "DISPOSED" } })
+  })
+})

@@ -40,8 +40,20 @@ export const models = {
   },
 }
 
-export async function openModel(name) {
-  return await NativePolicy.create(models[name].config, new Random(0))
+/** Of Qwen2.5 0.5B's shape. */
+export const halfBillion = {
+  ...common,
+  hiddenSize: 896,
+  layers: 24,
+  heads: 14,
+  keyValueHeads: 2,
+  headSize: 64,
+  intermediateSize: 4864,
+  vocabularySize: 151936,
+}
+
+export async function openModel(name, options = {}) {
+  return await NativePolicy.create(models[name].config, new Random(0), options)
 }
 
 export function peerFlags(name) {

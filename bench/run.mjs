@@ -3,6 +3,7 @@ const all = [
   "matmul",
   "train",
   "generate",
+  "bfloat16",
   "anchors",
   "advantages",
   "bookkeeping",

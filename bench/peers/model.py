@@ -26,6 +26,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     ]:
         flags.add_argument(f"--{name}", type=int, default=value)
     flags.add_argument("--untied", action="store_true", help="an output head of its own")
+    flags.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32", help="of weights and all else")
     flags.add_argument("--attention", choices=["sdpa", "eager"], default="sdpa")
     return flags
 
@@ -42,11 +43,11 @@ def build(flags: argparse.Namespace) -> Qwen2ForCausalLM:
         vocab_size=flags.vocabulary,
         tie_word_embeddings=not flags.untied,
     )
-    model = Qwen2ForCausalLM._from_config(config, dtype=torch.float32, attn_implementation=flags.attention)
+    model = Qwen2ForCausalLM._from_config(config, dtype=getattr(torch, flags.dtype), attn_implementation=flags.attention)
     model.generation_config = GenerationConfig()
     return model
 
 
 def describe(model: Qwen2ForCausalLM, flags: argparse.Namespace) -> dict:
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    return {"parameters": parameters, "threads": flags.threads, "attention": flags.attention, "mkl": MKL}
+    return {"parameters": parameters, "threads": flags.threads, "attention": flags.attention, "dtype": flags.dtype, "mkl": MKL}

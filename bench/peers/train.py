@@ -1,4 +1,4 @@
-"""One training step in PyTorch, eager, float32: forward, loss on the reply tokens, backward, gradient clipping, AdamW.
+"""One training step in PyTorch, eager, float32 (or with --dtype): forward, loss on the reply tokens, backward, gradient clipping, AdamW.
 
 Every row has the same length, so the padded batch wastes nothing; the head runs on the reply's positions only
 (`logits_to_keep`), and AdamW is torch's fused one. tokensPerSecond counts prompt and reply tokens alike.

@@ -204,7 +204,7 @@ inline void check_merged_critic(const DeviceFactory& make_device, const ModelCon
   }
   plain.set(merged);
   const std::vector<float> found = subject.predict(rows), wanted = plain.predict(rows);
-  for (size_t i = 0; i < found.size(); i++) CHECK(std::abs(found[i] - wanted[i]) < bounds.log_prob, "merged: %g, not %g", found[i], wanted[i]);
+  for (size_t i = 0; i < found.size(); i++) CHECK(std::abs(found[i] - wanted[i]) < bounds.merged, "merged: %g, not %g", found[i], wanted[i]);
 }
 
 // What it is planned to take is what it takes, and its activations need no more room than the policy's.

@@ -9,12 +9,13 @@ import { Random } from "../../src/random.ts"
 import {
   adapterPath,
   adapters,
+  allLogits,
   architectures,
   credited,
   crossEntropy,
-  type Expected,
   gradients,
   modelPath,
+  normError,
   readExpected,
   readTensors,
   relativeError,
@@ -41,22 +42,6 @@ async function using<T>(
   } finally {
     await policy.dispose()
   }
-}
-
-async function allLogits(policy: NativePolicy, expected: Expected): Promise<number[]> {
-  const logits: number[] = []
-  for (const row of expected.logits) logits.push(...(await policy.logits(row)))
-  return logits
-}
-
-/** By the Euclidean norm: single elements of bf16 are off by chance. */
-function normError(found: ArrayLike<number>, truth: ArrayLike<number>): number {
-  let [difference, norm] = [0, 0]
-  for (let i = 0; i < truth.length; i++) {
-    difference += (found[i]! - truth[i]!) ** 2
-    norm += truth[i]! ** 2
-  }
-  return Math.sqrt(difference / norm)
 }
 
 onCard.each(architectures)(titled("the model %s on a CUDA device"), (name) => {

@@ -155,6 +155,23 @@ export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<num
 }
 
 /** Names of the weights, as the policy's files have them. */
+/** By the Euclidean norm: single elements of bf16 are off by chance. */
+export function normError(found: ArrayLike<number>, truth: ArrayLike<number>): number {
+  let [difference, norm] = [0, 0]
+  for (let i = 0; i < truth.length; i++) {
+    difference += (found[i]! - truth[i]!) ** 2
+    norm += truth[i]! ** 2
+  }
+  return Math.sqrt(difference / norm)
+}
+
+/** Of all of the fixture's rows. */
+export async function allLogits(policy: NativePolicy, expected: Expected): Promise<number[]> {
+  const logits: number[] = []
+  for (const row of expected.logits) logits.push(...(await policy.logits(row)))
+  return logits
+}
+
 export function weightNames(expected: Expected): string[] {
   return [...expected.tensors.keys()].filter((name) => name.startsWith("adamw.")).map((name) => name.slice(6))
 }

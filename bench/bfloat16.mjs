@@ -1,0 +1,86 @@
+// bfloat16 beside float32 on the CPU, by turns in one run: sampling, one training step, and PyTorch in bfloat16.
+import { clippedSurrogateLoss, NativePolicy, Random, stepRow } from "gigpo"
+import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
+import { halfBillion, models, openModel, peerFlags, randomTokens } from "./models.mjs"
+import { noPeers, python, runPeer } from "./peers.mjs"
+
+const precisions = ["float32", "bfloat16"]
+const turns = 3
+const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
+const table = [["what", "float32, tokens/s", "bfloat16, tokens/s", "bfloat16 is", "PyTorch in bfloat16", "ours is"]]
+
+/** The best of every precision, by turns; `work` is given a policy and returns tokens a second. */
+async function compare(what, open, work, peer) {
+  const policies = {}
+  for (const precision of precisions) policies[precision] = await open({ device: "cpu", precision })
+  const best = { float32: 0, bfloat16: 0 }
+  for (const policy of Object.values(policies)) await work(policy)
+  for (let turn = 0; turn < turns; turn++)
+    for (const precision of precisions) best[precision] = Math.max(best[precision], await work(policies[precision]))
+  for (const policy of Object.values(policies)) await policy.dispose()
+  const theirs = python && peer ? runPeer(...peer)[0].tokensPerSecond : undefined
+  const figures = [best.float32, best.bfloat16].map((speed) => speed.toPrecision(3))
+  const beside = theirs ? [theirs.toPrecision(3), `${(best.bfloat16 / theirs).toFixed(2)}×`] : ["", ""]
+  table.push([what, ...figures, `${(best.bfloat16 / best.float32).toFixed(2)}×`, ...beside])
+  return best.bfloat16
+}
+
+const random = new Random(2)
+let key = 0
+function sampling(config, batch, promptTokens, newTokens) {
+  return async (policy) => {
+    const prompts = Array.from({ length: batch }, () => randomTokens(random, promptTokens, config.vocabularySize))
+    const started = performance.now()
+    await Promise.all(
+      prompts.map((prompt) => policy.sample({ prompt, maxTokens: newTokens, stopTokens: [], key: [key++, 0] })),
+    )
+    return (batch * newTokens) / ((performance.now() - started) / 1000)
+  }
+}
+
+function training(config, rows, length, reply) {
+  const batch = Array.from({ length: rows }, () => {
+    const [prompt, sampled] = [length - reply, reply].map((count) => randomTokens(random, count, config.vocabularySize))
+    const logProbs = new Float32Array(reply).fill(-Math.log(config.vocabularySize))
+    return stepRow(prompt, sampled, { advantage: random.uniform() - 0.5, logProbs })
+  })
+  return async (policy) => {
+    const started = performance.now()
+    await policy.forwardBackward(batch, loss)
+    await policy.optimizerStep({ learningRate: 1e-4 })
+    return (rows * length) / ((performance.now() - started) / 1000)
+  }
+}
+
+const half = ["--dtype", "bfloat16", "--repeats", "3"]
+for (const [name, { config, rows }] of Object.entries(models)) {
+  const [open, flags] = [(options) => openModel(name, options), [...peerFlags(name), ...half]]
+  const generate = ["generate.py", [...flags, "--batch", "64", "--prompt", "16", "--new", "48"]]
+  await compare(`${name}, sampling 64 × (16 + 48)`, open, sampling(config, 64, 16, 48), generate)
+  const train = ["train.py", [...flags, "--rows", String(rows)]]
+  await compare(`${name}, training ${rows} × 128`, open, training(config, rows, 128, 32), train)
+}
+const open = (options) => NativePolicy.create(halfBillion, new Random(0), { ...options, training: false })
+const alone = await compare("0.5B, sampling 1 × (8 + 24)", open, sampling(halfBillion, 1, 8, 24))
+await compare("0.5B, sampling 16 × (8 + 8)", open, sampling(halfBillion, 16, 8, 8))
+
+const [from, to] = [new Uint8Array(2 ** 28).fill(1), new Uint8Array(2 ** 28)]
+let copied = 0
+for (let i = 0; i < 5; i++) {
+  const started = performance.now()
+  to.set(from)
+  copied = Math.max(copied, (2 * from.length) / (performance.now() - started) / 1e6)
+}
+const read = (alone * 494_032_768 * 2) / 1e9
+await writeResult(
+  "bfloat16",
+  `# bfloat16 on the CPU
+
+The best of ${turns}, by turns. Training: forward, clipped surrogate on the reply's 32 tokens, backward, AdamW; ours keeps what is trained in
+float32, PyTorch's is in bfloat16 throughout.
+${describeMachine()}${python ? "" : `; ${noPeers}`}
+
+${markdownTable(table)}
+
+0.5B at batch 1 reads its weights at ${read.toFixed(1)} GB/s, the prompt's share of the time included; one thread copies memory at ${copied.toFixed(1)} GB/s, reads and writes together.`,
+)

@@ -1,0 +1,129 @@
+import { mkdtemp } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { memoryPlan, type NativePolicyOptions } from "../../src/engine/native/options.ts"
+import { stepRow } from "../../src/engine/rows.ts"
+import { readModelConfig } from "../../src/model-files/model-config.ts"
+import { Random } from "../../src/random.ts"
+import {
+  allLogits,
+  architectures,
+  crossEntropy,
+  gradients,
+  logProbsOf,
+  modelPath,
+  normError,
+  randomTokens,
+  readExpected,
+  readTensors,
+  rolloutRows,
+  weightNames,
+} from "./fixtures.ts"
+
+// The CPU in bfloat16, held to what transformers computes in float32 and in bfloat16.
+
+const half = { device: "cpu", precision: "bfloat16" } as const
+
+function cosine(a: Float32Array, b: Float32Array): number {
+  const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, value, i) => sum + value * y[i]!, 0)
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}
+
+describe.each(architectures)("the model %s in bfloat16 on the CPU", (name) => {
+  const expected = readExpected(name)
+
+  it("is as near to the truth as transformers is", async () => {
+    const truth = expected.tensors.get("logits")!
+    const theirs = normError(readTensors(`${modelPath(name)}/bf16.safetensors`).get("logits")!, truth)
+    await using policy = await NativePolicy.open(modelPath(name), half)
+    const ours = normError(await allLogits(policy, expected), truth)
+    expect(ours).toBeLessThan(1.2 * theirs)
+    expect(ours).toBeGreaterThan(0.01 * theirs) // it is bfloat16 that was asked for
+  })
+
+  // Without clipping: a ratio at its bound would fall to one side or the other by chance. Models as narrow as these average little
+  // out; test/core/engine_test.cpp asks 0.999 of larger ones.
+  it("has the gradients of float32, but for rounding", async () => {
+    const { rows } = expected.adamw
+    const found: { loss: number; gradients: Map<string, Float32Array> }[] = []
+    for (const precision of ["float32", "bfloat16"] as const) {
+      await using policy = await NativePolicy.open(modelPath(name), { device: "cpu", precision })
+      const { loss } = await policy.forwardBackward(rows, crossEntropy)
+      found.push({ loss, gradients: await gradients(policy, weightNames(expected)) })
+    }
+    const [wanted, rounded] = [found[0]!, found[1]!]
+    expect(Math.abs(rounded.loss / wanted.loss - 1)).toBeLessThan(0.01)
+    for (const [weight, gradient] of rounded.gradients)
+      expect(cosine(gradient, wanted.gradients.get(weight)!), weight).toBeGreaterThan(0.998)
+  })
+
+  it("scores what it samples as it was sampled", async () => {
+    await using policy = await NativePolicy.open(modelPath(name), half)
+    const random = new Random(8)
+    const prompts = Array.from({ length: 6 }, (_, i) => randomTokens(3 + 7 * i, random))
+    const completions = await Promise.all(
+      prompts.map((prompt, i) => policy.sample({ prompt, maxTokens: 20, stopTokens: [], key: [i, 5] })),
+    )
+    const scored = await logProbsOf(
+      policy,
+      completions.map(({ tokens }, i) => stepRow(prompts[i]!, tokens)),
+    )
+    for (const [i, { logProbs }] of completions.entries()) expect(normError(scored[i]!, logProbs)).toBeLessThan(0.004)
+  })
+})
+
+describe("training in bfloat16 on the CPU", () => {
+  const train = async (options: NativePolicyOptions, work?: (policy: NativePolicy) => Promise<void>) => {
+    await using policy = await NativePolicy.open(modelPath("qwen3"), options)
+    const rows = await rolloutRows(policy, new Random(3))
+    const losses: number[] = []
+    for (let step = 0; step < 10; step++) {
+      losses.push((await policy.forwardBackward(rows, crossEntropy)).loss)
+      await policy.optimizerStep({ learningRate: 1e-3 })
+    }
+    await work?.(policy)
+    return losses
+  }
+
+  it.each<NativePolicyOptions>([{}, { moments: "bfloat16" }, { lora: { rank: 4 } }])(
+    "goes the way of float32, with %j",
+    async (options) => {
+      const [found, wanted] = [await train({ ...options, ...half }), await train({ ...options, device: "cpu" })]
+      expect(found.at(-1)!).toBeLessThan(found[0]!)
+      const learned = wanted.map((loss) => wanted[0]! - loss)
+      expect(
+        normError(
+          found.map((loss) => found[0]! - loss),
+          learned,
+        ),
+      ).toBeLessThan(0.05)
+    },
+  )
+
+  it("keeps and saves weights in float32, in which its small steps add up", async () => {
+    const folder = join(await mkdtemp(join(tmpdir(), "gigpo-bfloat16-")), "model")
+    const name = "model.layers.0.mlp.down_proj.weight"
+    let weight: Float32Array = new Float32Array()
+    await train(half, async (policy) => {
+      weight = await policy.tensor(name)
+      await policy.save(folder)
+    })
+    const rounded = new Uint32Array(weight.buffer).filter((bits) => (bits & 0xffff) === 0)
+    expect(rounded.length).toBeLessThan(weight.length / 100)
+    await using again = await NativePolicy.open(folder, half)
+    expect(await again.tensor(name)).toEqual(weight)
+  })
+
+  it("takes the memory that the plan names", async () => {
+    const config = await readModelConfig(modelPath("qwen3"))
+    await using policy = await NativePolicy.open(modelPath("qwen3"), half)
+    const [found, single] = [memoryPlan(config, half), memoryPlan(config, { ...half, precision: "float32" })]
+    expect(policy.plan.weights).toBe(found.weights)
+    expect(found.weights - single.weights).toBe(2 * policy.parameters) // bfloat16 beside float32
+    expect(found.gradients).toBe(single.gradients)
+    expect(found.activations).toBeLessThan(0.8 * single.activations)
+    expect(found.sampling).toBeLessThan(single.sampling)
+  })
+})

@@ -66,10 +66,6 @@ __device__ void produce(const WgmmaProduct& p, char* memory, uint64_t* full, uin
   });
 }
 
-__device__ const Sums<Slice>& slice_of(const float* sums, int number) {
-  return *reinterpret_cast<const Sums<Slice>*>(sums + number * Slice::sums_of_lane);
-}
-
 // Gate, up, and what SwiGLU makes of them when they have been rounded, as cuda/swiglu.cu would read them.
 template <class T>
 __device__ void write_gated(const WgmmaProduct& p, const float (&sums)[T::columns / 2], float* staged, int64_t row,

@@ -15,6 +15,11 @@ struct Slice {
   static constexpr int floats = warp_rows * output_stride, sums_of_lane = warp_rows * warp_columns / 32;
 };
 
+// Of a lane's sums, those of 32 columns.
+__device__ inline const Sums<Slice>& slice_of(const float* sums, int number) {
+  return *reinterpret_cast<const Sums<Slice>*>(sums + number * Slice::sums_of_lane);
+}
+
 // One operand's tile of a stage: `width` rows or columns of C by 64 of k. In memory k runs along the rows, or across.
 template <int width, bool along_k>
 struct WgmmaOperand {

@@ -185,8 +185,7 @@ std::string why_no_wgmma() {
   if (major != 9) return "the GPU is not a Hopper";
 #if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
   // The cards of a machine are alike, so one speaks for all.
-  static const std::string wrong = matmul_self_test(
-      [](const Matmul& product, void* workspace, size_t bytes, cudaStream_t stream) { return matmul_wgmma(product, workspace, bytes, stream); });
+  static const std::string wrong = matmul_self_test([](auto&&... arguments) { return matmul_wgmma(arguments...); });
   return wrong;
 #else
   return "this build has no kernels for sm_90a";

@@ -181,6 +181,11 @@ class Device {
   // gate_up [T][2I]: out = silu(gate) ⊙ up
   virtual void swiglu(Tensor gate_up, Tensor out) = 0;
   virtual void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) = 0;
+  // gate_up = X · Wᵀ and its swiglu, for devices that need not read it again.
+  virtual void linear_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor out) {
+    linear(x, weight, {}, {}, gate_up);
+    swiglu(gate_up, out);
+  }
 
   // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h), which become their gradient: see gradient_of_logits.
   // Arrays [rows] are device memory.

@@ -148,6 +148,7 @@ void Transformer::attention_half(const Weights& w, const Kept& kept, const Activ
 // activated = silu(gate) ⊙ up of norm(middle)
 void Transformer::mlp_half(const Weights& w, const Activations::Layer& a) const {
   device_.rms_norm(a.middle, w.post_norm, 1, epsilon(), a.post_normed, a.post_scales);
+  if (!w.gate_up.a && !w.gate_up.bias) return device_.linear_swiglu(a.post_normed, w.gate_up.weight, a.gate_up, a.activated);
   linear(w.gate_up, a.post_normed, {}, a.gate_up, a.narrow_gate_up);
   device_.swiglu(a.gate_up, a.activated);
 }

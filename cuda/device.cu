@@ -157,6 +157,10 @@ class GpuDevice final : public Device {
   }
 
   void swiglu(Tensor gate_up, Tensor out) override { cuda::swiglu(gate_up, out, stream()); }
+  void linear_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor out) override {
+    const bool large = wgmma_ && wgmma_pays({x, false, weight, true, {}, {}, gate_up});
+    if (!large || !matmul_wgmma_swiglu(x, weight, gate_up, out, stream())) Device::linear_swiglu(x, weight, gate_up, out);
+  }
   void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
     cuda::swiglu_backward(d_out, gate_up, d_gate_up, stream());
   }

@@ -14,6 +14,7 @@
 #include "cuda/matmul_self_test.h"
 #include "cuda/matmul_wgmma_plan.h"
 #include "cuda/matmul_wgmma_tile.cuh"
+#include "cuda/swiglu.cuh"
 #include "cuda/tensor_map.h"
 
 namespace gigpo::cuda {
@@ -22,17 +23,18 @@ namespace {
 
 struct WgmmaProduct {
   CUtensorMap a, b;
-  int64_t m, n, steps, steps_of_range, ranges;
+  int64_t m, n, steps, steps_of_range, ranges;  // of a gated product n is half of B's rows
   MatmulOutput out;
+  MatmulOutput up, activated;  // gated: then `out` is gate
 };
 
 // Calls work(row, column, range) for every tile of this block.
 template <class T, class Work>
 __device__ void for_each_tile(const WgmmaProduct& p, const Work& work) {
-  const int64_t down = steps_of(p.m, wgmma_rows), across = steps_of(p.n, T::columns), tiles = down * across;
+  const int64_t down = steps_of(p.m, wgmma_rows), across = steps_of(p.n, T::step), tiles = down * across;
   for (int64_t i = blockIdx.x; i < tiles * p.ranges; i += gridDim.x) {
     const TilePlace place = place_of_tile(i % tiles, down, across);
-    work(place.down * wgmma_rows, place.across * T::columns, i / tiles);
+    work(place.down * wgmma_rows, place.across * T::step, i / tiles);
   }
 }
 
@@ -52,13 +54,39 @@ __device__ void produce(const WgmmaProduct& p, char* memory, uint64_t* full, uin
       barrier_wait(empty + ring.stage, ring.round ^ 1);  // in the first round nobody has to leave
       barrier_expect(full + ring.stage, T::stage_bytes);
       T::A::fetch(stage, &p.a, row, step * wgmma_depth, full + ring.stage);
-      T::B::fetch(stage + T::A::bytes, &p.b, column, step * wgmma_depth, full + ring.stage);
+      char* const b = stage + T::A::bytes;
+      if constexpr (T::gated) {
+        T::HalfOfB::fetch(b, &p.b, column, step * wgmma_depth, full + ring.stage);
+        T::HalfOfB::fetch(b + T::HalfOfB::bytes, &p.b, p.n + column, step * wgmma_depth, full + ring.stage);
+      } else {
+        T::B::fetch(b, &p.b, column, step * wgmma_depth, full + ring.stage);
+      }
       ring.advance();
     });
   });
 }
 
-template <class T, bool transpose_a, bool transpose_b>
+// Gate, up, and what SwiGLU makes of them when they have been rounded, as cuda/swiglu.cu would read them.
+template <class T>
+__device__ void write_gated(const WgmmaProduct& p, const float (&sums)[T::columns / 2], float* staged, int64_t row,
+                            int64_t column) {
+  constexpr int slices = T::step / Slice::warp_columns;
+#pragma unroll
+  for (int s = 0; s < slices; s++) {
+    const int64_t at = column + s * Slice::warp_columns;
+    write_sums<Slice>(p.out, slice_of(sums, s), staged, row, at);
+    write_sums<Slice>(p.up, slice_of(sums, slices + s), staged, row, at);
+    float activated[Slice::sums_of_lane];
+#pragma unroll
+    for (int i = 0; i < Slice::sums_of_lane; i++) {
+      const auto rounded = [&](int slice) { return to_float(__float2bfloat16_rn(sums[slice * Slice::sums_of_lane + i])); };
+      activated[i] = swiglu_of(rounded(s), rounded(slices + s));
+    }
+    write_sums<Slice>(p.activated, slice_of(activated, 0), staged, row, at);
+  }
+}
+
+template <class T>
 __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint64_t* full, uint64_t* empty) {
   const int group = int(threadIdx.x) / warpgroup - 1, warp = int(threadIdx.x) % warpgroup / 32;
   float* const own_staged = staged + (group * 4 + warp) * Slice::floats;
@@ -76,7 +104,7 @@ __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < wgmma_depth; k += 16) {
-        wgmma<T::columns, transpose_a, !transpose_b>(sums, T::A::at(a, k), T::B::at(b, k), !first || k > 0);
+        wgmma<T::columns, T::transpose_a, !T::transpose_b>(sums, T::A::at(a, k), T::B::at(b, k), !first || k > 0);
       }
       wgmma_commit();
       wgmma_wait<1>();  // this step's go on; the last one's have read their stage
@@ -86,20 +114,23 @@ __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint
     });
     wgmma_wait<0>(sums);
     leave(last);
-    MatmulOutput out = p.out;
-    if (p.ranges > 1) out.c = static_cast<float*>(out.c) + range * p.m * out.c_stride;
+    const int64_t first = row + group * 64 + warp * 16;
+    if constexpr (T::gated) {
+      write_gated<T>(p, sums, own_staged, first, column);
+    } else {
+      MatmulOutput out = p.out;
+      if (p.ranges > 1) out.c = static_cast<float*>(out.c) + range * p.m * out.c_stride;
 #pragma unroll
-    for (int s = 0; s < T::columns / Slice::warp_columns; s++) {
-      const auto& slice = *reinterpret_cast<const Sums<Slice>*>(sums + s * Slice::sums_of_lane);
-      write_sums<Slice>(out, slice, own_staged, row + group * 64 + warp * 16, column + s * Slice::warp_columns);
+      for (int s = 0; s < T::columns / Slice::warp_columns; s++) {
+        write_sums<Slice>(out, slice_of(sums, s), own_staged, first, column + s * Slice::warp_columns);
+      }
     }
   });
 }
 
-template <int columns, bool transpose_a, bool transpose_b>
+template <class T>
 __global__ __launch_bounds__(wgmma_threads, 1) void wgmma_kernel(const __grid_constant__ WgmmaProduct p) {
 #if defined(GIGPO_CUDA_EMULATOR) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  using T = WgmmaTile<columns, transpose_a, transpose_b>;
   char* const shared = dynamic_shared<char>();
   char* const memory = shared + (T::alignment - shared_address(shared) % T::alignment) % T::alignment;
   auto* const staged = reinterpret_cast<float*>(memory + T::stages * T::stage_bytes);
@@ -118,30 +149,32 @@ __global__ __launch_bounds__(wgmma_threads, 1) void wgmma_kernel(const __grid_co
     if (threadIdx.x == 0) produce<T>(p, memory, full, empty);
   } else {
     take_registers<consumer_registers>();
-    consume<T, transpose_a, transpose_b>(p, memory, staged, full, empty);
+    consume<T>(p, memory, staged, full, empty);
   }
 #endif
 }
 
-template <int columns, bool transpose_a, bool transpose_b>
-bool launch_wgmma(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
-  using T = WgmmaTile<columns, transpose_a, transpose_b>;
-  if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::B::lines, &p.b)) return false;
-  const int64_t tiles = steps_of(p.m, wgmma_rows) * steps_of(p.n, columns) * p.ranges;
+template <class T>
+bool launch_tiles(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
+  if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::lines_of_b, &p.b)) return false;
+  const int64_t tiles = steps_of(p.m, wgmma_rows) * steps_of(p.n, T::step) * p.ranges;
   int device = 0, blocks = 0;  // as many as run at once; the bits are the same with any number
   CUDA_CHECK(cudaGetDevice(&device));
   CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device));
   const dim3 grid(unsigned(std::min<int64_t>(tiles, blocks)));
-  launch(wgmma_kernel<columns, transpose_a, transpose_b>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
+  launch(wgmma_kernel<T>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
   return true;
 }
 
 template <int columns>
-bool launch_wgmma(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
-  if (product.transpose_a) return launch_wgmma<columns, true, false>(product, p, stream);
-  if (product.transpose_b) return launch_wgmma<columns, false, true>(product, p, stream);
-  return launch_wgmma<columns, false, false>(product, p, stream);
+bool launch_columns(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
+  if (product.transpose_a) return launch_tiles<WgmmaTile<columns, true, false>>(product, p, stream);
+  if (product.transpose_b) return launch_tiles<WgmmaTile<columns, false, true>>(product, p, stream);
+  return launch_tiles<WgmmaTile<columns, false, false>>(product, p, stream);
 }
+
+// Whether TMA can read the operands.
+bool can_take(const Matmul& p) { return mappable(p.a) && mappable(p.b) && p.k() > 0 && !(p.transpose_a && p.transpose_b); }
 
 }  // namespace
 
@@ -152,8 +185,7 @@ std::string why_no_wgmma() {
   if (major != 9) return "the GPU is not a Hopper";
 #if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
   // The cards of a machine are alike, so one speaks for all.
-  static const std::string wrong = matmul_self_test(
-      [](const Matmul& product, void* workspace, size_t bytes, cudaStream_t stream) { return matmul_wgmma(product, workspace, bytes, stream); });
+  static const std::string wrong = matmul_self_test([](auto&&... arguments) { return matmul_wgmma(arguments...); });
   return wrong;
 #else
   return "this build has no kernels for sm_90a";
@@ -166,8 +198,7 @@ bool wgmma_pays(const Matmul& p) {
 
 bool matmul_wgmma(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream, int columns) {
   if (product.m() == 0 || product.n() == 0) return true;
-  if (!mappable(product.a) || !mappable(product.b) || product.k() == 0) return false;
-  if (product.transpose_a && product.transpose_b) return false;
+  if (!can_take(product)) return false;
   const RangeRoom room(workspace, workspace_bytes);
   const double read = product.added ? 2 : 1;
   // Only a weight's gradient has few tiles and many k.
@@ -175,13 +206,23 @@ bool matmul_wgmma(const Matmul& product, void* workspace, size_t workspace_bytes
                               product.transpose_a ? 8 : 1, int64_t(room.bytes));
   if (columns != 0) plan.columns = columns;
   const int64_t steps = steps_of(product.k(), wgmma_depth);
-  WgmmaProduct p = {{}, {}, product.m(), product.n(), steps, steps_of(steps, plan.ranges), plan.ranges, output_of(product)};
+  WgmmaProduct p = {{}, {}, product.m(), product.n(), steps, steps_of(steps, plan.ranges), plan.ranges, output_of(product), {}, {}};
   if (p.ranges > 1) p.out = room.output(p.m, p.n);
-  const bool launched = plan.columns == 256   ? launch_wgmma<256>(product, p, stream)
-                        : plan.columns == 192 ? launch_wgmma<192>(product, p, stream)
-                                              : launch_wgmma<128>(product, p, stream);
+  const bool launched = plan.columns == 256   ? launch_columns<256>(product, p, stream)
+                        : plan.columns == 192 ? launch_columns<192>(product, p, stream)
+                                              : launch_columns<128>(product, p, stream);
   if (launched && p.ranges > 1) add_ranges(p.ranges, p.out, output_of(product), stream);
   return launched;
+}
+
+bool matmul_wgmma_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor activated, cudaStream_t stream) {
+  const int64_t half = activated.columns;
+  const auto into = [&](Tensor c) { return Matmul{x, false, weight, true, {}, {}, c}; };
+  if (gate_up.type != Type::bf16 || gate_up.rows == 0 || half == 0 || !can_take(into(gate_up))) return false;
+  const int64_t steps = steps_of(x.columns, wgmma_depth);
+  WgmmaProduct p = {{}, {}, gate_up.rows, half, steps, steps, 1, output_of(into(gate_up.column_range(0, half))),
+                    output_of(into(gate_up.column_range(half, half))), output_of(into(activated))};
+  return launch_tiles<WgmmaTile<256, false, true, true>>(into(gate_up), p, stream);
 }
 
 }  // namespace gigpo::cuda

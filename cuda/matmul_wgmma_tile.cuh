@@ -15,6 +15,11 @@ struct Slice {
   static constexpr int floats = warp_rows * output_stride, sums_of_lane = warp_rows * warp_columns / 32;
 };
 
+// Of a lane's sums, those of 32 columns.
+__device__ inline const Sums<Slice>& slice_of(const float* sums, int number) {
+  return *reinterpret_cast<const Sums<Slice>*>(sums + number * Slice::sums_of_lane);
+}
+
 // One operand's tile of a stage: `width` rows or columns of C by 64 of k. In memory k runs along the rows, or across.
 template <int width, bool along_k>
 struct WgmmaOperand {
@@ -36,11 +41,16 @@ struct WgmmaOperand {
   }
 };
 
-template <int columns_, bool transpose_a, bool transpose_b>
+// With `gated`, half of the columns are of the first half of B's rows, gate, and half of the second, up (SwiGLU).
+template <int columns_, bool transpose_a_, bool transpose_b_, bool gated_ = false>
 struct WgmmaTile {
+  static constexpr bool transpose_a = transpose_a_, transpose_b = transpose_b_, gated = gated_;
   using A = WgmmaOperand<wgmma_rows, !transpose_a>;
   using B = WgmmaOperand<columns_, transpose_b>;
+  using HalfOfB = WgmmaOperand<columns_ / 2, transpose_b>;
   static constexpr int columns = columns_, stage_bytes = A::bytes + B::bytes;
+  static constexpr int step = gated ? columns / 2 : columns;  // from one tile to the next
+  static constexpr int lines_of_b = gated ? HalfOfB::lines : B::lines;
   static constexpr int output_bytes = consumers * warpgroup / 32 * Slice::floats * 4;
   static constexpr int alignment = 1024;  // of the swizzle's pattern
   static constexpr int most_bytes = (227 << 10) - alignment - output_bytes - 128;

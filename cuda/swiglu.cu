@@ -2,14 +2,12 @@
 //   du = d g σ(g),  dg = d u σ(g) (1 + g (1 - σ(g))).
 #include "cuda/launch.h"
 #include "cuda/operations.h"
+#include "cuda/swiglu.cuh"
 #include "cuda/vector.cuh"
 
 namespace gigpo::cuda {
 
 namespace {
-
-// The fast division gives 0 where the divisor is above 2^126: the result is below 2^-126 there.
-__device__ float sigmoid(float x) { return __fdividef(1.0f, 1.0f + expf(-x)); }
 
 // 3 · bytes of an element of `out`.
 template <class T, int width>
@@ -23,7 +21,7 @@ swiglu_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_t ou
     load(gate + i * width, g);
     load(up + i * width, u);
 #pragma unroll
-    for (int c = 0; c < width; c++) u[c] *= g[c] * sigmoid(g[c]);
+    for (int c = 0; c < width; c++) u[c] = swiglu_of(g[c], u[c]);
     store(out + row * out_stride + i * width, u);
   }
 }

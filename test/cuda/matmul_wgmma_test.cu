@@ -6,6 +6,7 @@
 
 #include "core/device.h"
 #include "cuda/matmul_wgmma_plan.h"
+#include "cuda/operations.h"
 #include "test/cuda/matmul_case.h"
 #include "test/cuda/on_card.h"
 
@@ -83,6 +84,28 @@ void test_ranges() {
   check_case(c, with_columns(0));
   CHECK(run(c, with_columns(0)) == run(c, with_columns(0)));
   CHECK(run(c, with_columns(0)) != whole, "the workspace was not used");
+}
+
+// gate_up = X · Wᵀ and SwiGLU of it in one have the bits of one after the other, at any width.
+void test_swiglu() {
+  for (const int64_t half : {8, 128, 200, 516}) {
+    const Type type = Type::bf16;
+    Matrix x(type, 136, 200, 208, 8), weight(type, 2 * half, 200, 200, 0);
+    Matrix gate_up(type, 136, 2 * half, 2 * half + 4, 0), activated(type, 136, half, half + 12, 0);
+    Matrix gate_up_after(type, 136, 2 * half, 2 * half + 4, 0), activated_after(type, 136, half, half + 12, 0);
+    x.fill(1), weight.fill(2);
+    CHECK(matmul_wgmma_swiglu(x.view(), weight.view(), gate_up.view(), activated.view(), nullptr));
+    CHECK(matmul_wgmma({x.view(), false, weight.view(), true, {}, {}, gate_up_after.view()}, nullptr, 0, nullptr));
+    swiglu(gate_up_after.view(), activated_after.view(), nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    bool clean[2];
+    CHECK(gate_up.read(clean) == gate_up_after.read(clean + 1), "half %d", int(half));
+    CHECK(clean[0] && clean[1]);
+    CHECK(activated.read(clean) == activated_after.read(clean + 1), "half %d", int(half));
+    CHECK(clean[0] && clean[1]);
+  }
+  Matrix x(Type::bf16, 8, 8, 8, 0), weight(Type::bf16, 16, 8, 8, 0), other(Type::f32, 8, 16, 16, 0), out(Type::f32, 8, 8, 8, 0);
+  CHECK(!matmul_wgmma_swiglu(x.view(), weight.view(), other.view(), out.view(), nullptr));
 }
 
 void test_what_it_leaves() {
@@ -166,5 +189,6 @@ int main() {
                                              {"random cases", test_random_cases},
                                              {"many tiles", test_many_tiles},
                                              {"ranges", test_ranges},
+                                             {"swiglu", test_swiglu},
                                              {"what it leaves", test_what_it_leaves}});
 }

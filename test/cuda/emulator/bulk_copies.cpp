@@ -159,9 +159,11 @@ bool copy_arrives() {
 }
 
 void forget_copies() {
+  const Unlooked unlooked;
   if (!world.barriers.empty()) world = {};
 }
 bool copies_are_on_their_way() {
+  const Unlooked unlooked;
   for (const auto& [at, barrier] : world.barriers)
     if (barrier.copied > barrier.waited) return true;
   return false;

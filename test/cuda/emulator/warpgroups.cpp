@@ -209,8 +209,13 @@ bool product_reads(uint32_t from, uint32_t to) {
   return reads;
 }
 
-bool products_are_on_their_way(unsigned warp) { return !warps.of[warp].pending.empty(); }
+bool products_are_on_their_way(unsigned warp) {
+  const Unlooked unlooked;
+  return !warps.of[warp].pending.empty();
+}
+
 void forget_products() {
+  const Unlooked unlooked;
   if (warps.used) warps = {};
 }
 

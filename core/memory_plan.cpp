@@ -40,6 +40,7 @@ class DryDevice final : public Device {
   void attention(Tensor, Tensor, Tensor, int64_t, const PackedRows&, Tensor, float*) override {}
   void attention_backward(Tensor, Tensor, Tensor, Tensor, Tensor, const float*, int64_t, const PackedRows&, Tensor, Tensor,
                           Tensor) override {}
+  using Device::paged_attention;
   void paged_attention(Tensor, Tensor, Tensor, int64_t, const PagedBatch&, const PagedCache&, Tensor) override {}
   void swiglu(Tensor, Tensor) override {}
   void swiglu_backward(Tensor, Tensor, Tensor) override {}

@@ -148,8 +148,12 @@ class GpuDevice final : public Device {
   }
   void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
                        Tensor out) override {
-    const size_t bytes = paged_attention_workspace(q.rows, q.columns / head_size, k.columns / head_size, head_size, batch.table_stride);
-    cuda::paged_attention(q, k, v, head_size, batch, cache, out, scratch(bytes), stream());
+    attend_paged(q, k, v, head_size, {}, batch, cache, out);
+  }
+  void paged_attention(Tensor qkv, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch, const PagedCache& cache,
+                       Tensor out) override {
+    const int64_t q = out.columns, kv = (qkv.columns - q) / 2;
+    attend_paged(qkv.column_range(0, q), qkv.column_range(q, kv), qkv.column_range(q + kv, kv), head_size, heads, batch, cache, out);
   }
 
   void swiglu(Tensor gate_up, Tensor out) override { cuda::swiglu(gate_up, out, stream()); }
@@ -203,6 +207,13 @@ class GpuDevice final : public Device {
     if (library_ && !library_pauses_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
     if (product.a.type == Type::f32) matmul_f32(product, stream());
     else cuda::matmul(product, workspace, matmul_workspace_bytes, stream());
+  }
+
+  void attend_paged(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch,
+                    const PagedCache& cache, Tensor out) {
+    store_heads(q, k, v, head_size, heads, batch, cache, stream());
+    const size_t bytes = paged_attention_workspace(q.rows, q.columns / head_size, k.columns / head_size, head_size, batch.table_stride);
+    cuda::paged_attention(q, k.columns / head_size, head_size, batch, cache, out, scratch(bytes), stream());
   }
 
   // For one operation: the next may write over it. Recordings know its address.

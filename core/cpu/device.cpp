@@ -199,6 +199,7 @@ class CpuDevice final : public Device {
     });
   }
 
+  using Device::paged_attention;
   void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch,
                        const PagedCache& cache, Tensor out) override {
     constexpr int64_t page = PagedCache::page_size;

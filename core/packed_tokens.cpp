@@ -38,12 +38,12 @@ RowScatter upload_scatter(const std::vector<int32_t>& indices, Arena& arena) {
   return {arena.upload(targets), arena.upload(offsets), arena.upload(sources), int64_t(targets.size())};
 }
 
-void PagedTokens::add_filling() {
-  wanted.push_back(int32_t(tokens.size()));
-  tokens.push_back(0);
-  positions.push_back(0);
-  sequences.push_back(-1);
-  page_tables.resize(page_tables.size() + table_stride, 0);
+void PagedTokens::fill(int64_t count, int64_t tables, int64_t wanted_count) {
+  tokens.resize(count, 0);
+  positions.resize(count, 0);
+  sequences.resize(count, -1);
+  page_tables.resize(tables * table_stride, 0);
+  wanted.resize(wanted_count, int32_t(count) - 1);
 }
 
 void PagedTokens::add_to(Arena::Bundle& bundle, Uploaded& uploaded) const {

@@ -44,15 +44,13 @@ __global__ void __launch_bounds__(threads) store_heads_kernel(NewHeads<T> at) {
   const T* const weight = value ? nullptr : query ? at.query_norm : at.key_norm;
   float scale = 1;
   if (at.query_norm) {  // the same for the whole grid: all lanes come to the sum
+    // In the order of rms_norm, so that sampler and trainer have the same bits.
     float squares = 0;
-    for (int i = Lanes::rank(); i < packs; i += Lanes::size()) {
-      float a[width], b[width];
-      load(from + i * width, a);
-      load(from + at.half + i * width, b);
+    for (int i = Lanes::rank(); i < 2 * packs; i += Lanes::size()) {
+      float x[width];
+      load(from + i * width, x);
 #pragma unroll
-      for (int c = 0; c < width; c++) squares += a[c] * a[c];
-#pragma unroll
-      for (int c = 0; c < width; c++) squares += b[c] * b[c];
+      for (int c = 0; c < width; c++) squares += x[c] * x[c];
     }
     scale = 1 / sqrtf(Lanes::sum(squares) / float(size) + at.epsilon);
   }

@@ -53,7 +53,8 @@ void check(Type type, const Shape& shape, const Layout& layout, bool normed) {
   const std::vector<float> found = one.read(what), expected = apart.read(what);
   const std::vector<float> found_keys = keys.read(what), found_values = values.read(what);
   const size_t columns = size_t(q + 2 * kv);
-  // Sums of squares in another order: rarely another last digit before each rounding.
+  // Where rms_norm takes more than eight lanes its sums of squares have another order: rarely another last digit before each rounding.
+  const bool same_order = shape.size * bytes_of(type) <= 512 && (layout.name == layouts[0].name || layout.name == layouts[1].name);
   const double digit = type == Type::f32 ? 4e-7 : 1.0 / 128;
   const auto near = [&](float a, float b) { return std::fabs(a - b) <= digit * std::fmax(std::fabs(b), 0.5); };
   std::vector<bool> written(found_keys.size());
@@ -76,7 +77,7 @@ void check(Type type, const Shape& shape, const Layout& layout, bool normed) {
       written[at] = true;
     }
   }
-  if (type == Type::bf16) CHECK(other * 50 <= tokens * (q + kv), "%s: %d with other digits", what.c_str(), int(other));
+  if (same_order) CHECK(other == 0, "%s: %d with other digits", what.c_str(), int(other));
   for (size_t i = 0; i < written.size(); i++) {
     CHECK(written[i] || (std::isnan(found_keys[i]) && std::isnan(found_values[i])), "%s: %d was written", what.c_str(), int(i));
   }

@@ -59,6 +59,7 @@ bool captured(cudaEvent_t event) {
 namespace gigpo::cuda::emulator {
 
 std::recursive_mutex one_call;
+int64_t graph_launches = 0;
 
 void run_streams(bool non_blocking_too) {
   for (cudaStream_t stream : streams)
@@ -227,6 +228,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess;
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const Lock lock(one_call);
   if (default_stream_in_capture(stream)) return result(cudaErrorStreamCaptureUnsupported);
+  gigpo::cuda::emulator::graph_launches++;
   for (const Work& work : executable->nodes) queue(stream, work);
   return cudaSuccess;
 }

@@ -31,6 +31,9 @@ bool breaks_capture();
 // The default stream would wait for streams that are being captured.
 bool default_stream_in_capture(cudaStream_t stream);
 
+// How many graphs have been launched.
+extern int64_t graph_launches;
+
 // Work from outside: queue() under the lock.
 cudaError_t enqueue(cudaStream_t stream, Work work);
 

@@ -42,7 +42,12 @@ describe("a configuration", () => {
     })
     expect(config.clone).toMatchObject({ tasks: 1000, optimizer: { schedule: "cosine" } })
     expect(config.clone.optimizer.learningRate).toBeUndefined() // by the size of the model
-    expect(policyOptions(config)).toEqual({ device: "auto", recompute: "auto", moments: "float32" })
+    expect(policyOptions(config)).toEqual({
+      device: "auto",
+      recompute: "auto",
+      moments: "float32",
+      librarySampling: false,
+    })
   })
 
   it("keeps what it says, the environment's own options too", () => {

@@ -56,6 +56,13 @@ struct PagedBatch {
   int64_t table_stride;
 };
 
+// What becomes of the heads of new tokens before attention over pages.
+struct HeadTransform {
+  Tensor query_norm, key_norm;  // [1][D]: each head is normalised; both are empty where none is
+  float epsilon = 0;
+  Rotary rotary = {};           // of queries and keys, then
+};
+
 // Device memory.
 struct SampleInputs {
   const float* temperatures;       // [rows]; 0 takes the most likely token
@@ -177,6 +184,18 @@ class Device {
   // Writes the new tokens' keys and values into their pages, then attends from each to all of its sequence up to itself.
   virtual void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch,
                                const PagedCache& cache, Tensor out) = 0;
+  // The same of a projection [T][queries, keys, values] whose heads are transformed first; what is left of it is the device's affair.
+  virtual void paged_attention(Tensor qkv, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch,
+                               const PagedCache& cache, Tensor out) {
+    const int64_t q = out.columns, kv = (qkv.columns - q) / 2;
+    const Tensor queries = qkv.column_range(0, q), keys = qkv.column_range(q, kv), values = qkv.column_range(q + kv, kv);
+    if (heads.query_norm) {
+      rms_norm(queries, heads.query_norm, q / head_size, heads.epsilon, queries, nullptr);
+      rms_norm(keys, heads.key_norm, kv / head_size, heads.epsilon, keys, nullptr);
+    }
+    rotate(qkv.column_range(0, q + kv), head_size, heads.rotary, false);
+    paged_attention(queries, keys, values, head_size, batch, cache, out);
+  }
 
   // gate_up [T][2I]: out = silu(gate) ⊙ up
   virtual void swiglu(Tensor gate_up, Tensor out) = 0;

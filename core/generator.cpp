@@ -123,11 +123,15 @@ PagedTokens Generator::batch_of_step(std::vector<Sequence*>& sampling) {
   return batch;
 }
 
-// Runs the model and gives each sequence of `sampling` its next token. Where that is all the step does, which is most steps, the
-// batch is filled up to a size that occurs often, and what the device did for it the last time is repeated.
+// Up to so many tokens a step takes about as long to launch as to compute, also where prompts come with it.
+constexpr int64_t short_step = 512;
+
+// Runs the model and gives each sequence of `sampling` its next token. A step that only samples, or is short, is filled up to a size
+// that occurs often, and what the device did for it the last time is repeated.
 void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling) {
-  const bool decoding = sampling.size() == batch.tokens.size();
-  const int64_t filled = decoding ? device_.replay_size(int64_t(sampling.size())) : int64_t(sampling.size());
+  const auto tokens = int64_t(batch.tokens.size()), sampled = int64_t(sampling.size());
+  const bool repeated = sampled > 0 && (sampled == tokens || tokens <= short_step);
+  const int64_t filled = repeated ? device_.replay_size(sampled) : sampled;
   std::vector<float> temperatures(filled, 0.f);
   std::vector<Key> keys(filled);
   std::vector<int32_t> indices(filled, 0);
@@ -136,7 +140,10 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     keys[row] = sampling[row]->request.key;
     indices[row] = int32_t(sampling[row]->sampled());
   }
-  for (int64_t row = int64_t(sampling.size()); row < filled; row++) batch.add_filling();
+  if (repeated) {
+    const int64_t tables = int64_t(batch.page_tables.size()) / batch.table_stride;
+    batch.fill(device_.replay_size(tokens), device_.replay_size(tables), filled);
+  }
 
   arena_.reset();
   PagedTokens::Uploaded uploaded{};
@@ -157,8 +164,10 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     device_.sample(logits, inputs, drawn, drawn_log_probs);
   };
   device_.batch_invariant([&] {
-    if (!decoding) return operations();
-    device_.replay({uint64_t(filled), uint64_t(batch.table_stride), arena_.generation(), uint64_t(weights.adapter.data)}, operations);
+    if (!repeated) return operations();
+    // Sizes of 32 bits each: tokens, hidden states that are asked for, page tables and their length.
+    const uint64_t sizes = uint64_t(batch.tokens.size()) << 32 | uint64_t(filled), tables = batch.page_tables.size();
+    device_.replay({sizes, tables << 32 | uint64_t(batch.table_stride), arena_.generation(), uint64_t(weights.adapter.data)}, operations);
   });
   if (filled == 0) return;
   std::vector<int32_t> found(2 * filled);

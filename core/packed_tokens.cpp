@@ -48,12 +48,12 @@ void take_uploads(int64_t tokens, int64_t wanted, int64_t embeddings, Arena& are
   if (embeddings > 0) scatter(tokens, embeddings);
 }
 
-void PagedTokens::add_filling() {
-  wanted.push_back(int32_t(tokens.size()));
-  tokens.push_back(0);
-  positions.push_back(0);
-  sequences.push_back(-1);
-  page_tables.resize(page_tables.size() + table_stride, 0);
+void PagedTokens::fill(int64_t count, int64_t tables, int64_t wanted_count) {
+  tokens.resize(count, 0);
+  positions.resize(count, 0);
+  sequences.resize(count, -1);
+  page_tables.resize(tables * table_stride, 0);
+  wanted.resize(wanted_count, int32_t(count) - 1);
 }
 
 void PagedTokens::add_to(Arena::Bundle& bundle, Uploaded& uploaded) const {

@@ -32,8 +32,8 @@ struct PagedTokens {
   int64_t table_stride = 0;
   std::vector<int32_t> wanted;  // which tokens' hidden states are asked for
 
-  // A token of no sequence, to make the batch larger; its hidden state is asked for too.
-  void add_filling();
+  // Makes the batch larger: by tokens of no sequence, rows of page tables, and hidden states that nobody reads.
+  void fill(int64_t tokens, int64_t tables, int64_t wanted);
 
   // In device memory.
   struct Uploaded {

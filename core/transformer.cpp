@@ -235,27 +235,20 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
 Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
                                   const std::vector<PagedCache>& cache, Arena& arena) const {
   const ModelConfig& c = config_;
-  const int64_t t = batch.count, h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
-  const Rotary rotary = this->rotary(batch.batch.positions);
-
+  const int64_t t = batch.count, h = c.hidden_size;
   const StepBuffers own(shape(t, batch.wanted_count), arena);
   Tensor x = own.x, normed = own.normed, attended = own.attended, gate_up = own.gate_up, activated = own.activated;
   const auto narrow = [&](Tensor rows, int64_t parts) {
     return weights.adapter ? own.narrow.row_range(0, rows.rows).column_range(0, parts * adapter_.rank) : Tensor{};
   };
   const Tensor qkv = own.qkv;
-  const Tensor queries = qkv.column_range(0, q), keys = qkv.column_range(q, kv), values = qkv.column_range(q + kv, kv);
   device_.gather(batch.tokens, embedding(weights.model), x);
   for (int64_t l = 0; l < c.layers; l++) {
     const Weights w = layer_of(weights, l);
     device_.rms_norm(x, w.input_norm, 1, epsilon(), normed, nullptr);
     linear(w.qkv, normed, {}, qkv, narrow(normed, 3));
-    if (c.query_key_norm) {
-      device_.rms_norm(queries, w.query_norm, c.heads, epsilon(), queries, nullptr);
-      device_.rms_norm(keys, w.key_norm, c.key_value_heads, epsilon(), keys, nullptr);
-    }
-    device_.rotate(qkv.column_range(0, q + kv), c.head_size, rotary, false);
-    device_.paged_attention(queries, keys, values, c.head_size, batch.batch, cache[l], attended);
+    const HeadTransform heads = {w.query_norm, w.key_norm, epsilon(), rotary(batch.batch.positions)};
+    device_.paged_attention(qkv, c.head_size, heads, batch.batch, cache[l], attended);
     if (l + 1 == c.layers) {
       const int64_t n = batch.wanted_count;
       if (n == 0) return {};

@@ -30,16 +30,21 @@ void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, 
                         const VisibleTokens& visible, Tensor d_q, Tensor d_k, Tensor d_v, void* workspace,
                         cudaStream_t stream);
 
-// Stores the new tokens' keys and values in their pages, then attends from each to all of its sequence up to itself. Row p
-// of the cache's tensors is a page, [kv head][PagedCache::page_size][D] for keys and for values alike: what a block reads
-// at a time lies together, in the form that the tensor cores take.
+// What new tokens bring to attention over pages, in one kernel: their keys and values are stored in their pages, keys and queries
+// (those in place) transformed before, with the roundings that rms_norm and rotate would make one by one. Row p of the cache's
+// tensors is a page, [kv head][PagedCache::page_size][D] for keys and for values alike: what a block reads at a time lies together,
+// in the form that the tensor cores take. Heads are of even size; a transform without rotary tables turns nothing.
+void store_heads(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch,
+                 const PagedCache& cache, cudaStream_t stream);
+
+// Attends from each new token to all of its sequence up to itself, whose keys and values are in the pages.
 //
 // Rows of one sequence stand together, at consecutive positions. A token with sequences[t] < 0 is padding: it writes no
 // page, and its output is zeros. A token's bits depend on its sequence and position alone, not on what else is in the
 // batch or how much of its sequence comes with it. Positions and sequences are read on the device only: a CUDA graph of
 // this call serves every batch of as many tokens. `workspace` may be null where none is asked for.
 size_t paged_attention_workspace(int64_t tokens, int64_t heads, int64_t kv_heads, int64_t head_size, int64_t table_stride);
-void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
-                     Tensor out, void* workspace, cudaStream_t stream);
+void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedBatch& batch, const PagedCache& cache, Tensor out,
+                     void* workspace, cudaStream_t stream);
 
 }  // namespace gigpo::cuda

@@ -152,13 +152,17 @@ class GpuDevice final : public Device {
   }
   void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
                        Tensor out) override {
-    const size_t bytes = paged_attention_workspace(q.rows, q.columns / head_size, k.columns / head_size, head_size, batch.table_stride);
-    cuda::paged_attention(q, k, v, head_size, batch, cache, out, scratch(bytes), stream());
+    attend_paged(q, k, v, head_size, {}, batch, cache, out);
+  }
+  void paged_attention(Tensor qkv, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch, const PagedCache& cache,
+                       Tensor out) override {
+    const int64_t q = out.columns, kv = (qkv.columns - q) / 2;
+    attend_paged(qkv.column_range(0, q), qkv.column_range(q, kv), qkv.column_range(q + kv, kv), head_size, heads, batch, cache, out);
   }
 
   void swiglu(Tensor gate_up, Tensor out) override { cuda::swiglu(gate_up, out, stream()); }
   void linear_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor out) override {
-    const bool large = wgmma_ && wgmma_pays({x, false, weight, true, {}, {}, gate_up});
+    const bool large = wgmma_ && !library_pauses_ && wgmma_pays({x, false, weight, true, {}, {}, gate_up});
     if (!large || !matmul_wgmma_swiglu(x, weight, gate_up, out, stream())) Device::linear_swiglu(x, weight, gate_up, out);
   }
   void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
@@ -214,6 +218,13 @@ class GpuDevice final : public Device {
     }
     if (product.a.type == Type::f32) matmul_f32(product, stream());
     else cuda::matmul(product, workspace, matmul_workspace_bytes, stream());
+  }
+
+  void attend_paged(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTransform& heads, const PagedBatch& batch,
+                    const PagedCache& cache, Tensor out) {
+    store_heads(q, k, v, head_size, heads, batch, cache, stream());
+    const size_t bytes = paged_attention_workspace(q.rows, q.columns / head_size, k.columns / head_size, head_size, batch.table_stride);
+    cuda::paged_attention(q, k.columns / head_size, head_size, batch, cache, out, scratch(bytes), stream());
   }
 
   // For one operation: the next may write over it. Recordings know its address.

@@ -273,42 +273,6 @@ __global__ void fold_kernel(Arguments at, int head_size) {
   }
 }
 
-// The new tokens' keys and values to their pages, in words of any size.
-template <class Word>
-struct NewTokens {
-  const Word *k, *v;
-  Word *keys, *values;
-  int64_t k_stride, v_stride, key_stride, value_stride;
-};
-
-template <class Word>
-__global__ void store_kernel(NewTokens<Word> at, PagedBatch batch, int words, int head_words) {
-  const int64_t token = blockIdx.x, sequence = batch.sequences[token], position = batch.positions[token];
-  if (sequence < 0) return;
-  const int64_t page = batch.page_tables[sequence * batch.table_stride + position / page_size];
-  for (int i = int(threadIdx.x); i < words; i += int(blockDim.x)) {
-    const int64_t offset = (i / head_words * page_size + position % page_size) * head_words + i % head_words;
-    at.keys[page * at.key_stride + offset] = at.k[token * at.k_stride + i];
-    at.values[page * at.value_stride + offset] = at.v[token * at.v_stride + i];
-  }
-}
-
-template <class Word>
-void store(const Tensor& k, const Tensor& v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
-           cudaStream_t stream) {
-  const int64_t bytes = bytes_of(k.type), size = sizeof(Word);
-  const auto words = [&](int64_t elements) { return elements * bytes / size; };
-  const NewTokens<Word> arguments = {static_cast<const Word*>(k.data), static_cast<const Word*>(v.data),
-                                     static_cast<Word*>(cache.keys.data), static_cast<Word*>(cache.values.data),
-                                     words(k.stride), words(v.stride), words(cache.keys.stride), words(cache.values.stride)};
-  launch(store_kernel<Word>, dim3(unsigned(k.rows)), dim3(64), 0, stream, arguments, batch, int(words(k.columns)),
-         int(words(head_size)));
-}
-
-bool in_16_bytes(const Tensor& matrix) {
-  return reinterpret_cast<uintptr_t>(matrix.data) % 16 == 0 && matrix.stride * bytes_of(matrix.type) % 16 == 0;
-}
-
 int64_t spans_of(int64_t table_stride) { return (table_stride + span_pages - 1) / span_pages; }
 
 // Whether a sequence's spans are spread over blocks: in a small batch that may hold long sequences.
@@ -342,16 +306,10 @@ size_t paged_attention_workspace(int64_t tokens, int64_t heads, int64_t kv_heads
   return size_t(tokens * heads * spans_of(table_stride)) * (size_t(head_size) * sizeof(float) + sizeof(RowSum));
 }
 
-void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
-                     Tensor out, void* workspace, cudaStream_t stream) {
+void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedBatch& batch, const PagedCache& cache, Tensor out,
+                     void* workspace, cudaStream_t stream) {
   if (q.rows == 0) return;
-  const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size;
-  const bool wide = in_16_bytes(k) && in_16_bytes(v) && in_16_bytes(cache.keys) && in_16_bytes(cache.values) &&
-                    head_size * bytes_of(k.type) % 16 == 0;
-  if (wide) store<uint4>(k, v, head_size, batch, cache, stream);
-  else if (k.type == Type::f32) store<uint32_t>(k, v, head_size, batch, cache, stream);
-  else store<uint16_t>(k, v, head_size, batch, cache, stream);
-
+  const int64_t heads = q.columns / head_size;
   if (!in_tiles(q, head_size) || !in_tiles(cache.keys, head_size) || !in_tiles(cache.values, head_size) ||
       heads / kv_heads > most_rows) {
     general::paged_attention(q, kv_heads, head_size, batch, cache, out, stream);

@@ -1,6 +1,8 @@
 // Rotary position embedding, in place: with a, b the halves of a head, position t and angle θ_j = t · frequency_j,
 //   a_j, b_j = a_j cos θ_j - b_j sin θ_j, b_j cos θ_j + a_j sin θ_j.
 // The inverse turns by -θ. Cosines and sines come from a table in fp32; heads of a token share its line, which stays in L1.
+#include "cuda/rotary.cuh"
+
 #include "cuda/launch.h"
 #include "cuda/operations.h"
 #include "cuda/vector.cuh"
@@ -26,18 +28,11 @@ rotate_kernel(RowGrid grid, T* x, int64_t stride, int half, const int32_t* posit
     load(low + half, b);
     load(cosine + line + j, c);
     load(sine + line + j, s);
-    float turned_a[width], turned_b[width];
-#pragma unroll
-    for (int k = 0; k < width; k++) {
-      turned_a[k] = a[k] * c[k] - b[k] * (s[k] * direction);
-      turned_b[k] = b[k] * c[k] + a[k] * (s[k] * direction);
-    }
-    store(low, turned_a);
-    store(low + half, turned_b);
+    turn(a, b, c, s, direction);
+    store(low, a);
+    store(low + half, b);
   }
 }
-
-bool aligned(const float* table) { return reinterpret_cast<uintptr_t>(table) % 16 == 0; }
 
 }  // namespace
 
@@ -46,7 +41,7 @@ void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse, cud
   const int64_t half = head_size / 2;
   with_type(x.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const bool packed = covered_by_packs(x, full_width<T>, half) && aligned(rotary.cosine) && aligned(rotary.sine);
+    const bool packed = covered_by_packs(x, full_width<T>, half) && in_packs(rotary);
     with_width<full_width<T>>(packed, [&](auto width) {
       const RowGrid grid(x.rows, x.columns / 2 / width);
       launch(rotate_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,

@@ -245,6 +245,7 @@ class CpuDevice final : public Device {
     });
   }
 
+  using Device::paged_attention;
   void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch,
                        const PagedCache& cache, Tensor out) override {
     if (cache.keys.type == Type::f32) return paged_attention(q, k, v, head_size, batch, cache, out, attention_.paged);

@@ -47,6 +47,7 @@ describe("a configuration", () => {
       recompute: "auto",
       moments: "float32",
       sharePrefixes: true,
+      librarySampling: false,
     })
   })
 

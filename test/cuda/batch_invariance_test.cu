@@ -53,6 +53,28 @@ void same_in_any_batch() {
 
 #ifdef GIGPO_CUDA_EMULATOR
 
+// A step that reads whole prompts and draws a token for each is repeated as one that only draws: here it is all that happens, to
+// other prompts each time: 42 tokens of 7 prompts, 33 of 6, then 40 of 5 and again 42 of 7, which are filled up to what came before.
+void short_steps_are_repeated() {
+  const ModelConfig config = test::tiny_model(true, 16);
+  Subject plain([] { return make_cuda_device({.graphs = false}); }, config), repeated([] { return make_cuda_device({}); }, config);
+  for (uint32_t round = 0; round < 4; round++) {
+    std::vector<Completion> wanted, found;
+    for (uint32_t i = 0; i < 7 - round % 3; i++) {
+      SampleRequest request;
+      request.id = i, request.key = {i, round}, request.max_tokens = 1;
+      request.prompt = test::random_tokens(3 + i + (round == 2 ? 3 : 0), 10 * round + i, config.vocabulary_size);
+      plain.generator.submit(request), repeated.generator.submit(std::move(request));
+    }
+    test::run_until_idle(plain, wanted);
+    const int64_t before = cuda::emulator::graph_launches;
+    test::run_until_idle(repeated, found);
+    test::expect_same(found, wanted, "a short step");
+    CHECK(cuda::emulator::graph_launches == before + (round >= 2), "round %d: %d launches", int(round),
+          int(cuda::emulator::graph_launches - before));
+  }
+}
+
 // Where the library is on it does what is trained, and nothing of what is sampled.
 void trains_with_the_library(const test::FakeLibrary& fake) {
   const ModelConfig config = test::tiny_model(false, 16);
@@ -82,5 +104,10 @@ int main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
   test::choose_library(argv[1]);
   trains_with_the_library(fake);
 #endif
-  return test::on_card(std::initializer_list<test::Test>{{"same in any batch", same_in_any_batch}});
+  return test::on_card(std::initializer_list<test::Test> {
+    {"same in any batch", same_in_any_batch},
+#ifdef GIGPO_CUDA_EMULATOR
+        {"short steps are repeated", short_steps_are_repeated},
+#endif
+  });
 }

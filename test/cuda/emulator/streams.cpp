@@ -63,6 +63,7 @@ namespace gigpo::cuda::emulator {
 
 std::recursive_mutex one_call;
 size_t waits = 0;
+int64_t graph_launches = 0;
 
 void run_streams(bool non_blocking_too) {
   for (cudaStream_t stream : streams)
@@ -241,6 +242,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const Lock lock(one_call);
   if (default_stream_in_capture(stream)) return result(cudaErrorStreamCaptureUnsupported);
   if (const cudaError_t status = cudaGraphUpload(executable, stream)) return status;
+  gigpo::cuda::emulator::graph_launches++;
   for (const Work& work : executable->nodes) queue(stream, work);
   return cudaSuccess;
 }

@@ -37,6 +37,8 @@ bool default_stream_in_capture(cudaStream_t stream);
 // Of the device's memory, for what has no address; false where there is not so much left.
 bool take_memory(size_t bytes);
 void give_back_memory(size_t bytes);
+// How many graphs have been launched.
+extern int64_t graph_launches;
 
 // Work from outside: queue() under the lock.
 cudaError_t enqueue(cudaStream_t stream, Work work);

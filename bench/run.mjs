@@ -6,6 +6,7 @@ const all = [
   "anchors",
   "advantages",
   "bookkeeping",
+  "prefixes",
   "critic",
   "alfworld",
   "webshop",

@@ -142,6 +142,7 @@ void engine() {
   const test::Bounds coarse{0, 0.15, longest_prompt, step_tokens, optimizer_steps};
   test::check_micro_batches(on_cuda(fp32), test::tiny_model(true), near);
   test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near);
+  test::check_shared_prefixes(on_cuda(fp32), test::tiny_model(true), near);
   test::check_generation(on_cuda(fp32), test::tiny_model(true), near);
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   test::check_critic(on_cuda(fp32), test::tiny_model(true), near);

@@ -13,7 +13,7 @@ const kinds = {
   "steps, full history, bare prompt": { rules: false, thinking: "off", history: "all" },
   conversations: { rules: false, thinking: "off", history: 0, conversation: true },
 }
-const sizes = { "1M": { groups: 2, turns: 2 } }
+const sizes = { "1M": { groups: 1, turns: 2 } }
 const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
 
 const directory = "runs/bench-prefixes"
@@ -25,7 +25,7 @@ const table = [
     "model",
     "rows, tokens",
     "not computed twice",
-    "of these by equal prompts",
+    "by equal prompts alone",
     "alone, s",
     "shared, s",
     "gain",

@@ -7,6 +7,7 @@ const all = [
   "anchors",
   "advantages",
   "bookkeeping",
+  "prefixes",
   "critic",
   "iteration",
   "alfworld",

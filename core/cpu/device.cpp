@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <unordered_map>
-#include <utility>
 
 #include "core/bf16.h"
 #include "core/cpu/aligned_memory.h"
@@ -33,7 +32,7 @@ using cpu::ThreadPool;
 constexpr int64_t rows_in_part = 128;      // of a sum over rows
 constexpr int64_t floats_in_part = 65536;  // of a sum over a flat buffer
 constexpr int64_t query_block = 64;        // queries whose scores are held at a time
-constexpr int64_t key_block = cpu::k_block;  // keys that are looked at, or left out, together
+constexpr int64_t key_group = 64;          // keys that are looked at, or left out, together
 constexpr int64_t rows_in_block = 4;       // whose floats stay in the cache
 constexpr int64_t few_rows = 256;          // up to so many, a weight is worth keeping packed
 
@@ -217,7 +216,7 @@ class CpuDevice final : public Device {
       const int64_t kv = task % kv_heads;
       const Scratch scratch = scratch_of(query_block, at.end - at.start, 2);
       KeyBlocks keys;
-      std::vector<uint8_t> written((at.end - at.start + key_block - 1) / key_block);  // blocks of the keys' gradients
+      for (const Tensor d_keys : {d_k, d_v}) clear(head(d_keys, at.start, at.end - at.start, kv, head_size));
       for (int64_t h = kv * group; h < (kv + 1) * group; h++) {
         // From the last block down: the other order would give other bits.
         for (int64_t first = at.start + (at.end - at.start - 1) / query_block * query_block; first >= at.start; first -= query_block) {
@@ -235,9 +234,8 @@ class CpuDevice final : public Device {
           attention_.scores_backward(count, keys.seen.columns, head_size, p.floats(), d_scores.floats(), p.stride, d.floats(),
                                      d.stride, result.floats(), result.stride, scale_of(head_size));
           for (const KeyBlock& block : keys.blocks) {
-            const bool add = std::exchange(written[(block.first - at.start) / key_block], 1);
-            single(block.of(p), true, d, false, of(d_v, block), add);
-            single(block.of(d_scores), true, queries, false, of(d_k, block), add);
+            single(block.of(p), true, d, false, of(d_v, block), true);
+            single(block.of(d_scores), true, queries, false, of(d_k, block), true);
             single(block.of(d_scores), false, of(k, block), false, d_queries, block.column > 0);
           }
         }
@@ -347,8 +345,8 @@ class CpuDevice final : public Device {
     int64_t column;        // where their scores stand
     Tensor of(Tensor scores) const { return scores.column_range(column, count); }
   };
-  // What some queries of a tree have to look at: its keys before them, less the blocks that none of them sees. Blocks are those
-  // of a matrix product, so that the bits do not tell whether any was left out.
+  // What some queries of a tree have to look at: its keys before them, less the groups that none of them sees. What stands together
+  // is one block, as far as a matrix product sums in one go: a row by itself has the bits of one product over all of its keys.
   struct KeyBlocks {
     std::vector<KeyBlock> blocks;
     std::vector<int32_t> ends;
@@ -359,11 +357,13 @@ class CpuDevice final : public Device {
       int64_t column = 0;
       blocks.clear();
       ends.resize((end - start + 15) / 16 * 16);
-      for (int64_t first = start; first < end; first += key_block) {
-        const int64_t keys = std::min(key_block, end - first);
+      for (int64_t first = start; first < end; first += key_group) {
+        const int64_t keys = std::min(key_group, end - first);
         if (*std::max_element(all_ends + first, all_ends + first + keys) <= first_query) continue;
         std::copy_n(all_ends + first, keys, ends.begin() + column);
-        blocks.push_back({first, keys, column});
+        const bool goes_on = !blocks.empty() && blocks.back().first + blocks.back().count == first && (first - start) % cpu::k_block != 0;
+        if (goes_on) blocks.back().count += keys;
+        else blocks.push_back({first, keys, column});
         column += keys;
       }
       const int64_t open = std::find_if(ends.begin(), ends.begin() + column, [&](int32_t e) { return e < end; }) - ends.begin();
@@ -389,6 +389,10 @@ class CpuDevice final : public Device {
     if (from.type == to.type) std::memcpy(to.data, from.data, from.columns * bytes_of(from.type));
     else if (to.type == Type::f32) bf16_.widen(from.columns, static_cast<const uint16_t*>(from.data), to.floats());
     else bf16_.round(from.columns, from.floats(), static_cast<uint16_t*>(to.data));
+  }
+
+  static void clear(Tensor x) {
+    for (int64_t r = 0; r < x.rows; r++) std::memset(x.row_range(r, 1).data, 0, x.columns * sizeof(float));
   }
 
   static float scale_of(int64_t head_size) { return 1 / std::sqrt(float(head_size)); }

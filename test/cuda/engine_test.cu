@@ -113,6 +113,7 @@ void engine() {
 #endif
   test::check_micro_batches(on_cuda(own_fp32), test::tiny_model(true), near);
   test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near);
+  test::check_shared_prefixes(on_cuda(fp32), test::tiny_model(true), near);
   test::check_generation(on_cuda(own_fp32), test::tiny_model(true), near);
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   test::check_critic(on_cuda(own_fp32), test::tiny_model(true), near);

@@ -71,6 +71,27 @@ describe.each(architectures)("rows of %s that share prompts", (name) => {
   })
 })
 
+describe("sharePrefixes", () => {
+  it("says whether what rows have in common at their beginning is computed once, at any depth", async () => {
+    const shares = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
+    const apart = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256, sharePrefixes: false })
+    const opening = randomTokens(90, random)
+    const rows = [20, 20, 40].map((length) => stepRow(opening, randomTokens(length, random)))
+    rows.push(stepRow(rows[0]!.tokens, randomTokens(10, random))) // goes on from the first row's reply
+    const loss = { kind: "cross-entropy" } as const
+    // Of each row all but the last token; the fourth adds the first row's last one and nine of its own.
+    expect(await shares.forwardBackward(rows, loss)).toMatchObject({
+      computedTokens: 90 + 19 + 19 + 39 + 10,
+      reusedTokens: 466 - 177,
+    })
+    expect(await apart.forwardBackward(rows, loss)).toMatchObject({ computedTokens: 466, reusedTokens: 0 })
+    const together = await logProbsOf(apart, rows)
+    for (const [index, row] of rows.entries()) expect(together[index]).toEqual((await logProbsOf(apart, [row]))[0])
+    await shares.dispose()
+    await apart.dispose()
+  })
+})
+
 describe("rows without an advantage", () => {
   it("may be skipped: the loss and the gradient stay, the report is over the others", async () => {
     const policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })

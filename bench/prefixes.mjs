@@ -1,0 +1,139 @@
+// What rows that begin alike save: groups of ALFWorld episodes, played by a script, as the three kinds of rows that training sees. A
+// training step of each with prefixes shared and without, by turns.
+//   npm run bench -- prefixes
+import { rm } from "node:fs/promises"
+import { alfworld, clippedSurrogateLoss, initialize, NativePolicy, Random, stepRow, Tokenizer } from "gigpo"
+import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
+import { models } from "./models.mjs"
+
+const [groupSize, mostSteps, skill] = [8, 30, 0.8]
+const kinds = {
+  "steps, the last 2 turns": { rules: true, thinking: "required", history: 2 },
+  "steps, full history": { rules: true, thinking: "required", history: "all" },
+  "steps, full history, bare prompt": { rules: false, thinking: "off", history: "all" },
+  conversations: { rules: false, thinking: "off", history: 0, conversation: true },
+}
+const sizes = { "1M": { groups: 1, turns: 2 } }
+const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
+
+const directory = "runs/bench-prefixes"
+await initialize({ directory, environment: await alfworld(), overwrite: true, options: { maxPositions: 4096 } })
+const tokenizer = await Tokenizer.open(directory)
+const table = [
+  [
+    "rows",
+    "model",
+    "rows, tokens",
+    "not computed twice",
+    "by equal prompts alone",
+    "alone, s",
+    "shared, s",
+    "gain",
+    "rows' tokens over computed ones",
+  ],
+]
+for (const [kind, options] of Object.entries(kinds)) {
+  const groups = []
+  for (let group = 0; group < sizes["1M"].groups; group++) groups.push(await playGroup(options, group))
+  for (const [name, { groups: count, turns }] of Object.entries(sizes)) {
+    const rows = groups.slice(0, count).flat()
+    table.push([kind, name, ...(await measure(name, rows, turns))])
+    console.error(table.at(-1).join(" | "))
+  }
+}
+await rm(directory, { recursive: true })
+await writeResult(
+  "prefixes",
+  `# Rows that begin alike
+
+Groups of ${groupSize} episodes of generated ALFWorld households, at most ${mostSteps} steps each. The script takes the expert's command
+${100 * skill} times of a hundred, else a random one: so members part sooner or later. A step is a row of one span, prompted afresh; a
+conversation is a row of many. Seconds are the processor's, of all threads (other work on the machine hardly moves them), of one training step
+(clipped surrogate, forward and backward, micro-batches of the default size) over all rows, fp32, medians of turns. Nobody's rows are left out for having no advantage.
+${describeMachine()}
+
+${markdownTable(table)}`,
+)
+
+/** The rows of one group. */
+async function playGroup({ conversation = false, ...options }, group) {
+  const environment = await alfworld({ size: "large", maxSteps: mostSteps, ...options })
+  const [task] = environment.tasks("train", new Random(group))
+  const rows = []
+  for (let member = 0; member < groupSize; member++) {
+    const random = new Random(group).fork(member)
+    const context = { signal: new AbortController().signal, random }
+    const episode = await environment.start(task, context)
+    const expert = environment.expert(task)
+    const history = []
+    const talk = { tokens: [], spans: [] }
+    for (let now = episode.first, step = 0; step < mostSteps; step++) {
+      const best = expert.reply(now, history)
+      if (best === undefined) break
+      const command = environment.parse(best, now).action
+      const action = random.uniform() < skill ? command : now.actions[random.below(now.actions.length)]
+      const reply = best.replace(command, action)
+      const { tokens: prompt } = await tokenizer.encodeChat(environment.prompt(task, history, now))
+      const sampled = await tokenizer.encode(reply)
+      if (conversation) {
+        talk.tokens.push(...prompt)
+        talk.spans.push({ start: talk.tokens.length, length: sampled.length, ...credit(random, sampled.length) })
+        talk.tokens.push(...sampled)
+      } else {
+        rows.push(stepRow(Int32Array.from(prompt), Int32Array.from(sampled), credit(random, sampled.length)))
+      }
+      const { observation, terminated } = await episode.step(action)
+      history.push({ observation: now, reply, action })
+      if (terminated) break
+      now = observation
+    }
+    if (conversation) rows.push({ tokens: Int32Array.from(talk.tokens), spans: talk.spans })
+  }
+  return rows
+}
+
+function credit(random, length) {
+  return { advantage: random.uniform() - 0.5, logProbs: new Float32Array(length).fill(-7) }
+}
+
+async function measure(name, rows, turns) {
+  const { vocabularySize } = tokenizer
+  const config = { ...models[name].config, vocabularySize, maxPositions: 4096 }
+  const open = (sharePrefixes) => NativePolicy.create(config, new Random(0), { sharePrefixes })
+  const policies = [await open(false), await open(true)]
+  const times = [[], []]
+  let report
+  for (let turn = 0; turn < turns; turn++) {
+    for (const [index, policy] of policies.entries()) {
+      const started = process.cpuUsage()
+      report = await policy.forwardBackward(rows, loss)
+      const { user, system } = process.cpuUsage(started)
+      times[index].push((user + system) / 1e6)
+    }
+  }
+  for (const policy of policies) await policy.dispose()
+  const all = report.computedTokens + report.reusedTokens
+  const [alone, shared] = times.map(median)
+  const percent = (tokens) => `${((100 * tokens) / all).toFixed(1)} %`
+  return [
+    `${rows.length.toLocaleString("en")}, ${all.toLocaleString("en")}`,
+    percent(report.reusedTokens),
+    percent(equalPrompts(rows)),
+    ...[alone, shared].map((seconds) => seconds.toFixed(2)),
+    `${(alone / shared).toFixed(2)}×`,
+    `${(all / report.computedTokens).toFixed(2)}×`,
+  ]
+}
+
+/** Tokens that need not be computed where prompts that are equal as a whole are computed once. */
+function equalPrompts(rows) {
+  const seen = new Set()
+  let tokens = 0
+  for (const { tokens: row, spans } of rows) {
+    const prompt = row.subarray(0, spans[0].start)
+    const key = prompt.join()
+    if (seen.has(key)) tokens += prompt.length
+    seen.add(key)
+  }
+  return tokens
+}

@@ -257,7 +257,7 @@ describe("the description of all keys", () => {
       expect(text).toMatch(new RegExp(words))
     }
     expect(text).toContain("  # Episodes of each task. Default 8.\n  groupSize: 8\n")
-    expect(text).toContain("# Threads that compute. Default: every core.\n# threads:\n")
+    expect(text).toContain("# Threads that compute. Default: every core that the process may use.\n# threads:\n")
     expect(text.split("\n").every((line) => line.length <= 112 || line.includes("taskTypes: ["))).toBe(true)
   })
 

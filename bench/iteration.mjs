@@ -25,7 +25,12 @@ function environmentOf(vocabulary) {
         return { text, anchor: text }
       },
       async step(action) {
-        return { observation: { text: "", anchor: "" }, reward: Number(action.split(" ")[0]) % 2, done: true, valid: true }
+        return {
+          observation: { text: "", anchor: "" },
+          reward: Number(action.split(" ")[0]) % 2,
+          done: true,
+          valid: true,
+        }
       },
     }),
   }

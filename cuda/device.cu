@@ -34,7 +34,7 @@ struct Stream {
 class GpuDevice final : public Device {
  public:
   GpuDevice(int index, const CudaOptions& options)
-      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(nullptr) : nullptr),
+      : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(&without_library_) : nullptr),
         wgmma_(!library_ && why_no_wgmma().empty()) {
     matmul_workspace_.grow(matmul_workspace_bytes);
   }
@@ -91,7 +91,6 @@ class GpuDevice final : public Device {
     operations();
   }
   bool deterministic() const override { return !options_.cublas_samples || !(library_ || wgmma_); }
-  bool deterministic() const override { return !library_; }  // it chooses an algorithm by the size of the batch
   std::string without_library() const override { return without_library_; }
   size_t available() const override {
     use(index_);

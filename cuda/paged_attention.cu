@@ -205,7 +205,8 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
   __syncthreads();
 
   // Used once a span: at 128 numbers a head they lie in the thread's local memory, and the registers are the inner loop's.
-  constexpr int own_values = row_tiles * 16 * D / threads, unrolled = D == 128 ? 1 : own_values;
+  constexpr int own_values = row_tiles * 16 * D / threads;
+  [[maybe_unused]] constexpr int unrolled = D == 128 ? 1 : own_values;
   float values[own_values] = {};
   for (int which_span = 0; which_span * span <= rows.last(); which_span++) {
     sum_pages(at, rows, shared, which_span);

@@ -3,6 +3,7 @@
 // more than the table says, takes other registers, is new or gone, is an error; the emulator holds launches against the same table.
 //
 //   node scripts/kernel-resources.mjs           # compares
+//   node scripts/kernel-resources.mjs --log f   # the same, of a build for these architectures with -Xptxas=-v, whose output is in f
 //   node scripts/kernel-resources.mjs --update  # writes the table anew
 import { execFile } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -11,7 +12,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs, promisify } from "node:util"
 
-const { values } = parseArgs({ options: { update: { type: "boolean", default: false } } })
+const { values } = parseArgs({ options: { update: { type: "boolean", default: false }, log: { type: "string" } } })
 const root = fileURLToPath(new URL("..", import.meta.url))
 const table = join(root, "test/cuda/emulator/kernel_resources.inc")
 const architectures = ["sm_80", "sm_90a"]
@@ -43,7 +44,11 @@ async function resourcesOf(source, folder) {
     cwd: root,
     maxBuffer: 1 << 26,
   })
-  const entries = stderr.matchAll(
+  return entriesOf(stderr)
+}
+
+function entriesOf(output) {
+  const entries = output.matchAll(
     /entry function '(\S+)' for '(\w+)'[\s\S]*?(\d+) bytes spill stores, (\d+) bytes spill loads[\s\S]*?Used (\d+) registers(?:.*?, (\d+) bytes smem)?/g,
   )
   return [...entries].map(([, symbol, architecture, stores, , registers, shared]) => ({
@@ -75,11 +80,15 @@ async function namesOf(symbols) {
     .map((name) => name.replace(/gigpo::|cuda::|\(anonymous namespace\)::/g, ""))
 }
 
-const folder = mkdtempSync(join(tmpdir(), "kernel-resources-"))
-const sources = readdirSync(join(root, "cuda")).filter((name) => name.endsWith(".cu"))
-const entries = await inParallel(sources, (source) => resourcesOf(source, folder)).finally(() =>
-  rmSync(folder, { recursive: true }),
-)
+async function compiled() {
+  const folder = mkdtempSync(join(tmpdir(), "kernel-resources-"))
+  const sources = readdirSync(join(root, "cuda")).filter((name) => name.endsWith(".cu"))
+  const entries = inParallel(sources, (source) => resourcesOf(source, folder))
+  return await entries.finally(() => rmSync(folder, { recursive: true }))
+}
+
+const entries = values.log === undefined ? await compiled() : entriesOf(readFileSync(values.log, "utf8"))
+if (entries.length === 0) throw new Error(`${values.log} tells nothing of kernels: build with -Xptxas=-v.`)
 const names = await namesOf(entries.map(({ symbol }) => symbol))
 const kernels = new Map()
 for (const [index, { architecture, spilled, registers, shared }] of entries.entries()) {

@@ -39,7 +39,8 @@ std::array<std::vector<float>, 2> alone_and_together(const CudaOptions& options,
 void same_in_any_batch() {
   for (const Type precision : {Type::f32, Type::bf16}) {
     const ModelConfig config = test::tiny_model(precision == Type::f32, 16);
-    const CudaOptions plain{.precision = precision}, library{.precision = precision, .cublas_samples = true};
+    const CudaOptions plain{.precision = precision};
+    [[maybe_unused]] const CudaOptions library{.precision = precision, .cublas_samples = true};
     CHECK(make_cuda_device(plain)->deterministic());
     const auto [alone, together] = alone_and_together(plain, config);
     CHECK(alone.size() == 36 && alone == together, "%d log-probabilities", int(alone.size()));

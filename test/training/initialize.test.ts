@@ -158,7 +158,12 @@ describe("a folder that is there", () => {
     ["keys and values do not fit", { keyValueHeads: 3 }, {}, /multiple of keyValueHeads/],
     ["there are no layers", { layers: 0 }, {}, /layers must be at least 1, not 0/],
     ["the vocabulary has no room for the bytes", { vocabularySize: 200 }, {}, /at least 259/],
-    ["the weights would fill the memory", { hiddenSize: 2 ** 16, layers: 1000 }, {}, /This needs weights .* are free/],
+    [
+      "the weights would fill the memory",
+      { hiddenSize: 2 ** 16, layers: 1000, heads: 64 },
+      {},
+      /This needs weights .* are free/,
+    ],
     ["the environment offers no tasks", {}, { count: 0 }, /no train tasks/],
     ["the environment fails", {}, { start: () => Promise.reject(new Error("no server")) }, /no server/],
     ["the environment has no expert", {}, { expert: undefined as never }, /has no expert/],

@@ -35,11 +35,15 @@ export const nativePolicyFields = {
     most: mostTokens,
     otherwise: "the model's own limit",
   }),
-  microBatchTokens: whole(undefined, "Tokens trained at once; more takes more memory, and gradients are added up in another order.", {
-    least: 1,
-    most: mostTokens,
-    otherwise: "2048, on a GPU 16384",
-  }),
+  microBatchTokens: whole(
+    undefined,
+    "Tokens trained at once; more takes more memory, and gradients are added up in another order.",
+    {
+      least: 1,
+      most: mostTokens,
+      otherwise: "2048, on a GPU 16384",
+    },
+  ),
   longestRow: whole(
     undefined,
     "Tokens of the longest row that will be trained; one longer than microBatchTokens is trained alone, and this counts the " +

@@ -31,6 +31,8 @@ const options = {
   longestRow: 32,
   cacheBytes: 2 ** 16,
   recompute: "auto",
+  sharePrefixes: true,
+  librarySampling: false,
   moments: "float32",
   loraRank: 2,
   loraAlpha: 4,

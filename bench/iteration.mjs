@@ -1,11 +1,13 @@
 // A whole iteration beside TRL's GRPOTrainer, by turns in one run: 48 prompts of 64 tokens, 8 replies of 32 to each, GRPO's advantage and
 // one update over all 384. What users run: `train` here, `trainer.train()` there; each side's own generation, rewards, loss and AdamW.
-import { Random, train } from "gigpo"
+import { train } from "gigpo"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
-const [tasks, members, prompt, reply, turns, iterations] = [48, 8, 64, 32, 2, 4]
+const [tasks, members, prompt, reply] = [48, 8, 64, 32]
+/** How often by turns, and iterations each time, of which the first, which allocates, does not count. */
+const effort = { "1M": { turns: 2, iterations: 4 }, "25M": { turns: 1, iterations: 3 } }
 
 /** Words that are tokens; no reply ends before its last token. */
 const tokenizer = {
@@ -19,25 +21,26 @@ const tokenizer = {
 function environmentOf(vocabulary) {
   return {
     name: "words",
-    create: () => ({
-      async reset(seed) {
-        const text = randomTokens(new Random(Number(seed)), prompt, vocabulary).join(" ")
-        return { text, anchor: text }
-      },
-      async step(action) {
-        return {
-          observation: { text: "", anchor: "" },
-          reward: Number(action.split(" ")[0]) % 2,
-          done: true,
-          valid: true,
-        }
-      },
-    }),
+    *tasks(_split, random) {
+      for (;;) yield randomTokens(random, prompt, vocabulary).join(" ")
+    },
+    async start(text) {
+      const first = { text, anchor: text }
+      return {
+        first,
+        async step(action) {
+          return { observation: first, reward: Number(action.split(" ")[0]) % 2, terminated: true, truncated: false }
+        },
+      }
+    },
+    prompt: (_task, _history, now) => [{ role: "user", content: now.text }],
+    parse: (reply) => ({ action: reply, valid: true }),
   }
 }
 
 const table = [["model", "who", "seconds an iteration", "ours is", "rollout", "update"]]
 for (const [name, { config }] of Object.entries(models)) {
+  const { turns, iterations } = effort[name]
   const [ours, rollout, update] = [[], [], []]
   const theirs = torchModes.map(() => [])
   for (let turn = 0; turn < turns; turn++) {
@@ -51,7 +54,7 @@ for (const [name, { config }] of Object.entries(models)) {
       groupSize: members,
       batchRows: tasks * members,
       rollout: { maxReplyTokens: reply, maxSteps: 1 },
-      estimator: "grpo",
+      estimator: { name: "grpo" },
       optimizer: { learningRate: 1e-6 },
       evaluation: { every: 0 },
     })

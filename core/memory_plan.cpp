@@ -215,6 +215,7 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
     options.longest_row = longest_row(config, options, device, room);
     plan.longest = activation_bytes(config, options, device, options.longest_row);
   }
+  options.longest_row = std::min(options.longest_row, config.max_positions);  // more was not planned for, whatever rows have in common
   plan.longest_row = std::min(std::max(options.longest_row, options.micro_batch_tokens), config.max_positions);
   return {options, plan};
 }

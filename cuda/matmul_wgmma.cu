@@ -185,7 +185,13 @@ std::string why_no_wgmma() {
   if (major != 9) return "the GPU is not a Hopper";
 #if defined(GIGPO_CUDA_EMULATOR) || defined(GIGPO_SM90A)
   // The cards of a machine are alike, so one speaks for all.
-  static const std::string wrong = matmul_self_test([](auto&&... arguments) { return matmul_wgmma(arguments...); });
+  static const std::string wrong = [] {
+    for (const int columns : {256, 192, 128}) {  // small products would choose the narrowest alone
+      const std::string found = matmul_self_test([=](auto&&... arguments) { return matmul_wgmma(arguments..., columns); });
+      if (!found.empty()) return found + ", in tiles of " + std::to_string(columns) + " columns";
+    }
+    return std::string();
+  }();
   return wrong;
 #else
   return "this build has no kernels for sm_90a";

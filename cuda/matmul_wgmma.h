@@ -21,7 +21,7 @@ bool wgmma_pays(const Matmul& product);
 // for one (why_no_wgmma). Tests name the columns of a tile: 256, 192 or 128.
 bool matmul_wgmma(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream, int columns = 0);
 
-// gate_up = X · Wᵀ, and SwiGLU of it, which then need not be read again: the same bits as one after the other. False, with
+// gate_up = X · Wᵀ, and SwiGLU of it, which then need not be read again: the same bits, but for the sign of zero, as one after the other. False, with
 // nothing written, where the product alone would be left, and where the output is not bf16.
 bool matmul_wgmma_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor activated, cudaStream_t stream);
 

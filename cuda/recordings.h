@@ -20,13 +20,14 @@ class Recordings {
 
   // The first time runs `operations` as they are, so that whatever they allocate or load is there; the second records them.
   void replay(const Device::ReplayKey& key, const std::function<void()>& operations) {
-    if (recordings_.size() > most) forget();
+    if (recorded_ >= most || recordings_.size() >= 64 * most) forget();
     const auto [found, fresh] = recordings_.try_emplace(key, nullptr);
     if (fresh || no_room_) return operations();
     if (!found->second) {
       const cudaGraphExec_t recorded = record(operations);
       if (!recorded) return operations();
       found->second = recorded;
+      recorded_++;
     }
     CUDA_CHECK(cudaGraphLaunch(found->second, stream_));
   }
@@ -37,10 +38,11 @@ class Recordings {
       if (executable) cudaGraphExecDestroy(executable);
     }
     recordings_.clear();
+    recorded_ = 0;
   }
 
  private:
-  static constexpr size_t most = 512;
+  static constexpr size_t most = 512;  // graphs; what came once costs a key alone
 
   // Null where the device has no memory left for it: then nothing is recorded any more.
   cudaGraphExec_t record(const std::function<void()>& operations) {
@@ -73,6 +75,7 @@ class Recordings {
 
   cudaStream_t stream_;
   bool no_room_ = false;
+  size_t recorded_ = 0;
   std::map<Device::ReplayKey, cudaGraphExec_t> recordings_;
 };
 

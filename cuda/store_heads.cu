@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(threads) store_heads_kernel(NewHeads<T> at) {
   const T* const weight = value ? nullptr : query ? at.query_norm : at.key_norm;
   float scale = 1;
   if (at.query_norm) {  // the same for the whole grid: all lanes come to the sum
-    // In the order of rms_norm, so that sampler and trainer have the same bits.
+    // In the order in which rms_norm sums heads of up to 256 bf16, so that sampler and trainer have the same bits.
     float squares = 0;
     for (int i = Lanes::rank(); i < 2 * packs; i += Lanes::size()) {
       float x[width];

@@ -48,6 +48,9 @@ async function resourcesOf(source, folder) {
 }
 
 function entriesOf(output) {
+  // A product whose instructions wait for each other spills nothing, and loses most of its speed.
+  const serialized = output.split("\n").find((line) => /wgmma.*serializ/i.test(line))
+  if (serialized) throw new Error(serialized)
   const entries = output.matchAll(
     /entry function '(\S+)' for '(\w+)'[\s\S]*?(\d+) bytes spill stores, (\d+) bytes spill loads[\s\S]*?Used (\d+) registers(?:.*?, (\d+) bytes smem)?/g,
   )

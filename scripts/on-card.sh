@@ -6,8 +6,9 @@
 #   scripts/on-card.sh --list                     # the parts, with the seconds that each should take on an H100
 #   scripts/on-card.sh --emulated results         # a trial without a GPU: a tiny model over the emulator, PyTorch on the CPU
 #
-# Each part writes results/<part>.md: a table under a line with date, card, driver and commit. It exits with 1 if any part failed, after
-# the others have run. The build, in build-card/, may also be made on a machine with nvcc alone and brought along.
+# Each part writes results/<part>.md: a table under a line with date, card, driver and commit, row by row as they come. What does not end
+# within nine minutes of its part's start is stopped. It exits with 1 if any part failed, after the others have run. The build, in
+# build-card/, may also be made on a machine with nvcc alone and brought along: then leave the part "build" out.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,9 +23,9 @@ products    60  the models' products, own kernels and cuBLASLt
 train      200  forward, backward and AdamW of 0.5B and 1.5B, with cuBLASLt and without; PyTorch beside it
 decode     180  prompts and sampled tokens of 0.5B and 1.5B; transformers beside it
 iteration  150  a whole iteration of ALFWorld's shape, 1.5B
-large      120  7B: all weights, and LoRA in 40 GB"
+large      120  7B: LoRA in 40 GB, and all weights, which takes more than an H100 has"
 
-build=build-card models="0.5b 1.5b" largest=1.5b small_products= emulated= limit=500
+build=build-card models="0.5b 1.5b" largest=1.5b small_products= emulated= limit=530
 usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; }
 case "${1-}" in
   --list) echo "$parts"; exit ;;
@@ -47,14 +48,19 @@ if [ -z "$card" ] && [ "$chosen" != build ]; then
 fi
 commit=$(git rev-parse --short HEAD 2> /dev/null || echo unknown)
 
+# Seconds that the part still has.
+left() { echo $((limit - SECONDS + start > 1 ? limit - SECONDS + start : 1)); }
+
 # say <who> <command …>: its lines "what: result" as rows of the table, as they come; its exit status stays.
 say() {
   local who=$1
   shift
-  PYTHONUNBUFFERED=1 timeout $limit "$@" 2>&1 | tee -a "$log" |
+  PYTHONUNBUFFERED=1 timeout -k 10 "$(left)" "$@" 2>&1 | tee -a "$log" |
     awk -v who="$who" '{ gsub(/\|/, "/"); at = index($0, ": "); if (!at) at = length($0) + 1
       printf "| %s | %s | %s |\n", who, substr($0, 1, at - 1), substr($0, at + 2); fflush() }'
-  return "${PIPESTATUS[0]}"
+  local status=${PIPESTATUS[0]}
+  [ $status = 124 ] && echo "| $who | not ended | the part's time was over |"
+  return $status
 }
 both() { echo "| by | what | measured |"; echo "| --- | --- | --- |"; }
 
@@ -68,18 +74,20 @@ programs() {
   echo "| --- | --- | --- | --- |"
   for program in $(find "$build" -maxdepth 2 -name 'cuda_*_test' -type f -perm -u+x | sort); do
     {
-      local start=$SECONDS name=${program##*/} result=passed status
+      local begun=$SECONDS name=${program##*/} result=passed status
       # What cuBLASLt's binding is tested against where there is none.
-      timeout "$seconds" "$@" "$program" $(case $name in *cublaslt_test) find "$PWD/$build" -name 'libfake_cublaslt.so' ;; esac) > "$place/$name.log" 2>&1
+      timeout -k 10 "$seconds" "$@" "$program" $(case $name in *cublaslt_test) find "$PWD/$build" -name 'libfake_cublaslt.so' ;; esac) > "$place/$name.log" 2>&1
       status=$?
       [ $status = 124 ] && result="not ended" && status=$late
+      # What cannot use the card has not passed on it; but for what only another kind of card can run.
+      grep -q '^skipped: ' "$place/$name.log" && ! grep -q 'Hopper' "$place/$name.log" && result="skipped" && status=1
       [ $status = 0 ] || { result="**failed** ($status)"; touch "$place/failed"; { echo "$name:"; tail -30 "$place/$name.log"; } >> "$log"; }
-      echo "| $name | $result | $((SECONDS - start)) | $(tail -1 "$place/$name.log" | tr '|' '/') |" > "$place/$name.row"
+      echo "| $name | $result | $((SECONDS - begun)) | $(tail -1 "$place/$name.log" | tr '|' '/') |" > "$place/$name.row"
     } &
     [ -n "${side_by_side-}" ] || wait
   done
   wait
-  cat "$place"/*.row
+  cat "$place"/*.row || { echo "There are no test programs in $build: run the part \"build\" first."; failed=1; }
   [ -e "$place/failed" ] && failed=1
   rm -r "$place"
   return $failed
@@ -90,14 +98,17 @@ part_build() {
   [ -n "$emulated" ] && how=(-DGIGPO_CUDA=EMULATED)
   # Where the card is elsewhere: for Hopper, which the largest products want by its own name.
   [ -z "$card" ] && how+=(-DCMAKE_CUDA_ARCHITECTURES=90a-real)
+  command -v ninja > /dev/null && how+=(-G Ninja)
+  # One that was made at another place is no use.
+  grep -qsx "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$build/CMakeCache.txt" || rm -rf "$build"
   cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release "${how[@]}" >> "$log" 2>&1 &&
-    timeout $limit cmake --build "$build" --parallel >> "$log" 2>&1
+    timeout -k 10 "$(left)" cmake --build "$build" --parallel "$(nproc)" >> "$log" 2>&1
   local status=$?
   echo "Built: ${emulated:+the emulator}$(grep -o 'CUDA kernels for .*' "$log" | tail -1)"
   return $status
 }
-part_tests() { programs $limit 1; }
-part_tests_own() { programs $limit 1 env GIGPO_CUBLASLT=off; }
+part_tests() { programs "$(left)" 1; }
+part_tests_own() { programs "$(left)" 1 env GIGPO_CUBLASLT=off; }
 part_package() {
   both
   command -v node > /dev/null || { echo "| gigpo | skipped | Node.js is not here |"; return 0; }
@@ -115,11 +126,14 @@ part_sanitize() {
   # A kernel under racecheck runs up to a hundred times as long: what has not ended by then is told, and is no failure.
   for tool in memcheck racecheck synccheck; do
     printf '\n## %s\n\n' "$tool"
-    side_by_side=yes programs 150 0 "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 5 || failed=1
+    # The tests ask for more memory than there is, and look at what the runtime says of it.
+    local quiet=
+    [ $tool = memcheck ] && quiet="--report-api-errors no"
+    side_by_side=yes programs 150 0 "$sanitizer" --tool "$tool" $quiet --error-exitcode 9 --print-limit 5 || failed=1
   done
   return $failed
 }
-engine() { say "gigpo$([ "$1" = --no-cublas ] && echo ', own kernels')" "$build/bench_cuda_engine" "$@"; }
+engine() { say "gigpo$(case $1 in --no-cublas) echo ', own kernels' ;; --library-samples) echo ', cuBLASLt samples too' ;; esac)" "$build/bench_cuda_engine" "$@"; }
 pytorch() { say PyTorch python3 bench/peers/on_card.py "$@"; }
 part_kernels() {
   both
@@ -130,39 +144,51 @@ part_kernels() {
   return $failed
 }
 part_products() { both; say gigpo "$build/bench_cuda_matmul" $small_products; }
-each_model() {
+part_train() {
   both
   local model failed=0
   for model in $models; do
-    engine --model "$model" $1 || failed=1
-    engine --no-cublas --model "$model" $1 || failed=1
-    pytorch --model "$model" $2 || failed=1
+    engine --model "$model" train || failed=1
+    engine --no-cublas --model "$model" train || failed=1
+    pytorch --model "$model" train || failed=1
   done
   return $failed
 }
-part_train() { each_model train train; }
-part_decode() { each_model "prefill decode" decode; }
+part_decode() {
+  both
+  local model failed=0
+  for model in $models; do  # the library does not sample unless it is told to
+    engine --model "$model" prefill decode || failed=1
+    engine --library-samples --model "$model" prefill decode || failed=1
+    pytorch --model "$model" decode || failed=1
+  done
+  return $failed
+}
 part_iteration() { both; engine --model "$largest" iteration; }
-part_large() { both; engine --model "$largest" full-7b lora-7b; }
+part_large() {
+  both
+  local failed=0
+  engine --model "$largest" lora-7b || failed=1
+  engine --model "$largest" full-7b || failed=1
+  return $failed
+}
 
 failures=0
 for part in $chosen; do
   log=$(mktemp)
   start=$SECONDS
-  echo "$part …" >&2
-  table=$("part_${part//-/_}")
+  page=$folder/$part.md
+  printf '# %s\n\n%s, %s, commit %s\n\n' "$part" "$(date +%F)" "$card" "$commit" | tee "$page"
+  "part_${part//-/_}" > >(tee -a "$page") 2>&1
   status=$?
+  wait $! # for tee
   {
-    echo "# $part"
     echo
-    echo "$(date +%F), $card, commit $commit, $((SECONDS - start)) s$([ $status = 0 ] || echo ', **failed**')"
-    echo
-    echo "$table"
+    echo "$((SECONDS - start)) s$([ $status = 0 ] || echo ', **failed**')"
     # The whole output only where something went wrong: figures are in the table.
     [ $status = 0 ] || { echo; echo '```'; tail -150 "$log"; echo '```'; }
-  } > "$folder/$part.md"
+  } | tee -a "$page"
   rm -f "$log"
-  cat "$folder/$part.md"
   [ $status = 0 ] || failures=$((failures + 1))
 done
 [ $failures = 0 ]

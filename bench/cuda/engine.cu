@@ -1,6 +1,6 @@
 // The engine on a card, each figure beside its floor:
 //
-//   bench_cuda_engine [--model 1.5b] [--no-cublas] [train] [head] [log-probs] [prefill] [decode] [iteration] [full-7b] [lora-7b]
+//   bench_cuda_engine [--model 1.5b] [--no-cublas | --library-samples] [train] [head] [log-probs] [prefill] [decode] [iteration] [full-7b] [lora-7b]
 //
 // Without names: all but the last two, which need a large card. bench/peers/on_card.py measures PyTorch beside it.
 #include <algorithm>
@@ -258,6 +258,7 @@ int main(int argc, char** argv) try {
   for (int i = 1; i < argc; i++) {
     if (std::strcmp(argv[i], "--model") == 0 && i + 1 < argc) bench.model_name = argv[++i];
     else if (std::strcmp(argv[i], "--no-cublas") == 0) bench.device_options.cublas = false;
+    else if (std::strcmp(argv[i], "--library-samples") == 0) bench.device_options.cublas_samples = true;
     else chosen.insert(argv[i]);
   }
   const DeviceReport report = device_report();
@@ -267,21 +268,31 @@ int main(int argc, char** argv) try {
   }
   bench.config = model_named(bench.model_name);
   {
-    const auto device = make_cuda_device(bench.device_options);
+    const auto device = make_cuda_device({});  // with the library where it is: the card at its best
     bench.card = measure_card(*device, bench.tiny());
   }
   std::printf("%s: copy %.2f TB/s, bf16 product %.0f TFLOP/s\n", report.devices[0].name.c_str(), bench.card.bytes_per_second / 1e12,
               bench.card.operations_per_second / 1e12);
   const auto runs = [&](const char* name, bool usual) { return chosen.empty() ? usual : chosen.contains(name); };
-  if (runs("log-probs", true)) bench_log_probs(bench);
-  if (runs("head", true)) bench_head(bench);
-  if (runs("train", true)) bench_train(bench);
-  if (runs("prefill", true)) bench_sampling(bench, false);
-  if (runs("decode", true)) bench_sampling(bench, true);
-  if (runs("iteration", true)) bench_iteration(bench);
-  if (runs("full-7b", false)) bench_7b(bench, false);
-  if (runs("lora-7b", false)) bench_7b(bench, true);
-  return 0;
+  int status = 0;
+  const auto measure = [&](const char* name, bool usual, const std::function<void()>& work) {
+    if (!runs(name, usual)) return;
+    try {
+      work();
+    } catch (const Error& error) {
+      std::printf("%s: %s: %s\n", name, error.code, error.what());
+      status = 1;
+    }
+  };
+  measure("log-probs", true, [&] { bench_log_probs(bench); });
+  measure("head", true, [&] { bench_head(bench); });
+  measure("train", true, [&] { bench_train(bench); });
+  measure("prefill", true, [&] { bench_sampling(bench, false); });
+  measure("decode", true, [&] { bench_sampling(bench, true); });
+  measure("iteration", true, [&] { bench_iteration(bench); });
+  measure("full-7b", false, [&] { bench_7b(bench, false); });
+  measure("lora-7b", false, [&] { bench_7b(bench, true); });
+  return status;
 } catch (const gigpo::Error& error) {
   std::printf("%s: %s\n", error.code, error.what());
   return 1;

@@ -19,6 +19,7 @@
 #include "core/random.h"
 #include "cuda/cublaslt.h"
 #include "cuda/matmul.h"
+#include "cuda/matmul_wgmma.h"
 
 using namespace gigpo;
 using namespace gigpo::cuda;
@@ -111,6 +112,9 @@ void measure(const Shape& s, MatmulLibrary* library, void* workspace, double pea
   std::printf("%lld x %lld x %lld %s: floor %.1f us", (long long)s.m, (long long)s.n, (long long)s.k, s.layout.c_str(),
               floor * 1e6);
   print("own", bench::seconds_a_call([&](int i) { matmul(with(i), workspace, workspace_bytes, nullptr); }));
+  if (why_no_wgmma().empty() && matmul_wgmma(with(0), workspace, workspace_bytes, nullptr)) {
+    print(wgmma_pays(with(0)) ? "wgmma" : "wgmma (left out)", time_of([&](int i) { matmul_wgmma(with(i), workspace, workspace_bytes, nullptr); }));
+  }
   if (library && library->matmul(with(0), workspace, workspace_bytes, nullptr)) {
     print("cuBLASLt", bench::seconds_a_call([&](int i) { library->matmul(with(i), workspace, workspace_bytes, nullptr); }));
   }

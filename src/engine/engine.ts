@@ -198,7 +198,7 @@ export interface Trainable extends Sampler {
   readonly longestRow?: number
   /** Log-probabilities of the sampled tokens, one entry a row. Rows, here and below, are read until the call is settled. */
   logProbs(rows: readonly Row[], options?: LogProbsOptions): Promise<RowStatistics[]>
-  /** Adds the gradient of the loss to what earlier calls left. A call that is aborted or fails drops all gradients. */
+  /** Adds the gradient of the loss to what earlier calls left. A call that is aborted, or fails once it has begun, drops all gradients. */
   forwardBackward(
     rows: readonly Row[],
     loss: NativeLoss | LinearLoss,
@@ -244,7 +244,8 @@ export interface Critic {
   /** [sampled tokens of the row], one entry a row. */
   predict(rows: readonly Row[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array[]>
   /**
-   * Adds the gradient of the loss to what earlier calls left. A call that is aborted or fails drops all gradients. Reported as
+   * Adds the gradient of the loss to what earlier calls left. A call that is aborted, or fails once it has begun, drops
+   * all gradients. Reported as
    * means over the tokens: "critic/value", and "critic/clip-fraction" (tokens whose bounded term is the larger).
    */
   forwardBackward(

@@ -154,3 +154,32 @@ describe("a turn that is waited for", () => {
       expect(one).toMatchObject({ status: "rejected", reason: { code: "DISPOSED" } })
   })
 })
+
+describe("a call that waits for its turn", () => {
+  const weight = "model.layers.0.mlp.down_proj.weight"
+  const gradient = (policy: NativePolicy) => policy.tensor(weight, "gradients")
+
+  it("learns from the loss as it was handed in", async () => {
+    const [policy, other] = [await create(1), await create(1)]
+    const loss = () => ({ kind: "linear", coefficients: new Float32Array(9).fill(0.5) }) as const
+    await other.forwardBackward([row], loss())
+    const changed = loss()
+    const work = [policy.save(fresh()), policy.forwardBackward([row], changed)]
+    changed.coefficients.fill(0)
+    await Promise.all(work)
+    expect(await gradient(policy)).toEqual(await gradient(other))
+  })
+
+  it("drops all gradients where it is aborted, as one that has begun does", async () => {
+    const policy = await create(1)
+    await policy.forwardBackward([row], { kind: "cross-entropy" })
+    expect((await gradient(policy)).some((value) => value !== 0)).toBe(true)
+    const controller = new AbortController()
+    const saved = policy.save(fresh())
+    const waits = policy.forwardBackward([row], { kind: "cross-entropy" }, { signal: controller.signal })
+    controller.abort(new Error("enough"))
+    await expect(waits).rejects.toThrow("enough")
+    await saved
+    expect((await gradient(policy)).every((value) => value === 0)).toBe(true)
+  })
+})

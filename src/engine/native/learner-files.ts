@@ -109,7 +109,13 @@ export class LearnerFiles {
   async saveAdapter(directory: string, options: SaveOptions = {}): Promise<void> {
     const adapter = this.#adapter()
     await io("create", directory, mkdir(directory, { recursive: true }))
-    await writeAdapter(directory, adapter, this.base, tensorSources(this.#learner, "adapter"), this.#model.head)
+    await writeAdapter(
+      directory,
+      adapter,
+      this.base,
+      tensorSources(this.#learner, "adapter", options.signal),
+      this.#model.head,
+    )
     await copyInto(directory, options.files)
   }
 

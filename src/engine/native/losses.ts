@@ -1,6 +1,6 @@
 import { isFloat32Array } from "node:util/types"
 import { GigpoError } from "../../errors.ts"
-import type { NativeBatch, NativeEngine, NativeLossReport, NativeTrainingLoss } from "../../native.ts"
+import type { NativeBatch, NativeEngine, NativeLossReport, NativeTrainingLoss, Started } from "../../native.ts"
 import { checkSurrogate, checkTemperature } from "../check-arguments.ts"
 import type { ClippedSurrogate, LinearLoss, LossReport, NativeLoss } from "../engine.ts"
 import type { Row } from "../rows.ts"
@@ -15,21 +15,43 @@ export async function forwardBackward(
   engine: NativeEngine,
   turns: Turns,
   rows: readonly Row[],
-  loss: NativeLoss | LinearLoss,
+  given: NativeLoss | LinearLoss,
   signal: AbortSignal | undefined,
 ): Promise<LossReport> {
+  const loss = snapshot(given)
   let batch: NativeBatch | undefined
   const prepare = async () => {
-    const [packed, options] = await prepareBatch(rows, loss, signal).catch((error) => {
-      if (signal?.aborted) settle(() => engine.clearGradients()).catch(() => {}) // as if it had begun
-      throw error
-    })
+    const [packed, options] = await prepareBatch(rows, loss, signal)
     if (packed.spanRows.length === 0) throw bad("There are no rows to train on")
     batch = packed
     return () => engine.forwardBackward(packed, options)
   }
-  const report = await turns.prepared(prepare, signal)
+  const report = await orClear(engine, turns.prepared(prepare, signal), signal)
   return loss.kind === "clipped-surrogate" ? surrogateReport(report, batch!) : plainReport(report)
+}
+
+/** An aborted call drops all gradients, however far it had come. */
+export async function orClear<T>(
+  learner: { clearGradients(): Started<void> },
+  call: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  return await call.catch((error) => {
+    if (signal?.aborted) settle(() => learner.clearGradients()).catch(() => {})
+    throw error
+  })
+}
+
+/** The loss as it was handed in, whatever becomes of it before its turn comes. */
+function snapshot(loss: NativeLoss | LinearLoss): NativeLoss | LinearLoss {
+  if (loss.kind !== "linear") return { ...loss }
+  const { coefficients, entropyCoefficients, ...rest } = loss
+  const copy = (values: Float32Array) => (isFloat32Array(values) ? values.slice() : values)
+  return {
+    ...rest,
+    coefficients: copy(coefficients),
+    ...(entropyCoefficients !== undefined && { entropyCoefficients: copy(entropyCoefficients) }),
+  }
 }
 
 /** The batch and the loss as the engine takes them. */
@@ -47,7 +69,7 @@ async function prepareBatch(
       const batch = await packRows(rows, { temperature }, signal)
       const tokens = batch.spanCounts.reduce((sum, count) => sum + count, 0)
       return [
-        { ...batch, ...copyCoefficients(loss, tokens) },
+        { ...batch, ...coefficientsOf(loss, tokens) },
         { mode: "linear", temperature },
       ]
     }
@@ -68,19 +90,18 @@ function needsOf({ klWeight }: ClippedSurrogate, temperature: number): BatchNeed
   return { temperature, advantages: true, oldLogProbs: true, referenceLogProbs, unweighted: true }
 }
 
-/** Copies, since the engine reads them later. */
-function copyCoefficients(loss: LinearLoss, tokens: number): Pick<NativeBatch, "coefficients" | "entropyCoefficients"> {
-  const copy = (name: "coefficients" | "entropyCoefficients"): Float32Array => {
+function coefficientsOf(loss: LinearLoss, tokens: number): Pick<NativeBatch, "coefficients" | "entropyCoefficients"> {
+  const checked = (name: "coefficients" | "entropyCoefficients"): Float32Array => {
     const values = loss[name]
     if (!isFloat32Array(values) || values.length !== tokens)
       throw bad(`${name} must be a Float32Array with one number for each of the ${tokens} sampled tokens`)
     if (values.some((value) => !Number.isFinite(value)))
       throw new GigpoError("NON_FINITE", `The loss's ${name} hold a number that is not finite.`)
-    return values.slice()
+    return values
   }
   return {
-    coefficients: copy("coefficients"),
-    ...(loss.entropyCoefficients !== undefined && { entropyCoefficients: copy("entropyCoefficients") }),
+    coefficients: checked("coefficients"),
+    ...(loss.entropyCoefficients !== undefined && { entropyCoefficients: checked("entropyCoefficients") }),
   }
 }
 

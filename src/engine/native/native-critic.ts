@@ -5,6 +5,7 @@ import type { AdamWStep, Critic, LossReport, ModelStore, StepReport, ValueLoss }
 import type { Row } from "../rows.ts"
 import { completeStep } from "./check-plan.ts"
 import type { LearnerFiles } from "./learner-files.ts"
+import { orClear } from "./losses.ts"
 import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
@@ -51,7 +52,7 @@ export class NativeCritic implements Critic {
       if (batch.spanRows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
       return () => this.#learner.forwardBackward(batch, { clip })
     }
-    const report = await this.#turns.prepared(prepare, signal)
+    const report = await orClear(this.#learner, this.#turns.prepared(prepare, signal), signal)
     const metrics = { "critic/clip-fraction": report.clipFraction, "critic/value": report.value }
     return { loss: report.loss, tokens: report.tokens, metrics }
   }

@@ -113,7 +113,7 @@ void measure(const Shape& s, MatmulLibrary* library, void* workspace, double pea
               floor * 1e6);
   print("own", bench::seconds_a_call([&](int i) { matmul(with(i), workspace, workspace_bytes, nullptr); }));
   if (why_no_wgmma().empty() && matmul_wgmma(with(0), workspace, workspace_bytes, nullptr)) {
-    print(wgmma_pays(with(0)) ? "wgmma" : "wgmma (left out)", time_of([&](int i) { matmul_wgmma(with(i), workspace, workspace_bytes, nullptr); }));
+    print(wgmma_pays(with(0)) ? "wgmma" : "wgmma (left out)", bench::seconds_a_call([&](int i) { matmul_wgmma(with(i), workspace, workspace_bytes, nullptr); }));
   }
   if (library && library->matmul(with(0), workspace, workspace_bytes, nullptr)) {
     print("cuBLASLt", bench::seconds_a_call([&](int i) { library->matmul(with(i), workspace, workspace_bytes, nullptr); }));

@@ -21,11 +21,10 @@ static void check_bf16() {
   test::Bounds bounds{0, 0.1};
   bounds.merged = 0.15;
   const auto device = [](int threads) { return [=] { return make_cpu_device(threads, Type::bf16); }; };
-  for (const int threads : {1, 3}) {
-    for (const bool biases_and_tied : {false, true}) {
-      test::check_engine(device(threads), test::tiny_model(biases_and_tied), bounds);
-      test::check_critic(device(threads), test::tiny_model(biases_and_tied), bounds);
-    }
+  for (const bool biases_and_tied : {false, true}) {
+    const int threads = biases_and_tied ? 3 : 1;
+    test::check_engine(device(threads), test::tiny_model(biases_and_tied), bounds);
+    test::check_critic(device(threads), test::tiny_model(biases_and_tied), bounds);
   }
   for (const bool biases_and_tied : {false, true}) {
     const ModelConfig config = test::small_model(biases_and_tied, biases_and_tied ? 64 : 128);

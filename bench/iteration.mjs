@@ -6,8 +6,8 @@ import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
 const [tasks, members, prompt, reply] = [48, 8, 64, 32]
-/** How often by turns, and iterations each time, of which the first, which allocates, does not count. */
-const effort = { "1M": { turns: 2, iterations: 4 }, "25M": { turns: 1, iterations: 2 } }
+/** How often by turns, and iterations each time: of these the first, which allocates, does not count. */
+const effort = { "1M": { turns: 1, iterations: 4 }, "25M": { turns: 1, iterations: 2 } }
 
 /** Words that are tokens; no reply ends before its last token. */
 const tokenizer = {

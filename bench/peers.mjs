@@ -15,7 +15,7 @@ export function runPeer(script, args = [], env = {}) {
   if (status !== 0) throw new Error(`bench/peers/${script} failed:\n${stderr}`)
   return stdout
     .split("\n")
-    .filter((line) => line.startsWith("{"))
+    .filter((line) => line.startsWith('{"'))
     .map((line) => JSON.parse(line))
 }
 

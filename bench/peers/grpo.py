@@ -55,7 +55,10 @@ def main() -> None:
             output_dir=folder,
             use_cpu=True,
             bf16=False,
-            per_device_train_batch_size=flags.tasks * flags.members,
+            # All replies are sampled at once and make one update; a quarter of them is trained at a time, for memory's sake.
+            per_device_train_batch_size=flags.tasks * flags.members // 4,
+            gradient_accumulation_steps=4,
+            steps_per_generation=4,
             num_generations=flags.members,
             max_completion_length=flags.reply,
             max_steps=flags.steps,

@@ -165,6 +165,16 @@ inline Aggregation aggregation_of(const Napi::Object& object) {
                               {"sequence-mean-token-sum-norm", Aggregation::sequence_mean_token_sum_norm}});
 }
 
+// What every form of the surrogate reports of its ratios.
+template <class Report>
+void set_ratios(Napi::Object& to, const Report& report) {
+  to.Set("kl", report.kl);
+  to.Set("clipFraction", report.clip_fraction);
+  to.Set("dualClipFraction", report.dual_clip_fraction);
+  to.Set("policyKl", report.policy_kl);
+  to.Set("ratio", report.ratio);
+}
+
 // 0 where the aggregation has none.
 inline int64_t fixed_length_of(const Napi::Object& object, Aggregation aggregation) {
   if (aggregation != Aggregation::sequence_mean_fixed_length) return 0;

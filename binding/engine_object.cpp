@@ -160,17 +160,13 @@ Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
   const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     LossReport found = engine.trainer().forward_backward(engine.policy(), batch, loss, cancelled);
     return [found = std::move(found)](Napi::Env env) mutable {
-      const Napi::Object report = Napi::Object::New(env);
+      Napi::Object report = Napi::Object::New(env);
       report.Set("loss", found.loss);
       report.Set("tokens", double(found.tokens));
       report.Set("computedTokens", double(found.passed.computed));
       report.Set("reusedTokens", double(found.passed.reused));
       report.Set("entropy", found.entropy);
-      report.Set("clipFraction", found.clip_fraction);
-      report.Set("dualClipFraction", found.dual_clip_fraction);
-      report.Set("kl", found.kl);
-      report.Set("policyKl", found.policy_kl);
-      report.Set("ratio", found.ratio);
+      set_ratios(report, found);
       report.Set("logProbs", to_array(env, std::move(found.log_probs)));
       return report;
     };

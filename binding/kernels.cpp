@@ -56,14 +56,10 @@ Napi::Value clipped_surrogate_call(const Napi::CallbackInfo& info) {
   const auto kernel = on_cuda(info[2]) ? clipped_surrogate_on_cuda : clipped_surrogate;
   std::vector<float> gradient(tokens);
   const ClippedSurrogateReport report = kernel(input, options, gradient.data());
-  const Napi::Object result = Napi::Object::New(env);
+  Napi::Object result = Napi::Object::New(env);
   result.Set("loss", report.loss);
   result.Set("policyLoss", report.policy_loss);
-  result.Set("kl", report.kl);
-  result.Set("clipFraction", report.clip_fraction);
-  result.Set("dualClipFraction", report.dual_clip_fraction);
-  result.Set("policyKl", report.policy_kl);
-  result.Set("ratio", report.ratio);
+  set_ratios(result, report);
   result.Set("gradient", to_array(env, std::move(gradient)));
   return result;
 }

@@ -2,7 +2,7 @@
 // ascending pairs of k, whatever the tile's size, so that no result depends on how a matrix was cut.
 #include "core/cpu/kernels_bf16.h"
 
-#include "core/cpu/vector_bf16.h"
+#include "core/cpu/matmul_output.h"
 
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 namespace {
@@ -42,28 +42,6 @@ constexpr int steps = 2;
 GIGPO_INLINE Vec part(IntVec words, int step) { return from_bits(step == 0 ? words << 16 : words & broadcast(int32_t(0xFFFF0000))); }
 GIGPO_INLINE Vec add_products(Vec a, Vec b, Vec sum) { return fma(a, b, sum); }
 #endif
-
-constexpr int max_rows = lanes == 16 ? 14 : lanes == 8 ? 6 : 4;  // as matmul_kernel.cpp's
-
-template <class C>
-GIGPO_INLINE Vec load_some(const C* p, int64_t count) { return count == lanes ? load(p) : load(p, count); }
-
-// c = sums (+ c) (+ bias), rounded once, of whose last vector only `last` columns exist.
-template <int rows, int vectors, class C>
-GIGPO_INLINE void write(const Vec (&sums)[rows][vectors], int64_t last, C* c, int64_t ldc, bool accumulate, const uint16_t* bias) {
-#pragma GCC unroll 2
-  for (int v = 0; v < vectors; v++, c += lanes) {
-    const int64_t count = v == vectors - 1 ? last : lanes;
-    const Vec offset = bias ? load_some(bias + v * lanes, count) : Vec{};
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-      C* out = c + i * ldc;
-      const Vec result = (accumulate ? load_some(out, count) + sums[i][v] : sums[i][v]) + offset;
-      if (count == lanes) store(out, result);
-      else store(out, result, count);
-    }
-  }
-}
 
 template <int rows, int vectors>
 GIGPO_INLINE void tile_of(int64_t pairs, const uint32_t* a, int64_t a_step, const uint32_t* b, int64_t b_step, void* c,

@@ -1,6 +1,6 @@
 // Norms, rotary embedding, SwiGLU, AdamW and sampling. Every row is computed the same way whatever rows stand around it.
 #include "core/cpu/kernels.h"
-#include "core/cpu/vector.h"
+#include "core/cpu/vector_bf16.h"
 
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 
@@ -10,12 +10,6 @@ template <class Body>
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) body(i, int64_t{lanes});
   if (i < count) body(i, count - i);
-}
-
-GIGPO_INLINE Vec load_some(const float* p, int64_t count) { return count == lanes ? load(p) : load(p, count); }
-GIGPO_INLINE void store_some(float* p, Vec v, int64_t count) {
-  if (count == lanes) store(p, v);
-  else store(p, v, count);
 }
 
 static void rms_norm(int64_t rows, int64_t groups, int64_t size, const float* x, int64_t x_stride, const float* weight,
@@ -168,8 +162,7 @@ static void adamw(int64_t count, float* weights, const float* gradients, float* 
   });
 }
 
-// from_bf16 and round_to_bf16 of core/kernels/moments.h.
-GIGPO_INLINE Vec widen(UintVec halves) { return (Vec)(halves << 16); }
+// round_to_bf16 of core/kernels/moments.h.
 GIGPO_INLINE UintVec round_to_bf16(Vec value, UintVec noise) {
   const UintVec all = (UintVec)value, exponent = all & 0x7F800000u;
   const UintVec kept = all >> 16 | ((all & 0x007FFFFFu) != 0 ? UintVec{} + 0x40u : UintVec{});
@@ -190,11 +183,11 @@ static void adamw_rounded(int64_t count, float* weights, const float* gradients,
       const int64_t e = at + i;
       const UintVec word = (UintVec)load((const int32_t*)words + skipped + i);
       const Vec g = load_some(gradients + e, n) * broadcast(by.gradient);
-      const Vec m = widen(load_halves(first + e, n)) * broadcast(by.beta1) + g * broadcast(1 - by.beta1);
-      const Vec v = widen(load_halves(second + e, n)) * broadcast(by.beta2) + g * g * broadcast(1 - by.beta2);
+      const Vec m = load_some(first + e, n) * broadcast(by.beta1) + g * broadcast(1 - by.beta1);
+      const Vec v = load_some(second + e, n) * broadcast(by.beta2) + g * g * broadcast(1 - by.beta2);
       const Vec step = m / (sqrt(v) * broadcast(by.root) + broadcast(by.epsilon));
-      store_halves(first + e, round_to_bf16(m, word & 0xFFFFu), n);
-      store_halves(second + e, round_to_bf16(v, word >> 16), n);
+      store_some_bits(first + e, round_to_bf16(m, word & 0xFFFFu), n);
+      store_some_bits(second + e, round_to_bf16(v, word >> 16), n);
       store_some(weights + e, load_some(weights + e, n) * broadcast(by.keep) - step * broadcast(by.rate), n);
     });
   }

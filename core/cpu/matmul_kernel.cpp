@@ -2,32 +2,10 @@
 // p, whatever the tile's size, so that no result depends on how a matrix was cut.
 #include "core/cpu/matmul_kernel.h"
 
-#include "core/cpu/vector.h"
+#include "core/cpu/matmul_output.h"
 
 namespace gigpo::cpu::GIGPO_ISA_NAME {
 namespace {
-
-// A tile of rows × 2 vectors of sums stays in registers (32, 16 and 16 of them), beside two vectors of b and one of a.
-constexpr int max_rows = lanes == 16 ? 14 : lanes == 8 ? 6 : 4;
-
-GIGPO_INLINE Vec load_some(const float* p, int64_t count) { return count == lanes ? load(p) : load(p, count); }
-GIGPO_INLINE void store_some(float* p, Vec v, int64_t count) { count == lanes ? store(p, v) : store(p, v, count); }
-
-// c = sums (+ c) (+ bias), of whose last vector only `last` columns exist.
-template <int rows, int vectors>
-GIGPO_INLINE void write(const Vec (&sums)[rows][vectors], int64_t last, float* c, int64_t ldc, bool accumulate,
-                        const float* bias) {
-#pragma GCC unroll 2
-  for (int v = 0; v < vectors; v++, c += lanes) {
-    const int64_t count = v == vectors - 1 ? last : lanes;
-    const Vec offset = bias ? load_some(bias + v * lanes, count) : Vec{};
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-      float* out = c + i * ldc;
-      store_some(out, (accumulate ? load_some(out, count) + sums[i][v] : sums[i][v]) + offset, count);
-    }
-  }
-}
 
 // Rows of a that lie apart, three to a pointer: x86 adds a distance, or twice that, in the load itself.
 constexpr int together = 3;

@@ -68,22 +68,9 @@ GIGPO_INLINE void store(float* p, Vec v, int64_t count) {
 #endif
 }
 
-// Halves of a word, such as bf16, each in a lane of its own; `count` as above.
-typedef uint16_t HalfVec __attribute__((vector_size(2 * lanes)));
-GIGPO_INLINE UintVec load_halves(const uint16_t* p, int64_t count) {
-  HalfVec v{};
-  if (count == lanes) __builtin_memcpy(&v, p, sizeof v);
-  else
-    for (int i = 0; i < count; i++) v[i] = p[i];
-  return __builtin_convertvector(v, UintVec);
-}
-
-GIGPO_INLINE void store_halves(uint16_t* p, UintVec words, int64_t count) {
-  const HalfVec v = __builtin_convertvector(words, HalfVec);
-  if (count == lanes) __builtin_memcpy(p, &v, sizeof v);
-  else
-    for (int i = 0; i < count; i++) p[i] = v[i];
-}
+// For a `count` that is mostly `lanes`.
+GIGPO_INLINE Vec load_some(const float* p, int64_t count) { return count == lanes ? load(p) : load(p, count); }
+GIGPO_INLINE void store_some(float* p, Vec v, int64_t count) { count == lanes ? store(p, v) : store(p, v, count); }
 
 // a·b + c, rounded once where the CPU can. (Compiled with -ffp-contract=off, so that no other product is fused.)
 GIGPO_INLINE Vec fma(Vec a, Vec b, Vec c) {

@@ -17,11 +17,6 @@ template <class Body>
   body(lane_index() < broadcast(int32_t(last - j)) ? valid : broadcast(-infinity), j, last - j);
 }
 
-GIGPO_INLINE void store_some(float* p, Vec v, int64_t count) {
-  if (count == lanes) store(p, v);
-  else store(p, v, count);
-}
-
 // Bounded below, where e^x is 0 already, so that a token of probability 0 gives e^x x = 0 and not NaN. Keeps NaN.
 GIGPO_INLINE Vec exponent(Vec z, Vec max_logit, Vec inverse_temperature) {
   return max(broadcast(-88.0f), (z - max_logit) * inverse_temperature);

@@ -7,6 +7,7 @@
 #include "core/device.h"
 #include "core/kernels/moments.h"
 #include "test/core/check.h"
+#include "test/core/each_isa.h"
 
 using namespace gigpo;
 
@@ -52,9 +53,7 @@ static void step_of(int64_t index, int64_t count, Type moments) {
 }
 
 int main() {
-  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2, cpu::Isa::avx512}) {
-    if (!cpu::isa_supported(isa)) continue;
-    cpu::set_isa(isa);
+  test::on_each_isa([&](cpu::Isa) {
     for (const Type moments : {Type::f32, Type::bf16}) {
       for (const int64_t count : {1, 3, 15, 17, 63, 64, 65, 200}) {
         // Also where the blocks of the noise no longer count in 32 bits.
@@ -64,6 +63,6 @@ int main() {
       }
       step_of(13, 140000, moments);
     }
-  }
+  });
   return test::report();
 }

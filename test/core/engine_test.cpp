@@ -1,6 +1,7 @@
 // The engine on the CPU: every instruction set, one thread and several.
 #include "core/cpu/isa.h"
 #include "test/core/agreement_checks.h"
+#include "test/core/each_isa.h"
 
 using namespace gigpo;
 
@@ -59,12 +60,7 @@ static void head_chunks_are_equal() {
 int main() {
   head_chunks_are_equal();
   philox_gives_the_published_words();
-  for (const cpu::Isa isa : cpu::every_isa) {
-    if (!cpu::isa_supported(isa)) {
-      std::printf("skipped: %s, which this machine lacks\n", cpu::isa_name(isa));
-      continue;
-    }
-    cpu::set_isa(isa);
+  test::on_each_isa([&](cpu::Isa) {
     a_row_by_itself_does_not_see_what_stands_beside_it();
     for (const int threads : {1, 3}) {
       for (const bool biases_and_tied : {false, true}) {
@@ -73,6 +69,6 @@ int main() {
       }
     }
     check_bf16();
-  }
+  });
   return test::report();
 }

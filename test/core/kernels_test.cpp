@@ -13,6 +13,7 @@
 #include "core/kernels/token_log_probs.h"
 #include "core/random.h"
 #include "test/core/check.h"
+#include "test/core/each_isa.h"
 
 using namespace gigpo;
 
@@ -516,12 +517,7 @@ void the_fused_head_agrees_with_the_surrogate_on_its_own() {
 }  // namespace
 
 int main() {
-  for (const cpu::Isa isa : cpu::every_isa) {
-    if (!cpu::isa_supported(isa)) {
-      std::printf("This CPU has no %s: its kernels are skipped.\n", cpu::isa_name(isa));
-      continue;
-    }
-    cpu::set_isa(isa);
+  test::on_each_isa([&](cpu::Isa) {
     log_probabilities_match_double_precision();
     impossible_and_broken_logits_are_told_apart();
     head_gradients_match_finite_differences();
@@ -530,7 +526,7 @@ int main() {
     scoring_leaves_the_logits_and_agrees();
     rows_do_not_depend_on_how_they_are_split();
     the_fused_head_agrees_with_the_surrogate_on_its_own();
-  }
+  });
   the_surrogate_and_its_gradient_match_their_definition();
   reports_count_what_they_say();
   clip_edges_belong_to_the_inside();

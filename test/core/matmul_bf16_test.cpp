@@ -11,6 +11,7 @@
 #include "core/cpu/kernels_bf16.h"
 #include "core/error.h"
 #include "test/core/check.h"
+#include "test/core/each_isa.h"
 
 using namespace gigpo;
 using namespace gigpo::cpu;
@@ -178,16 +179,10 @@ void test_conversions() {
 
 int main() {
   ThreadPool pool(3);
-  for (const Isa one : every_isa) {
-    if (!isa_supported(one)) {
-      std::printf("skipped: %s, which this machine lacks\n", isa_name(one));
-      CHECK_THROWS(set_isa(one), "BAD_ARGUMENT");
-      continue;
-    }
-    set_isa(one);
+  test::on_each_isa([&](cpu::Isa) {
     test_conversions();
     test_products(pool);
     test_invariance();
-  }
+  });
   return test::report();
 }

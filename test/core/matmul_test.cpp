@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "test/core/check.h"
+#include "test/core/each_isa.h"
 
 using namespace gigpo;
 using namespace gigpo::cpu;
@@ -268,18 +269,12 @@ static void test_thread_pool() {
 int main() {
   test_thread_pool();
   ThreadPool pool(3);
-  for (const Isa one : every_isa) {
-    if (!isa_supported(one)) {
-      std::printf("skipped: %s, which this machine lacks\n", isa_name(one));
-      CHECK_THROWS(set_isa(one), "BAD_ARGUMENT");
-      continue;
-    }
-    set_isa(one);
+  test::on_each_isa([&](cpu::Isa) {
     test_products(pool);
     test_batch_invariance();
     test_sums_in_pieces();
     test_packed_weight_is_reused();
-  }
+  });
   test_same_bits_on_every_fma();
   test_rows_of_the_head();
   return test::report();

@@ -8,6 +8,7 @@
 
 #include "core/random.h"
 #include "test/core/check.h"
+#include "test/core/each_isa.h"
 #include "test/core/vector_kernel.h"
 
 using namespace gigpo;
@@ -145,16 +146,12 @@ static void test_lanes(const char* name, const VectorKernel& kernel) {
 
 int main(int argc, char** argv) {
   const uint32_t stride = argc > 1 ? uint32_t(std::atoi(argv[1])) : 61;
-  for (const Isa one : every_isa) {
-    if (!isa_supported(one)) {
-      std::printf("skipped: %s, which this machine lacks\n", isa_name(one));
-      continue;
-    }
+  test::on_each_isa([&](cpu::Isa one) {
     test_lanes(isa_name(one), vector_kernel(one));
     test_exp(isa_name(one), vector_kernel(one), stride);
     test_log(isa_name(one), vector_kernel(one), stride);
     test_log_one_minus(isa_name(one), vector_kernel(one), stride);
     test_sqrt(isa_name(one), vector_kernel(one));
-  }
+  });
   return test::report();
 }

@@ -4,19 +4,9 @@
 #include <cstring>
 
 #include "fiber.h"
+#include "unlooked.h"
 #ifndef __SANITIZE_ADDRESS__
 #include <link.h>
-#endif
-
-#ifdef __SANITIZE_THREAD__
-extern "C" {
-void AnnotateIgnoreReadsBegin(const char* file, int line);
-void AnnotateIgnoreReadsEnd(const char* file, int line);
-void AnnotateIgnoreWritesBegin(const char* file, int line);
-void AnnotateIgnoreWritesEnd(const char* file, int line);
-void __tsan_java_alloc(uintptr_t at, uintptr_t bytes);
-void __tsan_java_free(uintptr_t at, uintptr_t bytes);
-}
 #endif
 
 namespace gigpo::cuda::emulator {
@@ -52,13 +42,10 @@ UNSEEN void fill(char* start, size_t bytes) {
   if (bytes == 0) return;
 #ifdef __SANITIZE_THREAD__
   const uintptr_t from = uintptr_t(start) & ~uintptr_t{7}, to = (uintptr_t(start) + bytes + 7) & ~uintptr_t{7};
-  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
-  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  const Unlooked unlooked;
   std::memset(start, 0xFF, bytes);
   __tsan_java_free(from, to - from);
   __tsan_java_alloc(from, to - from);
-  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 #else
   std::memset(start, 0xFF, bytes);
 #endif

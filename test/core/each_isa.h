@@ -1,0 +1,22 @@
+// Runs tests once for every instruction set that the CPU kernels know and this machine has.
+#pragma once
+#include "core/cpu/isa.h"
+#include "core/error.h"
+#include "test/core/check.h"
+
+namespace gigpo::test {
+
+template <class Body>
+void on_each_isa(Body body) {
+  for (const cpu::Isa isa : cpu::every_isa) {
+    if (!cpu::isa_supported(isa)) {
+      std::printf("skipped: %s, which this machine lacks\n", cpu::isa_name(isa));
+      CHECK_THROWS(cpu::set_isa(isa), "BAD_ARGUMENT");
+      continue;
+    }
+    cpu::set_isa(isa);
+    body(isa);
+  }
+}
+
+}  // namespace gigpo::test

@@ -1,0 +1,181 @@
+// An engine on any device with a tiny random model, the rows that it is trained on, and how it is asked for log-probabilities, losses and
+// gradients.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "core/bf16.h"
+#include "core/engine.h"
+#include "core/error.h"
+#include "core/initialize.h"
+#include "test/core/check.h"
+#include "test/core/training_rows.h"
+
+namespace gigpo::test {
+
+using DeviceFactory = std::function<std::unique_ptr<Device>()>;
+
+// What the device's number format allows.
+struct Bounds {
+  double slope;     // relative error of a directional derivative; 0: too coarse to be measured by differences
+  double log_prob;  // absolute difference between sampling and scoring
+  int64_t longest_prompt = 1500, step_tokens = 1024;  // less where it takes too long
+  int optimizer_steps = 20;                           // as well
+  double merged = log_prob;                           // between an adapter and the weights that it is merged into, rounded again
+
+  // What such a training must have made of a loss.
+  double learned(double before) const { return before * (optimizer_steps < 20 ? 0.95 : 0.7); }
+};
+
+inline ModelConfig tiny_model(bool biases_and_tied, int64_t head_size = 8) {
+  ModelConfig c{};
+  c.vocabulary_size = 53, c.hidden_size = 24, c.intermediate_size = 40, c.layers = 2;
+  c.heads = 4, c.key_value_heads = 2, c.head_size = head_size, c.max_positions = 2048;
+  c.rms_norm_epsilon = 1e-5, c.rope_theta = 1000;
+  c.tie_embeddings = c.query_key_value_bias = biases_and_tied;
+  c.query_key_norm = !biases_and_tied;
+  return c;
+}
+
+// How a subject differs from the plainest.
+struct Setup {
+  int64_t micro_batch_tokens = 64, longest_row = 0, cache_bytes = 1 << 20, step_tokens = 1024, region_bytes = 0;
+  AdapterConfig adapter;
+  Recompute recompute = Recompute::none;
+  Type moments = Type::f32;
+  bool share_prefixes = true;
+  double deviation = 0.3;          // of the initial weights
+  bool coarse_weights = false;     // they are numbers that bf16 can hold
+};
+
+// One model with its weights on a device.
+struct Subject {
+  Subject(const DeviceFactory& make_device, const ModelConfig& config, const Setup& setup = {})
+      : engine(make_device(), config,
+               {.micro_batch_tokens = setup.micro_batch_tokens, .longest_row = setup.longest_row, .cache_bytes = setup.cache_bytes,
+                .step_tokens = setup.step_tokens, .region_bytes = setup.region_bytes, .adapter = setup.adapter,
+                .recompute = setup.recompute, .moments = setup.moments, .share_prefixes = setup.share_prefixes}),
+        host(engine.transformer().layout().size) {
+    initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, std::atomic<bool>(false), host.data());
+    for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show
+      if (parameter.shape.size() > 1) continue;
+      for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 0.2f * uniform(parameter.offset + i);
+    }
+    const auto round = [&] {
+      for (float& value : host) value = setup.coarse_weights ? from_bf16(to_bf16(value)) : value;
+    };
+    round();
+    engine.model().write(0, host.data(), int64_t(host.size()));
+    if (setup.adapter) {
+      host.resize(engine.transformer().trained_size());
+      for (size_t i = 0; i < host.size(); i++) host[i] = float(setup.deviation) * uniform(int64_t(i) + 7777);
+      round();
+      engine.adapter().write(0, host.data(), int64_t(host.size()));
+    }
+    engine.weights_changed();
+  }
+
+  static float uniform(int64_t i) { return 2 * open_uniform(philox({8, 8}, uint32_t(i), 0, 0, 0).word[0]) - 1; }
+
+  // Of what is trained.
+  void set_weights(const std::vector<float>& values) {
+    engine.trained().write(0, values.data(), int64_t(values.size()));
+    engine.weights_changed();
+  }
+  std::vector<float> weights() { return read(engine.trained()); }
+  std::vector<float> gradients() { return read(engine.trainer().gradients()); }
+
+  template <class Buffer>
+  std::vector<float> read(const Buffer& buffer) {
+    std::vector<float> result(host.size());
+    buffer.read(0, result.data(), int64_t(result.size()));
+    return result;
+  }
+
+  Engine engine;
+  Trainer& trainer = engine.trainer();
+  Generator& generator = engine.generator();
+  std::vector<float> host;  // what is trained, at first
+  std::atomic<bool> cancelled = false;
+};
+
+inline std::vector<int32_t> random_tokens(int64_t count, uint32_t stream, int64_t vocabulary) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < count; i++) {
+    tokens.push_back(int32_t(philox({1, 2}, uint32_t(i), stream, 0, 0).word[0] % uint32_t(vocabulary)));
+  }
+  return tokens;
+}
+
+// Of each row.
+inline std::vector<std::vector<float>> log_probs_of(Subject& subject, const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
+                                                    float temperature = 0.8f) {
+  const Scores scores = subject.trainer.scores(weights, FlatBatch(rows), temperature, subject.cancelled);
+  std::vector<std::vector<float>> result;
+  auto next = scores.log_probs.begin();
+  for (const TrainingRow& row : rows) {
+    result.emplace_back(next, next + row.sampled());
+    next += row.sampled();
+  }
+  return result;
+}
+
+// They keep their distance from every bound of the clip.
+inline float log_ratio(size_t index) {
+  constexpr float all[] = {-0.9f, -0.4f, -0.1f, 0.f, 0.1f, 0.4f, 0.9f, 1.4f};
+  return all[index % std::size(all)];
+}
+
+// A ratio a token.
+inline void add_log_probs(Subject& subject, std::vector<TrainingRow>& rows) {
+  const auto log_probs = log_probs_of(subject, subject.engine.policy(), rows);
+  for (size_t r = 0; r < rows.size(); r++) {
+    for (int64_t i = 0; i < rows[r].sampled(); i++) {
+      rows[r].old_log_probs.push_back(log_probs[r][i] - log_ratio(3 * r + size_t(i)));
+      rows[r].reference_log_probs.push_back(log_probs[r][i] + 0.5f * Subject::uniform(i));
+    }
+  }
+}
+
+// Rows of several lengths, two of them with one prompt.
+inline std::vector<TrainingRow> training_rows(Subject& subject) {
+  const int64_t vocabulary = subject.engine.transformer().config().vocabulary_size;
+  std::vector<TrainingRow> rows;
+  for (const auto& [prompt, reply] : {std::pair{1, 1}, {5, 9}, {30, 20}, {5, 3}, {70, 40}}) {
+    rows.push_back(step_row(random_tokens(prompt, uint32_t(prompt), vocabulary), random_tokens(reply, uint32_t(100 + reply), vocabulary),
+                            1.5f - float(rows.size())));
+  }
+  add_log_probs(subject, rows);
+  return rows;
+}
+
+inline PolicyHeadOptions policy_loss() {
+  PolicyHeadOptions options;
+  options.temperature = 0.8;
+  options.entropy_weight = 0.05;
+  options.has_reference = true;
+  options.loss.kl_weight = 0.1;
+  return options;
+}
+
+inline LossReport train(Subject& subject, const std::vector<TrainingRow>& rows, const TrainingLoss& loss) {
+  subject.trainer.clear_gradients();
+  return subject.trainer.forward_backward(subject.engine.policy(), FlatBatch(rows), loss, subject.cancelled);
+}
+
+inline double train(Subject& subject, const std::vector<TrainingRow>& rows, const PolicyHeadOptions& options) {
+  return train(subject, rows, {.head = options, .aggregation = Aggregation::sequence_mean_token_mean}).loss;
+}
+
+// |found - wanted| / |wanted|
+inline double distance(const std::vector<float>& found, const std::vector<float>& wanted) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < wanted.size(); i++) {
+    difference += std::pow(double(found[i]) - wanted[i], 2), norm += double(wanted[i]) * wanted[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace gigpo::test

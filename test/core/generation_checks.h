@@ -1,0 +1,105 @@
+// Sampling on any device: completions that depend on their own request alone.
+#pragma once
+#include <map>
+
+#include "test/core/engine_subject.h"
+
+namespace gigpo::test {
+
+// Groups with one prompt, and one prompt that takes several steps to read.
+inline std::vector<SampleRequest> sample_requests(int64_t vocabulary, int64_t longest) {
+  std::vector<SampleRequest> requests;
+  for (const int64_t length : {int64_t{1}, int64_t{15}, int64_t{16}, int64_t{40}, int64_t{100}, longest}) {
+    for (uint32_t member = 0; member < (length == longest ? 1 : 4); member++) {
+      SampleRequest request;
+      request.id = requests.size();
+      request.prompt = random_tokens(length, uint32_t(length), vocabulary);
+      request.max_tokens = 5 + 9 * member;
+      request.temperature = member == 3 ? 0 : 0.5f + float(member);
+      request.stop_tokens = {int32_t(member)};
+      request.key = {uint32_t(length), member};
+      requests.push_back(std::move(request));
+    }
+  }
+  return requests;
+}
+
+inline void run_until_idle(Subject& subject, std::vector<Completion>& done) {
+  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), done);
+}
+
+inline bool same(const Completion& a, const Completion& b) {
+  return a.id == b.id && a.tokens == b.tokens && a.log_probs == b.log_probs && a.stopped == b.stopped;
+}
+
+inline void expect_same(std::vector<Completion> found, const std::vector<Completion>& wanted, const char* what) {
+  std::sort(found.begin(), found.end(), [](const Completion& a, const Completion& b) { return a.id < b.id; });
+  CHECK(found.size() == wanted.size(), "%s: %d completions", what, int(found.size()));
+  for (size_t i = 0; i < std::min(found.size(), wanted.size()); i++) {
+    CHECK(same(found[i], wanted[i]), "%s: completion %d differs", what, int(wanted[i].id));
+  }
+}
+
+inline void check_generation(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  Subject subject(make_device, config, {.step_tokens = bounds.step_tokens});
+  const std::vector<SampleRequest> requests = sample_requests(config.vocabulary_size, bounds.longest_prompt);
+  std::vector<Completion> alone;
+  for (const SampleRequest& request : requests) {
+    subject.generator.weights_changed();  // nothing is shared
+    subject.generator.submit(request);
+    run_until_idle(subject, alone);
+  }
+  CHECK(subject.generator.counts()->reused == 0);
+
+  for (size_t i = 0; i < requests.size(); i++) {
+    const TrainingRow row = step_row(requests[i].prompt, alone[i].tokens);
+    const float temperature = requests[i].temperature == 0 ? 1 : requests[i].temperature;
+    const auto log_probs = log_probs_of(subject, subject.engine.policy(), {row}, temperature);
+    for (int64_t t = 0; t < row.sampled(); t++) {
+      CHECK(std::abs(log_probs[0][t] - alone[i].log_probs[t]) < bounds.log_prob, "completion %d, token %d: %g, not %g",
+            int(i), int(t), alone[i].log_probs[t], log_probs[0][t]);
+    }
+  }
+
+  const auto run_all = [&](Subject& with, const char* what) {
+    std::vector<Completion> done;
+    for (const SampleRequest& request : requests) with.generator.submit(request);
+    run_until_idle(with, done);
+    expect_same(std::move(done), alone, what);
+  };
+  subject.generator.weights_changed();
+  run_all(subject, "together");
+  CHECK(subject.generator.counts()->reused > 0);
+  run_all(subject, "again, from the cache");
+
+  // Room for the longest and no more: the others take turns.
+  const int64_t page_bytes = 2 * config.layers * config.key_value_columns() * PagedCache::page_size *
+                             bytes_of(subject.engine.device().activation_type());
+  const int64_t few_pages = (bounds.longest_prompt + 36) / PagedCache::page_size;
+  Subject small(make_device, config, {.cache_bytes = few_pages * page_bytes, .step_tokens = bounds.step_tokens});
+  run_all(small, "with a small cache");
+  CHECK(small.generator.counts()->preempted > 0);
+
+  // Cancelling, and abandoning a step, free what was taken and leave nothing wrong behind.
+  std::vector<Completion> done;
+  for (const SampleRequest& request : requests) small.generator.submit(request);
+  for (int i = 0; i < 3; i++) small.generator.step(small.engine.policy(), done);
+  std::unordered_set<uint64_t> ids;
+  for (const SampleRequest& request : requests) ids.insert(request.id);
+  small.generator.cancel(ids);
+  CHECK(small.generator.idle());
+  run_all(small, "after cancelling");
+  for (const SampleRequest& request : requests) small.generator.submit(request);
+  for (int i = 0; i < 3; i++) small.generator.step(small.engine.policy(), done);
+  small.generator.abandon();
+  CHECK(small.generator.idle());
+  run_all(small, "after abandoning");
+
+  SampleRequest bad = requests[0];
+  bad.prompt.clear();
+  CHECK_THROWS(subject.generator.submit(bad), "BAD_ARGUMENT");
+  bad.prompt.assign(config.max_positions, 1);
+  CHECK_THROWS(subject.generator.submit(bad), "BAD_ARGUMENT");
+}
+
+}  // namespace gigpo::test

@@ -1,0 +1,155 @@
+// Training on any device: gradients against differences, steps that lower the loss, an adapter beside its merged weights, and the same
+// bits with whatever is computed again.
+#pragma once
+#include "test/core/engine_subject.h"
+
+namespace gigpo::test {
+
+// Every weight tensor moved along its gradient, a little askew.
+inline void check_gradient(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds,
+                           const AdapterConfig& adapter = {}) {
+  Subject subject(make_device, config, {.adapter = adapter});
+  const std::vector<TrainingRow> rows = training_rows(subject);
+  train(subject, rows, policy_loss());
+  const std::vector<float> gradients = subject.gradients();
+  for (const Parameter& parameter : subject.engine.transformer().trained()) {
+    const float* gradient = &gradients[parameter.offset];
+    double norm = 0, slope = 0, sides[2];
+    for (int64_t i = 0; i < parameter.size(); i++) norm += double(gradient[i]) * gradient[i];
+    norm = std::sqrt(norm);
+    CHECK(norm > 1e-4, "%s has no gradient", parameter.name.c_str());
+    std::vector<float> direction(parameter.size());
+    const double noise = 1 / std::sqrt(double(parameter.size()));
+    for (int64_t i = 0; i < parameter.size(); i++) {
+      direction[i] = float(gradient[i] / norm + noise * Subject::uniform(i));
+      slope += double(direction[i]) * gradient[i];
+    }
+    constexpr double step = 1e-3;
+    for (const int side : {0, 1}) {
+      std::vector<float> moved = subject.host;
+      for (int64_t i = 0; i < parameter.size(); i++) {
+        moved[parameter.offset + i] += float(side == 0 ? step : -step) * direction[i];
+      }
+      subject.set_weights(moved);
+      sides[side] = train(subject, rows, policy_loss());
+    }
+    const double measured = (sides[0] - sides[1]) / (2 * step);
+    CHECK(std::abs(measured / slope - 1) < bounds.slope, "%s: slope %g, measured %g", parameter.name.c_str(), slope,
+          measured);
+  }
+}
+
+// What is computed again is the same to the bit, with an adapter or without.
+inline void check_recompute(const DeviceFactory& make_device, const ModelConfig& config, const AdapterConfig& adapter) {
+  Subject keeps(make_device, config, {.adapter = adapter});
+  const std::vector<TrainingRow> rows = training_rows(keeps);
+  const double loss = train(keeps, rows, policy_loss());
+  const std::vector<float> wanted = keeps.gradients();
+  size_t bytes = keeps.trainer.peak_bytes();
+  for (const Recompute level : {Recompute::norms, Recompute::mlp, Recompute::block}) {
+    Subject subject(make_device, config, {.adapter = adapter, .recompute = level});
+    CHECK(train(subject, rows, policy_loss()) == loss);
+    CHECK(subject.gradients() == wanted, "recompute level %d", int(level));
+    CHECK(subject.trainer.peak_bytes() < bytes, "level %d: %d bytes", int(level), int(subject.trainer.peak_bytes()));
+    bytes = subject.trainer.peak_bytes();
+  }
+}
+
+// The adapter moves the policy away from the model, which stays what it was: the reference, when it is switched off.
+inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  const AdapterConfig adapter{3, 5};
+  if (bounds.slope > 0) check_gradient(make_device, config, bounds, adapter);
+  check_recompute(make_device, config, adapter);
+
+  Subject plain(make_device, config), subject(make_device, config, {.adapter = adapter});
+  const std::vector<TrainingRow> rows = training_rows(plain);
+  const auto scores = [&](Subject& of, const PolicyTensors& weights) { return log_probs_of(of, weights, rows); };
+  const auto model = scores(plain, plain.engine.policy());
+  CHECK(scores(subject, {subject.engine.model().values(), {}}) == model, "switched off");
+  CHECK(scores(subject, subject.engine.policy()) != model, "switched on");
+
+  std::vector<float> zero_b = subject.host;
+  for (const Parameter& parameter : subject.engine.transformer().trained()) {
+    if (parameter.name.find("lora_B") == std::string::npos) continue;
+    std::fill_n(zero_b.begin() + parameter.offset, parameter.size(), 0.f);
+  }
+  subject.set_weights(zero_b);
+  CHECK(scores(subject, subject.engine.policy()) == model, "B = 0");
+  subject.engine.freeze_reference();
+
+  PolicyHeadOptions clone;
+  clone.mode = HeadMode::clone;
+  const double before = train(subject, rows, clone);
+  for (int i = 0; i < bounds.optimizer_steps; i++) {
+    subject.trainer.optimizer_step(subject.engine.trained(), {1e-2, 0.9, 0.95, 1e-8, 0.01, 1});
+    subject.engine.weights_changed();
+    train(subject, rows, clone);
+  }
+  CHECK(train(subject, rows, clone) < bounds.learned(before) + 0.1 * before, "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(scores(subject, subject.engine.reference()) == model, "the reference");
+
+  // Low rank and all: the same as the merged weights W + (alpha / rank) B A.
+  std::vector<float> merged;
+  const auto& parameters = plain.engine.transformer().layout().parameters;
+  for (size_t p = 0; p < parameters.size(); p++) {
+    std::vector<float> values(parameters[p].size());
+    const int64_t cut = parameters[p].size() / 3;  // in the middle of a row
+    subject.engine.actor().read_merged(int64_t(p), 0, values.data(), cut);
+    subject.engine.actor().read_merged(int64_t(p), cut, values.data() + cut, parameters[p].size() - cut);
+    merged.insert(merged.end(), values.begin(), values.end());
+  }
+  plain.set_weights(merged);
+  const auto found = scores(subject, subject.engine.policy()), wanted = scores(plain, plain.engine.policy());
+  for (size_t r = 0; r < rows.size(); r++) {
+    for (size_t i = 0; i < found[r].size(); i++) {
+      CHECK(std::abs(found[r][i] - wanted[r][i]) < bounds.merged, "merged: %g, not %g", found[r][i], wanted[r][i]);
+    }
+  }
+}
+
+inline void check_micro_batches(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  Subject one(make_device, config, {.micro_batch_tokens = 1}), all(make_device, config, {.micro_batch_tokens = 1 << 20});
+  const std::vector<TrainingRow> rows = training_rows(all);
+  const double loss = train(all, rows, policy_loss());
+  CHECK(std::abs(train(one, rows, policy_loss()) - loss) < bounds.log_prob);
+  const double apart = distance(one.gradients(), all.gradients());
+  CHECK(apart < bounds.log_prob, "%g", apart);
+}
+
+inline void check_training(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
+  Subject subject(make_device, config);
+  const std::vector<TrainingRow> rows = training_rows(subject);
+  PolicyHeadOptions clone;
+  clone.mode = HeadMode::clone;
+  const double before = train(subject, rows, clone);
+  const OptimizerOptions options{3e-3, 0.9, 0.95, 1e-8, 0.01, 1};
+  for (int i = 0; i < bounds.optimizer_steps; i++) {
+    const StepReport report = subject.trainer.optimizer_step(subject.engine.trained(), options);
+    CHECK(!report.skipped && report.gradient_norm > 0);
+    subject.engine.weights_changed();
+    train(subject, rows, clone);
+  }
+  CHECK(train(subject, rows, clone) < bounds.learned(before), "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(subject.trainer.steps == bounds.optimizer_steps);
+
+  subject.cancelled = true;
+  CHECK_THROWS(train(subject, rows, clone), "ABORTED");
+  const std::vector<float> gradients = subject.gradients();
+  CHECK(std::all_of(gradients.begin(), gradients.end(), [](float g) { return g == 0; }));
+
+  std::vector<float> broken = subject.host;
+  broken[subject.engine.transformer().layout().final_norm] = NAN;
+  subject.set_weights(broken);
+  subject.cancelled = false;
+  SampleRequest request;
+  request.prompt = {1, 2, 3}, request.max_tokens = 2;
+  std::vector<Completion> done;
+  subject.generator.submit(request);
+  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), done);
+  CHECK(std::isnan(done[0].log_probs[0]), "a broken model's token has log-probability %g", done[0].log_probs[0]);
+  train(subject, rows, clone);
+  CHECK(subject.trainer.optimizer_step(subject.engine.trained(), options).skipped);
+  CHECK(subject.trainer.steps == bounds.optimizer_steps);
+}
+
+}  // namespace gigpo::test

@@ -1,0 +1,15 @@
+// Attention on the CPU: Device::attention, its backward pass and Device::paged_attention, in fp32. What is bf16 is widened before and
+// rounded after; the paged cache of bf16 has kernels of its own.
+#pragma once
+#include "core/cpu/thread_pool.h"
+#include "core/device.h"
+
+namespace gigpo::cpu {
+
+void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out, float* log_sums);
+void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums, int64_t head_size,
+                        const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v);
+void paged_attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
+                     Tensor out);
+
+}  // namespace gigpo::cpu

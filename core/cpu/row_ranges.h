@@ -1,0 +1,20 @@
+// Rows spread over the threads, in ranges that are small enough to be shared out and large enough to be worth it.
+#pragma once
+#include <algorithm>
+
+#include "core/cpu/thread_pool.h"
+
+namespace gigpo::cpu {
+
+inline int64_t rows_in_range(const ThreadPool& pool, int64_t rows) {
+  return std::clamp<int64_t>((rows + 4 * pool.size() - 1) / (4 * pool.size()), 8, 64);
+}
+
+// body(first, count) over ranges that cover `rows`.
+template <class Body>
+void each_row_range(ThreadPool& pool, int64_t rows, Body body) {
+  const int64_t size = rows_in_range(pool, rows);
+  pool.parallel_for((rows + size - 1) / size, [&](int64_t part) { body(part * size, std::min(size, rows - part * size)); });
+}
+
+}  // namespace gigpo::cpu

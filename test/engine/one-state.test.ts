@@ -90,13 +90,22 @@ describe("a model that is saved beside updates", () => {
     expect(differing(not, waited)).toEqual([])
   })
 
-  it("does not keep samples waiting", async () => {
+  it("keeps nothing waiting that changes no weights", async () => {
     const policy = await create(1)
-    const order: string[] = []
-    const saved = policy.save(fresh()).then(() => order.push("saved"))
-    await policy.sample({ ...request, key: [1, 2] }).then(() => order.push("sampled"))
-    await saved
-    expect(order).toEqual(["sampled", "saved"])
+    const critic = await policy.critic()
+    const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+      sample: () => policy.sample({ ...request, key: [1, 2] }),
+      logProbs: () => policy.logProbs([row]),
+      forwardBackward: () => policy.forwardBackward([row], { kind: "cross-entropy" }),
+      predict: () => critic.predict([row]),
+    }
+    for (const [name, call] of Object.entries(calls)) {
+      const order: string[] = []
+      const saved = policy.save(fresh()).then(() => order.push("saved"))
+      await call().then(() => order.push(name))
+      await saved
+      expect(order).toEqual([name, "saved"])
+    }
   })
 })
 
@@ -155,16 +164,42 @@ describe("a turn that is waited for", () => {
   })
 })
 
+describe("a call that is being prepared", () => {
+  it("is overtaken by none that would meet what it leaves", async () => {
+    const policy = await create(1)
+    const gradient = () => policy.tensor("model.norm.weight", "gradients")
+    const learn = () => policy.forwardBackward([row], { kind: "cross-entropy" })
+    const [, found] = await Promise.all([learn(), gradient()])
+    expect(found.some((value) => value !== 0)).toBe(true)
+    await Promise.all([learn(), policy.clearGradients()])
+    expect((await gradient()).every((value) => value === 0)).toBe(true)
+  })
+
+  it("meets the weights as they are when it is asked for", async () => {
+    const policy = await create(1)
+    const [wanted] = await policy.logProbs([row])
+    await policy.forwardBackward([row], { kind: "cross-entropy" })
+    const [[found]] = await Promise.all([policy.logProbs([row]), policy.optimizerStep(step)])
+    expect(found).toEqual(wanted)
+    expect((await policy.logProbs([row]))[0]).not.toEqual(wanted)
+  })
+})
+
 describe("a call that waits for its turn", () => {
   const weight = "model.layers.0.mlp.down_proj.weight"
   const gradient = (policy: NativePolicy) => policy.tensor(weight, "gradients")
+  const saved = async (policy: NativePolicy) => {
+    const directory = fresh()
+    await policy.save(directory)
+    return directory
+  }
 
   it("learns from the loss as it was handed in", async () => {
     const [policy, other] = [await create(1), await create(1)]
     const loss = () => ({ kind: "linear", coefficients: new Float32Array(9).fill(0.5) }) as const
     await other.forwardBackward([row], loss())
     const changed = loss()
-    const work = [policy.save(fresh()), policy.forwardBackward([row], changed)]
+    const work = [policy.load(await saved(policy)), policy.forwardBackward([row], changed)]
     changed.coefficients.fill(0)
     await Promise.all(work)
     expect(await gradient(policy)).toEqual(await gradient(other))
@@ -175,11 +210,11 @@ describe("a call that waits for its turn", () => {
     await policy.forwardBackward([row], { kind: "cross-entropy" })
     expect((await gradient(policy)).some((value) => value !== 0)).toBe(true)
     const controller = new AbortController()
-    const saved = policy.save(fresh())
+    const loaded = policy.load(await saved(policy))
     const waits = policy.forwardBackward([row], { kind: "cross-entropy" }, { signal: controller.signal })
     controller.abort(new Error("enough"))
     await expect(waits).rejects.toThrow("enough")
-    await saved
+    await loaded
     expect((await gradient(policy)).every((value) => value === 0)).toBe(true)
   })
 })

@@ -59,7 +59,7 @@ export class NativeCritic implements Critic {
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     const complete = completeStep(step)
-    return await this.#turns.alone(() => settle(() => this.#learner.optimizerStep(complete)))
+    return await this.#turns.changing(() => settle(() => this.#learner.optimizerStep(complete)))
   }
 
   async clearGradients(): Promise<void> {
@@ -68,6 +68,6 @@ export class NativeCritic implements Critic {
 
   /** One weight that it trains by its Hugging Face name, or its adapter's by PEFT's; or its gradient. */
   async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
-    return await this.#turns.beside(() => readTensor(this.#learner, buffer, name))
+    return await this.#turns.call(() => readTensor(this.#learner, buffer, name))
   }
 }

@@ -74,7 +74,7 @@ export interface SamplingStatistics {
 /**
  * The policy on this machine: a native engine with a thread of its own. Calls run in the order they are made, samples that
  * stand together run together, and the event loop is never held up. What reads or writes all weights meets one state of them: an
- * update waits until a model is saved, a sample until one is loaded. Rows belong to a call until it is settled.
+ * update waits until a model is saved, all else only until one is loaded. Rows belong to a call until it is settled.
  */
 export class NativePolicy implements Trainable {
   readonly config: ModelConfig
@@ -282,7 +282,7 @@ export class NativePolicy implements Trainable {
     readonly reference: boolean
     readonly signal?: AbortSignal | undefined
   }): Promise<FrozenWeights | undefined> {
-    return await this.#turns.beside(() => this.#files.frozen(options.reference, options.signal), options.signal)
+    return await this.#turns.reading(() => this.#files.frozen(options.reference, options.signal), options.signal)
   }
 
   /** As in `Trainable`. */
@@ -300,7 +300,7 @@ export class NativePolicy implements Trainable {
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     this.#checkTraining()
     const complete = completeStep(step)
-    return await this.#turns.alone(() => settle(() => this.#engine.optimizerStep(complete)))
+    return await this.#turns.changing(() => settle(() => this.#engine.optimizerStep(complete)))
   }
 
   /**
@@ -332,7 +332,7 @@ export class NativePolicy implements Trainable {
 
   /** One weight by its Hugging Face name, or an adapter's by PEFT's; or its gradient, where it is trained. */
   async tensor(name: string, buffer: "weights" | "gradients" = "weights"): Promise<Float32Array> {
-    return await this.#turns.beside(() => readTensor(this.#engine, buffer, name))
+    return await this.#turns.call(() => readTensor(this.#engine, buffer, name))
   }
 
   /**
@@ -345,7 +345,7 @@ export class NativePolicy implements Trainable {
   async save(directory: string, options: SaveOptions = {}): Promise<void> {
     checkArguments("save", options, saveKeys)
     const { overwrite, files, signal } = options
-    await this.#turns.beside(async () => {
+    await this.#turns.reading(async () => {
       await checkTarget(directory, { overwrite, names: modelNames(files) }) // before gigabytes are written
       await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), { overwrite })
     }, signal)
@@ -353,7 +353,7 @@ export class NativePolicy implements Trainable {
 
   /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
   async load(directory: string): Promise<void> {
-    await this.#turns.alone(() => this.#files.load(directory))
+    await this.#turns.changing(() => this.#files.load(directory))
   }
 
   /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
@@ -361,7 +361,7 @@ export class NativePolicy implements Trainable {
     checkArguments("saveAdapter", options, saveKeys)
     const { overwrite, signal } = options
     const save = (temporary: string) => this.#files.saveAdapter(temporary, options)
-    await this.#turns.beside(() => writeDirectory(directory, save, { overwrite }), signal)
+    await this.#turns.reading(() => writeDirectory(directory, save, { overwrite }), signal)
   }
 
   /**
@@ -370,7 +370,7 @@ export class NativePolicy implements Trainable {
    * @throws GigpoError `BAD_MODEL` where it does not fit, or was trained beside a model with other weights.
    */
   async loadAdapter(directory: string): Promise<void> {
-    await this.#turns.alone(() => this.#files.loadAdapter(directory))
+    await this.#turns.changing(() => this.#files.loadAdapter(directory))
   }
 
   #checkTraining(): void {
@@ -381,13 +381,13 @@ export class NativePolicy implements Trainable {
   /** Writes AdamW's moments and step count to one safetensors file. */
   async saveOptimizer(path: string): Promise<void> {
     this.#checkTraining()
-    await this.#turns.beside(() => this.#files.saveOptimizer(path))
+    await this.#turns.reading(() => this.#files.saveOptimizer(path))
   }
 
   /** Takes over what `saveOptimizer` wrote, from a folder that holds it as model.safetensors. */
   async loadOptimizer(directory: string, steps: number): Promise<void> {
     this.#checkTraining()
-    await this.#turns.alone(() => this.#files.loadOptimizer(directory, steps))
+    await this.#turns.changing(() => this.#files.loadOptimizer(directory, steps))
   }
 
   /** AdamW steps taken so far. */

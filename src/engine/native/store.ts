@@ -20,7 +20,7 @@ export function nativeStore(learner: Stored, turns: Turns): ModelStore {
     get bytes() {
       return learner.bytes
     },
-    save: async (directory, options) => await turns.beside(() => learner.save(directory, options), options?.signal),
+    save: async (directory, options) => await turns.reading(() => learner.save(directory, options), options?.signal),
     checkpoint: async (directory, options) => {
       const optimizer = join(directory, "optimizer")
       const write = async () => {
@@ -30,14 +30,14 @@ export function nativeStore(learner: Stored, turns: Turns): ModelStore {
         await learner.saveOptimizer(join(optimizer, "model.safetensors"))
         return learner.steps
       }
-      const optimizerSteps = await turns.beside(write)
+      const optimizerSteps = await turns.reading(write)
       await checkFinite(directory, adapted ? "adapter_model.safetensors" : undefined)
       await checkFinite(optimizer)
       return { optimizerSteps }
     },
     restore: async (handle, directory) => {
       const steps = stepsOf(handle, directory)
-      await turns.alone(async () => {
+      await turns.changing(async () => {
         await (adapted ? learner.loadAdapter(directory) : learner.load(directory))
         await learner.loadOptimizer(join(directory, "optimizer"), steps)
       })

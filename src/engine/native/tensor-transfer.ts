@@ -1,7 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 import { ChunkBuffers, type TensorFiles } from "../../model-files/safetensors.ts"
 import type { TensorSource } from "../../model-files/safetensors-writer.ts"
-import type { NativeBuffer, NativeLearner, NativeParameter } from "../../native.ts"
+import type { NativeBuffer, NativeLearner, NativeParameter, Started } from "../../native.ts"
 import { settle } from "./started.ts"
 
 // Weights cross in pieces, so that a model is never in memory twice.
@@ -72,11 +72,11 @@ export function tensorSources(learner: NativeLearner, buffer: StoredBuffer, sign
 }
 
 /** One tensor by its name, the model's or the adapter's. */
-export async function readTensor(
+export function readTensor(
   learner: NativeLearner,
   which: "weights" | "gradients",
   name: string,
-): Promise<Float32Array> {
+): Started<Float32Array> {
   const inModel = learner.parameters.findIndex((parameter) => parameter.name === name)
   const inAdapter = learner.adapterParameters.findIndex((parameter) => parameter.name === name)
   const index = Math.max(inModel, inAdapter)
@@ -84,7 +84,7 @@ export async function readTensor(
   if (which === "gradients" && inAdapter < 0 && learner.adapterParameters.length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${name} has no gradient: only the adapter is trained.`)
   const buffer = which === "weights" && inAdapter >= 0 ? "adapter" : which
-  return await settle(() => learner.read(buffer, index, 0, sizeOf(parametersOf(learner, buffer)[index]!.shape)))
+  return learner.read(buffer, index, 0, sizeOf(parametersOf(learner, buffer)[index]!.shape))
 }
 
 async function* chunksOf(

@@ -2,60 +2,66 @@ import { GigpoError } from "../../errors.ts"
 import type { Started } from "../../native.ts"
 import { settle } from "./started.ts"
 
-/** Beside others that change no weights, or alone. */
-type Kind = "beside" | "alone"
+/** What may go on at the same time, each kind beside the kinds that stand here. */
+const beside = {
+  /** Reads weights and moments in many calls. */
+  reading: ["reading", "call", "preparing"],
+  /** One call that changes no weights. */
+  call: ["reading", "call"],
+  /** Getting such a call ready. Later ones must not overtake it: they may forget its gradients, or read them. */
+  preparing: ["reading"],
+  /** Changes weights or moments. */
+  changing: [],
+} as const satisfies Record<string, readonly string[]>
+
+type Kind = keyof typeof beside
 
 /**
  * Whose turn it is at an engine. The engine's own queue keeps the order of single calls; what takes many calls (all weights are read,
- * or written) must meet one state of the weights, so that nothing which changes them comes in between. A lock of readers and writers:
- * turns are given in the order in which they were asked for, and one that is free is taken at once.
+ * or written) must meet one state of the weights, so that nothing which changes them comes in between, and all else may. A lock of
+ * readers and writers: turns are given in the order in which they were asked for, and one that is free is taken at once.
  */
 export class Turns {
   readonly #waiting = new Map<() => void, Kind>()
-  #beside = 0
-  #alone = false
+  readonly #held: Record<Kind, number> = { reading: 0, call: 0, preparing: 0, changing: 0 }
 
   /** One native call that changes no weights. Its turn ends when it stands in the engine's queue. */
   async call<T>(start: () => Started<T>, signal?: AbortSignal): Promise<T> {
-    const { settled } = await this.beside(() => handOver(start, signal), signal)
+    const { settled } = await this.#take("call", () => handOver(start, signal), signal)
     return await settled
   }
 
   /** The same of a call that takes a while to prepare; nothing overtakes it meanwhile. `prepare` gives what starts it. */
   async prepared<T>(prepare: () => Promise<() => Started<T>>, signal?: AbortSignal): Promise<T> {
-    const { settled } = await this.alone(async () => handOver(await prepare(), signal), signal)
+    const { settled } = await this.#take("preparing", async () => handOver(await prepare(), signal), signal)
     return await settled
   }
 
-  /** Work that reads weights, in any number of calls. */
-  async beside<T>(work: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
-    return await this.#take("beside", work, signal)
+  /** Work that reads weights or moments, in any number of calls. */
+  async reading<T>(work: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+    return await this.#take("reading", work, signal)
   }
 
-  /** Work that changes weights, in any number of calls. */
-  async alone<T>(work: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
-    return await this.#take("alone", work, signal)
+  /** Work that changes weights or moments, in any number of calls. */
+  async changing<T>(work: () => T | Promise<T>, signal?: AbortSignal): Promise<T> {
+    return await this.#take("changing", work, signal)
   }
 
   async #take<T>(kind: Kind, work: () => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    if (this.#waiting.size === 0 && this.#isFree(kind)) this.#enter(kind)
+    if (this.#waiting.size === 0 && this.#isFree(kind)) this.#held[kind]++
     else await settle(() => this.#wait(kind), signal)
     try {
       return await work()
     } finally {
-      if (kind === "alone") this.#alone = false
-      else this.#beside--
+      this.#held[kind]--
       this.#admit()
     }
   }
 
   #isFree(kind: Kind): boolean {
-    return !this.#alone && (kind === "beside" || this.#beside === 0)
-  }
-
-  #enter(kind: Kind): void {
-    if (kind === "alone") this.#alone = true
-    else this.#beside++
+    const peaceable: readonly string[] = beside[kind]
+    for (const other in this.#held) if (this.#held[other as Kind] > 0 && !peaceable.includes(other)) return false
+    return true
   }
 
   #wait(kind: Kind): Started<void> {
@@ -76,7 +82,7 @@ export class Turns {
     for (const [go, kind] of this.#waiting) {
       if (!this.#isFree(kind)) return
       this.#waiting.delete(go)
-      this.#enter(kind)
+      this.#held[kind]++
       go()
     }
   }

@@ -21,7 +21,7 @@ static ModelConfig model_config(const Napi::Object& model) {
   c.heads = whole_within(model, "heads", 1, 1 << 12);
   c.key_value_heads = whole_within(model, "keyValueHeads", 1, 1 << 12);
   c.head_size = whole_within(model, "headSize", 2, 1 << 12);
-  c.max_positions = whole_within(model, "maxPositions", 1, INT32_MAX);
+  c.max_positions = whole_within(model, "maxPositions", ModelConfig::least_positions, INT32_MAX);
   if (c.heads % c.key_value_heads != 0) refuse("heads must be a multiple of keyValueHeads.");
   if (c.head_size % 2 != 0) refuse("headSize must be even.");
   c.rms_norm_epsilon = number(model, "rmsNormEpsilon");

@@ -23,6 +23,8 @@ struct ModelConfig {
   bool tie_embeddings, query_key_value_bias, query_key_norm;
   Head head = Head::language;
 
+  static constexpr int64_t least_positions = 2;  // the shortest sequence: one token of its prompt and one of its reply
+
   int64_t query_columns() const { return heads * head_size; }
   int64_t key_value_columns() const { return key_value_heads * head_size; }
   int64_t outputs() const { return head == Head::value ? 1 : vocabulary_size; }  // of its head

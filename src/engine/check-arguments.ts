@@ -6,6 +6,9 @@ import type { AdamWStep, ClippedSurrogate, ValueLoss } from "./engine.ts"
 
 // What is refused before it reaches native code, with sentences.
 
+/** The shortest sequence: one token of its prompt and one of its reply. */
+export const leastPositions = 2
+
 /** Float32 must hold logits / temperature. */
 export const lowestTemperature = 1e-6
 
@@ -106,7 +109,7 @@ export function checkModelConfig(config: ModelConfig): void {
     "maxPositions",
   ] as const
   for (const name of sizes) checkWhole(config[name], name)
-  if (config.maxPositions < 2)
+  if (config.maxPositions < leastPositions)
     throw bad("maxPositions is 1; the shortest sequence has two tokens, one of its prompt and one of its reply")
   for (const name of ["rmsNormEpsilon", "ropeTheta"] as const) {
     if (!(config[name] > 0 && Number.isFinite(config[name])))

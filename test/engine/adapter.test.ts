@@ -133,6 +133,36 @@ describe("a new adapter", () => {
     expect(await (await create(1)).tensor(queryA)).not.toEqual(await (await create(2)).tensor(queryA))
   })
 
+  it("is given up where its opening is aborted, while it is made or read", async () => {
+    const stored = join(folder, "adapter")
+    const policy = await open(modelPath("qwen3"), { lora })
+    await policy.saveAdapter(stored)
+    // How often opening looks at its signal, and what becomes of it where that is aborted at the `last` look.
+    const looks = async (openWith: (signal: AbortSignal) => Promise<NativePolicy>, last = Number.POSITIVE_INFINITY) => {
+      const controller = new AbortController()
+      const { signal } = controller
+      let count = 0
+      signal.throwIfAborted = () => {
+        if (++count === last) controller.abort(new Error("enough"))
+        AbortSignal.prototype.throwIfAborted.call(signal)
+      }
+      await opened(openWith(signal))
+      return count
+    }
+    const ofModel = await looks((signal) => NativePolicy.open(modelPath("qwen3"), { signal }))
+    const made = await looks((signal) => NativePolicy.open(modelPath("qwen3"), { lora, signal }))
+    const read = await looks((signal) => NativePolicy.open(stored, { signal }))
+    expect(ofModel).toBeLessThan(made)
+    expect(made).toBeLessThan(read)
+    for (const last of [ofModel + 1, made + 1, read]) {
+      const given = (signal: AbortSignal) => NativePolicy.open(stored, { signal })
+      await expect(looks(given, last), String(last)).rejects.toThrow("enough")
+    }
+    const { config } = policy
+    const create = (signal: AbortSignal) => NativePolicy.create(config, new Random(1), { lora, signal })
+    await expect(looks(create, await looks(create))).rejects.toThrow("enough")
+  })
+
   it("has alpha 2 × rank where none is given", async () => {
     expect((await open(modelPath("qwen3"), { lora: { rank: 3 } })).lora).toEqual({ rank: 3, alpha: 6 })
   })

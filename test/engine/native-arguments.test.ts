@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { leastPositions } from "../../src/engine/check-arguments.ts"
 import { settle } from "../../src/engine/native/started.ts"
 import {
   type NativeBatch,
@@ -184,6 +185,12 @@ describe("native code", () => {
     [{ threads: "2" }, /threads must be a number/],
   ])("does not open an engine with %j", (wrong, message) => {
     expect(() => new (native().Engine)(model, { ...options, ...wrong } as NativeEngineOptions)).toThrow(message)
+  })
+
+  it("knows the shortest sequence as TypeScript does", () => {
+    const plan = (maxPositions: number) => native().memoryPlan({ ...model, maxPositions }, options, 1e12)
+    expect(plan(leastPositions).longestRow).toBeGreaterThan(0)
+    expect(() => plan(leastPositions - 1)).toThrow(`maxPositions must be between ${leastPositions} and `)
   })
 
   it("knows the names and lengths of its kernels' arguments", () => {

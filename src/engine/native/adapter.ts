@@ -13,7 +13,7 @@ const pieceElements = 2 ** 18
  * Fills every A as PEFT does, uniformly within ±1/√in (Kaiming with a = √5); B stays 0, so that the policy starts as its model.
  * Each value depends on the random's key, the tensor's name and its own place alone.
  */
-export async function initializeAdapter(engine: NativeEngine, random: Random): Promise<void> {
+export async function initializeAdapter(engine: NativeEngine, random: Random, signal?: AbortSignal): Promise<void> {
   for (const [index, { name, shape }] of engine.adapterParameters.entries()) {
     if (!name.endsWith(endA)) continue
     const [rank, columns] = shape as [number, number]
@@ -21,7 +21,7 @@ export async function initializeAdapter(engine: NativeEngine, random: Random): P
     for (let at = 0; at < rank * columns; at += pieceElements) {
       const values = uniformValues(key, at, Math.min(pieceElements, rank * columns - at), 1 / Math.sqrt(columns))
       const bytes = new Uint8Array(values.buffer)
-      await settle(() => engine.write("adapter", index, at, bytes, "F32"))
+      await settle(() => engine.write("adapter", index, at, bytes, "F32"), signal)
     }
   }
 }

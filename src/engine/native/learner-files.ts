@@ -119,13 +119,13 @@ export class LearnerFiles {
     await copyInto(directory, options.files)
   }
 
-  async loadAdapter(directory: string): Promise<void> {
+  async loadAdapter(directory: string, signal?: AbortSignal): Promise<void> {
     const adapter = this.#adapter()
     const parameters = this.#learner.adapterParameters
     const files = await openAdapter(directory, adapter, parameters, this.base, this.#model.head)
     try {
       const tensors = parameters.map(({ name }, index) => ({ index, name }))
-      await writeTensors(this.#learner, "adapter", files, tensors)
+      await writeTensors(this.#learner, "adapter", files, tensors, { signal })
     } finally {
       await files.close()
     }

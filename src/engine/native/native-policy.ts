@@ -122,7 +122,7 @@ export class NativePolicy implements Trainable {
     const base = await findBase(directory, stored, options.base)
     await checkModelFolder(base)
     const policy = await NativePolicy.#openModel(base, { ...options, lora: { rank, alpha } }, signal)
-    return await policy.#orDispose(() => policy.loadAdapter(directory))
+    return await policy.#orDispose(() => policy.#files.loadAdapter(directory, signal))
   }
 
   static async #openModel(
@@ -137,7 +137,8 @@ export class NativePolicy implements Trainable {
       const policy = new NativePolicy(config, options, await readConfigJson(directory))
       return await policy.#orDispose(async () => {
         await policy.#files.takeWeights(files, directory, signal)
-        if (policy.lora) await initializeAdapter(policy.#engine, new Random(options.lora?.seed ?? 0).fork("adapter"))
+        const random = new Random(options.lora?.seed ?? 0).fork("adapter")
+        if (policy.lora) await initializeAdapter(policy.#engine, random, signal)
       })
     } finally {
       await files.close()
@@ -160,7 +161,7 @@ export class NativePolicy implements Trainable {
     const policy = new NativePolicy(config, options)
     return await policy.#orDispose(async () => {
       await settle(() => policy.#engine.initialize(random.key, options.deviation ?? 0.02), signal)
-      if (policy.lora) await initializeAdapter(policy.#engine, random.fork("adapter"))
+      if (policy.lora) await initializeAdapter(policy.#engine, random.fork("adapter"), signal)
     })
   }
 

@@ -5,7 +5,7 @@ import { type NativeDeviceReport, type NativeEngineOptions, type NativeMemoryPla
 import { flag, number, oneOf, optionalGroup, required, text, whole } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import { checkModelConfig } from "../check-arguments.ts"
+import { checkModelConfig, leastPositions } from "../check-arguments.ts"
 
 /** y = W x + (alpha / rank) · B A x beside every projection (q, k, v, o, gate, up, down), as PEFT names and stores it. */
 export const loraFields = {
@@ -31,7 +31,7 @@ export const nativePolicyFields = {
   ),
   threads: whole(undefined, "Threads that compute.", { least: 1, otherwise: "every core that the process may use" }),
   maxPositions: whole(undefined, "Longest sequence, prompt and reply together.", {
-    least: 2,
+    least: leastPositions,
     most: mostTokens,
     otherwise: "the model's own limit",
   }),

@@ -12,7 +12,6 @@ class CriticObject : public LearnerObject<CriticObject> {
   explicit CriticObject(const Napi::CallbackInfo& info);
 
   static Critic& learner(Engine& engine) { return engine.critic(); }
-  static void weights_changed(Engine&) {}  // nothing is sampled with it
 
  private:
   Napi::Value predict(const Napi::CallbackInfo& info);

@@ -2,7 +2,6 @@
 
 #include "binding/critic_object.h"
 #include "binding/engine_request.h"
-#include "core/initialize.h"
 
 namespace gigpo {
 
@@ -102,11 +101,7 @@ Napi::Value EngineObject::initialize(const Napi::CallbackInfo& info) {
   const Key key = key_of(info[0]);
   const double deviation = number(info[1], "deviation");
   return start(info, [=](Engine& engine, const std::atomic<bool>& cancelled) {
-    const Transformer& transformer = engine.transformer();
-    std::vector<float> weights(transformer.layout().size);
-    gigpo::initialize(transformer.config(), transformer.layout(), deviation, key, cancelled, weights.data());
-    engine.model().write(0, weights.data(), int64_t(weights.size()));
-    engine.weights_changed();
+    engine.initialize(deviation, key, cancelled);
     return nothing();
   });
 }
@@ -130,7 +125,7 @@ Napi::Value EngineObject::sample(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
   return start(info, [tokens = copy_of<int32_t>(info[0], "tokens")](Engine& engine, const std::atomic<bool>&) -> MakeResult {
-    std::vector<float> logits = engine.trainer().logits(engine.policy(), tokens);
+    std::vector<float> logits = engine.logits(tokens);
     return [logits = std::move(logits)](Napi::Env env) mutable { return to_array(env, std::move(logits)); };
   });
 }
@@ -138,11 +133,10 @@ Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
 Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
   const Napi::Object given = object(info[0], "The batch");
   const TrainingBatch batch = training_batch(given);
-  const bool reference = choice<bool>(info[1], "of", {{"current", false}, {"reference", true}});
+  const auto of = choice<Policy>(info[1], "of", {{"current", Policy::current}, {"reference", Policy::reference}});
   const auto temperature = float(number(info[2], "temperature"));
   const auto score = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
-    const PolicyTensors weights = reference ? engine.reference() : engine.policy();
-    Scores scores = engine.trainer().scores(weights, batch, temperature, cancelled);
+    Scores scores = engine.scores(of, batch, temperature, cancelled);
     return [scores = std::move(scores)](Napi::Env env) mutable {
       const Napi::Object result = Napi::Object::New(env);
       result.Set("logProbs", to_array(env, std::move(scores.log_probs)));
@@ -158,7 +152,7 @@ Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
   const TrainingBatch batch = training_batch(given);
   const TrainingLoss loss = training_loss(object(info[1], "The loss"), batch);
   const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
-    LossReport found = engine.trainer().forward_backward(engine.policy(), batch, loss, cancelled);
+    LossReport found = engine.forward_backward(batch, loss, cancelled);
     return [found = std::move(found)](Napi::Env env) mutable {
       Napi::Object report = Napi::Object::New(env);
       report.Set("loss", found.loss);

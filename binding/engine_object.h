@@ -15,7 +15,6 @@ class EngineObject : public LearnerObject<EngineObject> {
   void Finalize(Napi::BasicEnv env) override;
 
   static Learner& learner(Engine& engine) { return engine.actor(); }
-  static void weights_changed(Engine& engine) { engine.weights_changed(); }
 
  private:
   Napi::Value initialize(const Napi::CallbackInfo& info);

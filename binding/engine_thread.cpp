@@ -160,7 +160,7 @@ void EngineThread::open() {
     const std::lock_guard lock(mutex_);
     plan_ = opened.plan;
     deterministic_ = engine_->device().deterministic();
-    counts_ = engine_->generator().counts();
+    counts_ = engine_->counts();
   } catch (...) {
     const auto [code, message] = current_error();
     open_error_code_ = code, open_error_message_ = message;
@@ -221,7 +221,7 @@ void EngineThread::run(const TaskPointer& task) {
   try {
     if (!task->work) {
       task->request.id = next_id_++;
-      engine_->generator().submit(task->request);
+      engine_->submit(task->request);
       sampling_.emplace(task->request.id, task);
       return;
     }
@@ -236,13 +236,11 @@ void EngineThread::run(const TaskPointer& task) {
 
 void EngineThread::sample_step() {
   if (!sampling()) return;
-  Generator& generator = engine_->generator();
   std::vector<Completion> done;
   try {
-    generator.step(engine_->policy(), done);
+    engine_->sample_step(done);
   } catch (...) {
     const auto [code, message] = current_error();
-    generator.abandon();
     for (const auto& [id, task] : sampling_) fail(task, code, message);
     sampling_.clear();
     return;
@@ -269,7 +267,7 @@ void EngineThread::drop_cancelled() {
     fail(task, "ABORTED", "Stopped.");
   }
   std::erase_if(sampling_, [&](const auto& entry) { return cancelled.contains(entry.first); });
-  if (engine_) engine_->generator().cancel(cancelled);
+  if (engine_) engine_->cancel(cancelled);
 }
 
 void EngineThread::fail(const TaskPointer& task, const char* code, const std::string& message) {

@@ -81,7 +81,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   void loop();
   void open();
   TaskPointer take_first();  // of the queue, under the mutex; null where it was cancelled
-  bool sampling() const { return engine_ && !engine_->generator().idle(); }
+  bool sampling() const { return engine_ && engine_->sampling(); }
   void run(const TaskPointer& task);
   void sample_step();
   void drop_cancelled();

@@ -1,13 +1,11 @@
 // What JavaScript sees of a Learner (`NativeLearner` of src/native.ts): its tensors, and AdamW over what is trained of them. The
 // classes of the policy's engine and of the critic derive from it, and say which one of an engine they are:
-//   static Learner& learner(Engine&);  static void weights_changed(Engine&);
+//   static Learner& learner(Engine&);
 #pragma once
 #include "binding/convert.h"
 #include "binding/engine_thread.h"
 
 namespace gigpo {
-
-enum class Buffer { weights, merged, adapter, gradients, first_moment, second_moment };
 
 inline Buffer buffer_of(const Napi::Value& name) {
   return choice<Buffer>(name, "buffer",
@@ -17,19 +15,6 @@ inline Buffer buffer_of(const Napi::Value& name) {
                          {"gradients", Buffer::gradients},
                          {"firstMoment", Buffer::first_moment},
                          {"secondMoment", Buffer::second_moment}});
-}
-
-// `use` gets Parameters or a FlatBuffer; never of what is merged.
-template <class Use>
-void with_buffer(Learner& learner, Buffer buffer, Use use) {
-  switch (buffer) {
-    case Buffer::gradients: return use(learner.trainer().gradients());
-    case Buffer::first_moment: return use(learner.trainer().first_moment());
-    case Buffer::second_moment: return use(learner.trainer().second_moment());
-    case Buffer::adapter: return use(learner.adapter());
-    case Buffer::weights: return use(learner.model());
-    case Buffer::merged: throw Error("BAD_ARGUMENT", "What is merged can only be read.");
-  }
 }
 
 inline MakeResult nothing() {
@@ -101,13 +86,8 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     guarded(info.Env(), [&] { *steps_ = integer(value, "steps"); });
   }
 
-  struct Place {
-    int64_t index, at;  // element `at` of parameter `index`,
-    int64_t offset;     // which stands here in its buffer
-  };
-  // `count` elements of parameter info[1], from its element info[2] on, in the buffer that info[0] names.
-  Place place_of(const Napi::CallbackInfo& info, int64_t count) const {
-    const Buffer buffer = buffer_of(info[0]);
+  // Where `count` elements of parameter info[1], from its element info[2] on, stand in a buffer.
+  int64_t offset_of(const Napi::CallbackInfo& info, Buffer buffer, int64_t count) const {
     const bool of_adapter = !adapter_parameters_.empty() && buffer != Buffer::weights && buffer != Buffer::merged;
     const std::vector<Parameter>& parameters = of_adapter ? adapter_parameters_ : parameters_;
     const int64_t index = integer(info[1], "index"), at = integer(info[2], "offset");
@@ -116,7 +96,7 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     if (at < 0 || count < 0 || count > parameter.size() - at)
       refuse(parameter.name + " has " + std::to_string(parameter.size()) + " elements; " + std::to_string(count) + " from " +
              std::to_string(at) + " on are too many.");
-    return {index, at, parameter.offset + at};
+    return parameter.offset + at;
   }
 
   Napi::Value write(const Napi::CallbackInfo& info) {
@@ -125,10 +105,9 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     const auto bytes = typed_array<uint8_t>(info[3], "bytes");
     const auto* from = reinterpret_cast<const std::byte*>(bytes.Data());
     const int64_t count = int64_t(bytes.ElementLength()) / bytes_of(type);
-    const Place place = place_of(info, count);
+    const int64_t offset = offset_of(info, buffer, count);
     const auto copy = [=](Engine& engine, const std::atomic<bool>&) {
-      with_buffer(Self::learner(engine), buffer, [&](auto& to) { to.write(place.offset, from, type, count); });
-      Self::weights_changed(engine);
+      Self::learner(engine).write(buffer, offset, from, type, count);
       return nothing();
     };
     return start(info, copy, bytes);
@@ -137,12 +116,10 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
   Napi::Value read(const Napi::CallbackInfo& info) {
     const Buffer buffer = buffer_of(info[0]);
     const int64_t count = integer(info[3], "count");
-    const Place place = place_of(info, count);
+    const int64_t offset = offset_of(info, buffer, count);
     return start(info, [=](Engine& engine, const std::atomic<bool>&) -> MakeResult {
       std::vector<float> values(count);
-      Learner& learner = Self::learner(engine);
-      if (buffer == Buffer::merged) learner.read_merged(place.index, place.at, values.data(), count);
-      else with_buffer(learner, buffer, [&](auto& from) { from.read(place.offset, values.data(), count); });
+      Self::learner(engine).read(buffer, offset, values.data(), count);
       return [values = std::move(values)](Napi::Env env) mutable { return gigpo::to_array(env, std::move(values)); };
     });
   }
@@ -153,10 +130,9 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
                                    number(o, "epsilon"),      number(o, "weightDecay"), number(o, "maxGradientNorm")};
     return start(info, [=, steps = steps_](Engine& engine, const std::atomic<bool>&) -> MakeResult {
       Learner& learner = Self::learner(engine);
-      learner.trainer().steps = *steps;
-      const StepReport report = learner.trainer().optimizer_step(learner.trained(), options);
-      *steps = learner.trainer().steps;
-      if (!report.skipped) Self::weights_changed(engine);
+      learner.set_steps(*steps);
+      const StepReport report = learner.optimizer_step(options);
+      *steps = learner.steps();
       return [report](Napi::Env env) {
         const Napi::Object result = Napi::Object::New(env);
         result.Set("gradientNorm", report.gradient_norm);
@@ -168,7 +144,7 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
 
   Napi::Value clear_gradients(const Napi::CallbackInfo& info) {
     return start(info, [](Engine& engine, const std::atomic<bool>&) {
-      Self::learner(engine).trainer().clear_gradients();
+      Self::learner(engine).clear_gradients();
       return nothing();
     });
   }

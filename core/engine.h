@@ -19,7 +19,11 @@ struct EngineOptions {
   bool choose_recompute = false;  // the least that fits, by fit_options
   Type moments = Type::f32;
   bool share_prefixes = true;  // see TrainerOptions
+  bool trained = true;         // false: weights are kept as the device computes with them, and no optimizer's step is taken; by fit_options
 };
+
+// Whose log-probabilities.
+enum class Policy { current, reference };
 
 class Engine {
  public:
@@ -28,21 +32,30 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   Device& device() { return *device_; }
-  Generator& generator() { return generator_; }
-
-  // The policy. After writing to its weights, call `weights_changed`.
-  Learner& actor() { return actor_; }
   const Transformer& transformer() const { return actor_.transformer(); }
-  Trainer& trainer() { return actor_.trainer(); }
-  Parameters& model() { return actor_.model(); }
-  Parameters& adapter() { return actor_.adapter(); }
-  Parameters& trained() { return actor_.trained(); }
-  PolicyTensors policy() const { return actor_.weights(); }
-  // Cached keys and values are stale.
-  void weights_changed();
 
+  // The policy's weights, gradients and moments, and AdamW's steps over them.
+  Learner& actor() { return actor_; }
+  // As core/initialize.h has it. Throws Error ABORTED once `cancelled` is set.
+  void initialize(double deviation, Key key, const std::atomic<bool>& cancelled);
+
+  // Sampling, as Generator has it: what was asked for goes on by one step after the other, with the weights as they then are.
+  void submit(SampleRequest request) { generator_.submit(std::move(request)); }
+  void cancel(const std::unordered_set<uint64_t>& ids) { generator_.cancel(ids); }
+  bool sampling() const { return !generator_.idle(); }
+  // A step that throws leaves nothing under way.
+  void sample_step(std::vector<Completion>& done);
+  void abandon() { generator_.abandon(); }
+  std::shared_ptr<const GeneratorCounts> counts() const { return generator_.counts(); }
+
+  // Training, as Trainer has it.
+  LossReport forward_backward(const TrainingBatch& batch, const TrainingLoss& loss, const std::atomic<bool>& cancelled);
   // Throws Error BAD_ARGUMENT where no reference was frozen.
-  PolicyTensors reference() const;
+  Scores scores(Policy of, const TrainingBatch& batch, float temperature, const std::atomic<bool>& cancelled);
+  std::vector<float> logits(const std::vector<int32_t>& tokens);
+  // The most bytes that activations have taken, the policy's or its critic's.
+  size_t peak_bytes() const { return activations_.peak(); }
+
   // Keeps a copy of what is trained; that of an adapter costs next to nothing.
   void freeze_reference();
 
@@ -50,13 +63,20 @@ class Engine {
   Critic& critic();
 
  private:
+  struct Actor : Learner {
+    using Learner::Learner;
+    using Learner::trainer;
+  };
+  PolicyTensors weights_of(Policy of) const;
+
   std::unique_ptr<Device> device_;
   std::unique_ptr<Region> region_;
   Arena activations_;  // of whoever is trained
-  Learner actor_;
+  Actor actor_;
   std::unique_ptr<FlatBuffer> reference_;
   std::unique_ptr<Critic> critic_;
   Generator generator_;
+  uint64_t sampled_version_ = 0;  // of the weights that the cache's keys and values are of
 };
 
 }  // namespace gigpo

@@ -40,16 +40,21 @@ Parameters::Parameters(Device& device, int64_t size, bool trained)
   if (trained && compute_.values().type != Type::f32) exact_ = std::make_unique<FlatBuffer>(device, Type::f32, size);
 }
 
+void Parameters::changed(Tensor written) {
+  version_++;
+  device_.weights_changed(written);
+}
+
 void Parameters::zero() {
   compute_.zero();
   if (exact_) exact_->zero();
-  device_.weights_changed(values());
+  changed();
 }
 
 void Parameters::copy(const Parameters& from, int64_t count) {
   device_.copy(from.compute_.range(0, count), compute_.range(0, count));
   if (exact_) device_.copy((from.exact_ ? *from.exact_ : from.compute_).range(0, count), exact_->range(0, count));
-  device_.weights_changed(compute_.range(0, count));
+  changed(compute_.range(0, count));
 }
 
 void Parameters::write(int64_t offset, const std::byte* from, Stored type, int64_t count) {
@@ -59,7 +64,7 @@ void Parameters::write(int64_t offset, const std::byte* from, Stored type, int64
   } else {
     compute_.write(offset, from, type, count);
   }
-  device_.weights_changed(compute_.range(offset, count));
+  changed(compute_.range(offset, count));
 }
 
 }  // namespace gigpo

@@ -33,7 +33,7 @@ class FlatBuffer {
 };
 
 // The weights of a model or an adapter: in the form that the device computes with and, where they are trained and that form is
-// coarser, also in fp32, in which an optimizer's small steps add up.
+// coarser, also in fp32, in which an optimizer's small steps add up. Whoever writes to them says so (`changed`).
 class Parameters {
  public:
   Parameters(Device& device, int64_t size, bool trained);
@@ -42,6 +42,11 @@ class Parameters {
   // Takes over the first `count` of other parameters of this device.
   void copy(const Parameters& from, int64_t count);
   Tensor values() const { return compute_.values(); }
+  // Counts changes: who keeps what was computed with them can see whether it still holds.
+  uint64_t version() const { return version_; }
+  void changed() { changed(values()); }
+
+  // In fp32. Throws where they are not trained and the device computes with something coarser.
   float* exact() const { return exact_ ? exact_->values().floats() : compute_.values().floats(); }
   // What an optimizer writes besides `exact`; null where that is all there is.
   void* rounded() const { return exact_ ? compute_.data() : nullptr; }
@@ -54,6 +59,9 @@ class Parameters {
   Device& device_;
   FlatBuffer compute_;
   std::unique_ptr<FlatBuffer> exact_;
+  uint64_t version_ = 0;
+
+  void changed(Tensor written);
 };
 
 }  // namespace gigpo

@@ -9,30 +9,54 @@ namespace gigpo {
 Learner::Learner(Device& device, const ModelConfig& config, const LearnerOptions& options, Arena& arena, const Parameters* base)
     : options_(options),
       transformer_(device, config, options.adapter, options.recompute),
-      own_(base ? nullptr : std::make_unique<Parameters>(device, transformer_.layout().size, !options.adapter)),
+      own_(base ? nullptr : std::make_unique<Parameters>(device, transformer_.layout().size, options.trained && !options.adapter)),
       base_(base ? *base : *own_),
-      adapter_(options.adapter ? std::make_unique<Parameters>(device, transformer_.trained_size(), true) : nullptr),
+      adapter_(options.adapter ? std::make_unique<Parameters>(device, transformer_.trained_size(), options.trained) : nullptr),
       trainer_(device, transformer_, arena, options.trainer) {
   if (adapter_) adapter_->zero();  // it starts as its model
 }
 
-Parameters& Learner::model() {
-  if (!own_) throw Error("BAD_ARGUMENT", "Its adapter stands beside the policy's model: that is read and written there.");
-  return *own_;
+// `use` gets Parameters or a FlatBuffer.
+template <class Use>
+void Learner::with_buffer(Buffer buffer, Use use) {
+  switch (buffer) {
+    case Buffer::gradients: return use(trainer_.gradients());
+    case Buffer::first_moment: return use(trainer_.first_moment());
+    case Buffer::second_moment: return use(trainer_.second_moment());
+    case Buffer::adapter:
+      if (!adapter_) throw Error("BAD_ARGUMENT", "This policy has no adapter: open it with lora.");
+      return use(*adapter_);
+    case Buffer::weights:
+      if (!own_) throw Error("BAD_ARGUMENT", "Its adapter stands beside the policy's model: that is read and written there.");
+      return use(*own_);
+    case Buffer::merged: throw Error("BAD_ARGUMENT", "What is merged can only be read.");
+  }
 }
 
-Parameters& Learner::adapter() {
-  if (!adapter_) throw Error("BAD_ARGUMENT", "This policy has no adapter: open it with lora.");
-  return *adapter_;
+void Learner::write(Buffer buffer, int64_t offset, const std::byte* from, Stored type, int64_t count) {
+  with_buffer(buffer, [&](auto& to) { to.write(offset, from, type, count); });
 }
 
-void Learner::read_merged(int64_t index, int64_t offset, float* to, int64_t count) const {
-  const Parameter& parameter = transformer_.layout().parameters.at(index);
+void Learner::read(Buffer buffer, int64_t offset, float* to, int64_t count) {
+  if (buffer != Buffer::merged) return with_buffer(buffer, [&](const auto& from) { from.read(offset, to, count); });
+  for (const Parameter& parameter : transformer_.layout().parameters) {
+    const int64_t first = std::max(offset, parameter.offset), end = std::min(offset + count, parameter.offset + parameter.size());
+    if (first < end) read_merged(parameter, first - parameter.offset, to + (first - offset), end - first);
+  }
+}
+
+StepReport Learner::optimizer_step(const OptimizerOptions& options) {
+  if (!options_.trained) throw Error("BAD_ARGUMENT", "This policy was opened to sample: open it for training.");
+  return trainer_.optimizer_step(trained(), options);
+}
+
+// Of one of the model's parameters.
+void Learner::read_merged(const Parameter& parameter, int64_t offset, float* to, int64_t count) const {
   if (adapter_ && transformer_.config().head == Head::value && parameter.offset == transformer_.layout().head)
     return adapter_->read(transformer_.adapter_layout().head + offset, to, count);
   base_.read(parameter.offset + offset, to, count);
   const AdapterLayout::Pair pair = transformer_.adapter_layout().pair_of(parameter.name);
-  if (count == 0 || !pair.a) return;
+  if (!pair.a) return;
   const int64_t in = parameter.shape[1], rank = pair.b->shape[1];
   const int64_t first = offset / in, rows = (offset + count - 1) / in + 1 - first;
   std::vector<float> a(rank * in), b(rows * rank), sum(in);

@@ -1,5 +1,7 @@
 // A model with its weights and what trains it: the policy, or its critic.
 #pragma once
+#include <span>
+
 #include "core/trainer.h"
 
 namespace gigpo {
@@ -7,7 +9,18 @@ namespace gigpo {
 struct LearnerOptions {
   AdapterConfig adapter;
   Recompute recompute = Recompute::none;
+  bool trained = true;
   TrainerOptions trainer;
+};
+
+// What a learner has one number of for every weight: of the model's, or of those that are trained.
+enum class Buffer {
+  weights,  // the model's own
+  merged,   // with the adapter in them, W + (alpha / rank) · B A; can only be read
+  adapter,
+  gradients,
+  first_moment,
+  second_moment,
 };
 
 class Learner {
@@ -19,18 +32,35 @@ class Learner {
 
   const LearnerOptions& options() const { return options_; }
   const Transformer& transformer() const { return transformer_; }
-  Trainer& trainer() { return trainer_; }
-
-  Parameters& model();    // Throws Error BAD_ARGUMENT where it is another's.
-  Parameters& adapter();  // Throws Error BAD_ARGUMENT where there is none.
-  Parameters& trained() { return adapter_ ? *adapter_ : *own_; }
+  Buffer trained_buffer() const { return adapter_ ? Buffer::adapter : Buffer::weights; }
   const Parameters& trained() const { return adapter_ ? *adapter_ : *own_; }
   const Parameters& base() const { return base_; }
   PolicyTensors weights() const { return {base_.values(), adapter_ ? adapter_->values() : Tensor{}}; }
-  // Elements of one of the model's parameters with the adapter merged in: W + (alpha / rank) · B A. Host memory.
-  void read_merged(int64_t parameter, int64_t offset, float* to, int64_t count) const;
+  // Another after every change of the weights.
+  uint64_t version() const { return base_.version() + (adapter_ ? adapter_->version() : 0); }
+
+  // From and to host memory, from element `offset` of a buffer on. Throw Error BAD_ARGUMENT for a buffer that it does not have.
+  void write(Buffer buffer, int64_t offset, const std::byte* from, Stored type, int64_t count);
+  void write(Buffer buffer, int64_t offset, std::span<const float> from) {
+    write(buffer, offset, reinterpret_cast<const std::byte*>(from.data()), Stored::f32, int64_t(from.size()));
+  }
+  void read(Buffer buffer, int64_t offset, float* to, int64_t count);
+
+  // Applies the gradients and clears them, as Trainer has it.
+  StepReport optimizer_step(const OptimizerOptions& options);
+  void clear_gradients() { trainer_.clear_gradients(); }
+  int64_t steps() const { return trainer_.steps; }
+  void set_steps(int64_t steps) { trainer_.steps = steps; }
+
+ protected:
+  Trainer& trainer() { return trainer_; }
+  Parameters& trained() { return adapter_ ? *adapter_ : *own_; }
 
  private:
+  template <class Use>
+  void with_buffer(Buffer buffer, Use use);
+  void read_merged(const Parameter& parameter, int64_t offset, float* to, int64_t count) const;
+
   LearnerOptions options_;
   Transformer transformer_;
   std::unique_ptr<Parameters> own_;

@@ -77,8 +77,8 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
   const ModelLayout layout(config);
   const AdapterLayout adapter(config, options.adapter);
   const int64_t trained = options.adapter ? adapter.size : layout.size;
-  // As it is computed with, and in fp32 where that is coarser.
-  const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 ? 0 : 4;
+  // As it is computed with, and in fp32 where that is coarser and it is trained.
+  const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 || !purpose.trained ? 0 : 4;
 
   MemoryPlan plan;
   plan.weights = layout.size * of_type + trained * exact + (options.adapter ? trained * of_type : 0) + table_bytes(config);
@@ -182,6 +182,7 @@ static int64_t longest_row(const ModelConfig& config, const EngineOptions& optio
 FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const DeviceTraits& device, const Purpose& purpose,
                          int64_t available) {
   constexpr int64_t small_cache = int64_t{256} << 20, usual_length = 4096;
+  options.trained = purpose.trained;
   if (options.step_tokens == 0) options.step_tokens = device.step_tokens;
   const bool choose_cache = options.cache_bytes == 0;
   if (choose_cache) options.cache_bytes = small_cache;

@@ -8,7 +8,7 @@ namespace gigpo {
 
 // Bytes.
 struct MemoryPlan {
-  int64_t weights = 0;      // as the device computes with them, their fp32 originals, the adapter and tables
+  int64_t weights = 0;      // as the device computes with them, their fp32 originals where they are trained, the adapter and tables
   int64_t packed = 0;       // weights once more, in the form that the device multiplies few rows with
   int64_t gradients = 0;
   int64_t moments = 0;

@@ -267,7 +267,7 @@ std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vect
 }
 
 // Decoupled weight decay with bias correction (Loshchilov & Hutter, arXiv 1711.05101), after clipping by the global norm.
-StepReport Trainer::optimizer_step(const Parameters& trained, const OptimizerOptions& options) {
+StepReport Trainer::optimizer_step(Parameters& trained, const OptimizerOptions& options) {
   const Tensor g = gradients().values(), first = first_moment().values(), second = second_moment().values();
   const double norm = std::sqrt(device_.squared_norm(g.floats(), g.columns));
   const bool finite = std::isfinite(norm);
@@ -290,7 +290,7 @@ StepReport Trainer::optimizer_step(const Parameters& trained, const OptimizerOpt
                      from(second), options_.moments, at, parameter.size()},
                     step);
     }
-    device_.weights_changed(trained.values());
+    trained.changed();
   }
   clear_gradients();
   return {norm, !finite};

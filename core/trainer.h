@@ -106,7 +106,7 @@ class Trainer {
 
   // `trained`: the adapter's weights where there is one, else the model's. Leaves them as they are when the gradient's norm is
   // not finite. Clears the gradients.
-  StepReport optimizer_step(const Parameters& trained, const OptimizerOptions& options);
+  StepReport optimizer_step(Parameters& trained, const OptimizerOptions& options);
   void clear_gradients() {
     if (gradients_) gradients_->zero();
   }

@@ -81,16 +81,16 @@ void bench_train(const Bench& bench) {
     const std::vector<TrainingRow> rows = rows_of(count, length, reply, bench.config);
     const double operations = training_operations(bench.config, double(tokens), double(count * reply), double(length));
     const double pass = median_seconds([&] {
-      engine->trainer().forward_backward(engine->policy(), test::FlatBatch(rows), {}, never);
+      engine->forward_backward(test::FlatBatch(rows), {}, never);
     });
     report_training(bench, "forward and backward", pass, double(tokens), operations);
     const double step = median_seconds([&] {
-      engine->trainer().optimizer_step(engine->trained(), {1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
-      wait(engine->device(), engine->policy().model.data);
+      engine->actor().optimizer_step({1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
+      wait(engine->device(), engine->actor().weights().model.data);
     });
     const double bytes = double(engine->transformer().trained_size()) * (5 * 4 + 3 * 4 + 2);  // with the norm and clearing
     std::printf("  AdamW: %.1f ms, floor %.1f ms\n", 1e3 * step, 1e3 * bytes / bench.card.bytes_per_second);
-    std::printf("  activations took %.2f GB\n", double(engine->trainer().peak_bytes()) / 1e9);
+    std::printf("  activations took %.2f GB\n", double(engine->peak_bytes()) / 1e9);
   }
 }
 
@@ -159,11 +159,11 @@ void bench_sampling(const Bench& bench, bool decode) {
   const auto engine = bench.open(options, false);
   std::vector<Completion> done;
   for (int64_t i = 0; i < batch; i++) {
-    engine->generator().submit(request_of(uint64_t(i), tokens_of(prompt, uint32_t(i), bench.config), drawn));
+    engine->submit(request_of(uint64_t(i), tokens_of(prompt, uint32_t(i), bench.config), drawn));
   }
-  const auto& counts = *engine->generator().counts();
+  const auto& counts = *engine->counts();
   const double prefill = seconds_of([&] {
-    while (counts.sampled < batch) engine->generator().step(engine->policy(), done);
+    while (counts.sampled < batch) engine->sample_step(done);
   });
   if (!decode) {
     const double tokens = double(batch * prompt);
@@ -171,10 +171,10 @@ void bench_sampling(const Bench& bench, bool decode) {
                 bench.card.operations_per_second / (2 * double(body_weights(bench.config))));
     return;
   }
-  for (int i = 0; i < 8; i++) engine->generator().step(engine->policy(), done);  // recordings are made
+  for (int i = 0; i < 8; i++) engine->sample_step(done);  // recordings are made
   const int64_t before = counts.sampled;
   const double seconds = seconds_of([&] {
-    for (int64_t i = 0; i < steps; i++) engine->generator().step(engine->policy(), done);
+    for (int64_t i = 0; i < steps; i++) engine->sample_step(done);
   });
   const double weights = 2 * double(body_weights(bench.config) + head_weights(bench.config));
   const double cache = double(batch * context * cache_bytes_per_token(bench.config, Type::bf16));
@@ -203,11 +203,11 @@ void bench_iteration(const Bench& bench) {
         const int64_t length = least + int64_t(philox({3, 5}, uint32_t(episode), uint32_t(step), 0, 0).word[0] % uint32_t(most - least));
         std::vector<int32_t> prompt = tokens_of(shared, uint32_t(episode / members), bench.config);
         for (const int32_t token : tokens_of(length - shared, uint32_t(1000 + episode * longest + step), bench.config)) prompt.push_back(token);
-        engine->generator().submit(request_of(prompts.size(), prompt, reply));
+        engine->submit(request_of(prompts.size(), prompt, reply));
         prompts.push_back(std::move(prompt));
       }
       std::vector<Completion> done;
-      while (!engine->generator().idle()) engine->generator().step(engine->policy(), done);
+      while (engine->sampling()) engine->sample_step(done);
       for (Completion& completion : done) {
         TrainingRow row = test::step_row(std::move(prompts[completion.id]), completion.tokens, completion.id % 2 ? 0.7f : -0.4f);
         row.old_log_probs = std::move(completion.log_probs);
@@ -217,11 +217,11 @@ void bench_iteration(const Bench& bench) {
     }
   });
   const double update = seconds_of([&] {
-    engine->trainer().forward_backward(engine->policy(), test::FlatBatch(rows), {}, never);
-    engine->trainer().optimizer_step(engine->trained(), {1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
-    wait(engine->device(), engine->policy().model.data);
+    engine->forward_backward(test::FlatBatch(rows), {}, never);
+    engine->actor().optimizer_step({1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
+    wait(engine->device(), engine->actor().weights().model.data);
   });
-  const auto& counts = *engine->generator().counts();
+  const auto& counts = *engine->counts();
   std::printf("iteration %s: %d steps of episodes, %.2f M tokens trained, %.2f M computed and %.2f M reused while sampling\n",
               bench.model_name.c_str(), int(rows.size()), tokens / 1e6, double(counts.computed) / 1e6, double(counts.reused) / 1e6);
   std::printf("  rollout %.1f s, update %.1f s, together %.1f s\n", rollout, update, rollout + update);
@@ -240,9 +240,9 @@ void bench_7b(const Bench& bench, bool lora) {
   const int64_t length = bench.tiny() ? 32 : 1024, count = bench.tiny() ? 2 : 8;
   const std::vector<TrainingRow> rows = rows_of(count, length, length * 3 / 20, large.config);
   const double seconds = median_seconds([&] {
-    engine->trainer().forward_backward(engine->policy(), test::FlatBatch(rows), {}, never);
-    engine->trainer().optimizer_step(engine->trained(), {1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
-    wait(engine->device(), engine->policy().model.data);
+    engine->forward_backward(test::FlatBatch(rows), {}, never);
+    engine->actor().optimizer_step({1e-6, 0.9, 0.999, 1e-8, 0.01, 1});
+    wait(engine->device(), engine->actor().weights().model.data);
   });
   size_t free = 0, total = 0;
   CUDA_CHECK(cudaMemGetInfo(&free, &total));

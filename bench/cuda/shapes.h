@@ -46,17 +46,19 @@ inline void fill_weights(Engine& engine) {
   constexpr int64_t block = int64_t{1} << 22;
   std::vector<float> noise(block), ones(engine.transformer().config().hidden_size, 1.f), zeros(1 << 16, 0.f);
   for (int64_t i = 0; i < block; i++) noise[i] = 0.035f * (2 * open_uniform(philox({1, 2}, uint32_t(i), 0, 0, 0).word[0]) - 1);
+  const auto write = [&](int64_t offset, const std::vector<float>& values, int64_t count) {
+    engine.actor().write(Buffer::weights, offset, std::span(values).first(count));
+  };
   for (const Parameter& parameter : engine.transformer().layout().parameters) {
     const bool norm = parameter.name.ends_with("norm.weight");
     if (parameter.shape.size() == 1) {
-      engine.model().write(parameter.offset, norm ? ones.data() : zeros.data(), parameter.size());
+      write(parameter.offset, norm ? ones : zeros, parameter.size());
       continue;
     }
     for (int64_t at = 0; at < parameter.size(); at += block) {
-      engine.model().write(parameter.offset + at, noise.data(), std::min(block, parameter.size() - at));
+      write(parameter.offset + at, noise, std::min(block, parameter.size() - at));
     }
   }
-  engine.weights_changed();
 }
 
 }  // namespace gigpo::bench

@@ -24,8 +24,8 @@ inline void agrees_with_the_cpu(const DeviceFactory& make_device, const ModelCon
   const Setup setup{.adapter = adapter, .deviation = 0.08, .coarse_weights = true};
   Subject cpu([] { return make_cpu_device(1); }, config, setup), other(make_device, config, setup);
   const std::vector<TrainingRow> rows = training_rows(cpu);
-  const auto wanted = log_probs_of(cpu, cpu.engine.policy(), rows);
-  const auto found = log_probs_of(other, other.engine.policy(), rows);
+  const auto wanted = log_probs_of(cpu, rows);
+  const auto found = log_probs_of(other, rows);
   double worst = 0;
   for (size_t r = 0; r < rows.size(); r++) {
     for (size_t i = 0; i < wanted[r].size(); i++) worst = std::max(worst, std::abs(double(found[r][i]) - wanted[r][i]));

@@ -20,16 +20,16 @@ struct CriticSubject : Subject {
 
   const std::vector<Parameter>& trained() const { return critic.transformer().trained(); }
   void set(const std::vector<float>& values) {
-    critic.trained().write(0, values.data(), int64_t(values.size()));
+    critic.write(critic.trained_buffer(), 0, values);
   }
   std::vector<float> predict(const std::vector<TrainingRow>& rows) { return critic.predict(FlatBatch(rows), cancelled); }
   ValueReport train(const std::vector<TrainingRow>& rows, double clip = value_clip) {
-    critic.trainer().clear_gradients();
+    critic.clear_gradients();
     return critic.forward_backward(FlatBatch(rows), clip, cancelled);
   }
   std::vector<float> gradients() {
     std::vector<float> result(given.size());
-    critic.trainer().gradients().read(0, result.data(), int64_t(result.size()));
+    critic.read(Buffer::gradients, 0, result.data(), int64_t(result.size()));
     return result;
   }
 
@@ -57,7 +57,7 @@ inline void check_critic_start(const DeviceFactory& make_device, const ModelConf
   const std::vector<Parameter>& trained = critic.transformer().trained();
   CHECK(trained.back().name.ends_with("score.weight") && trained.back().size() == config.hidden_size);
   std::vector<float> weights(critic.transformer().trained_size());
-  critic.trained().read(0, weights.data(), int64_t(weights.size()));
+  critic.read(critic.trained_buffer(), 0, weights.data(), int64_t(weights.size()));
   const int64_t head = trained.back().offset;
   CHECK(std::equal(weights.begin(), weights.begin() + head, subject.host.begin()), "all but the head is the policy's");
   CHECK(std::all_of(weights.begin() + head, weights.end(), [](float w) { return w == 0; }));
@@ -156,29 +156,29 @@ inline void check_critic_training(const DeviceFactory& make_device, const ModelC
   CriticSubject subject(make_device, config, {.region_bytes = 1 << 20, .adapter = adapter});
   std::vector<TrainingRow> rows = training_rows(subject);
   add_returns(subject, rows);
-  const auto log_probs = log_probs_of(subject, subject.engine.policy(), rows);
+  const auto log_probs = log_probs_of(subject, rows);
   const double policy_loss_before = test::train(subject, rows, policy_loss());
   const std::vector<float> policy_gradients = subject.Subject::gradients();
   SampleRequest request;
   request.prompt = random_tokens(40, 1, config.vocabulary_size), request.max_tokens = 20;
   std::vector<Completion> wanted, found;
-  subject.generator.submit(request);
-  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), wanted);
+  subject.engine.submit(request);
+  while (subject.engine.sampling()) subject.engine.sample_step(wanted);
 
   const double before = subject.train(rows, INFINITY).loss;
   const std::vector<float> first = subject.predict(rows);
   const OptimizerOptions options{1e-2, 0.9, 0.95, 1e-8, 0.01, 1};
-  subject.generator.submit(request);
+  subject.engine.submit(request);
   for (int i = 0; i < bounds.optimizer_steps; i++) {
     subject.train(rows, INFINITY);
-    CHECK(!subject.critic.trainer().optimizer_step(subject.critic.trained(), options).skipped);
-    if (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), found);
+    CHECK(!subject.critic.optimizer_step(options).skipped);
+    if (subject.engine.sampling()) subject.engine.sample_step(found);
   }
-  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), found);
+  while (subject.engine.sampling()) subject.engine.sample_step(found);
   CHECK(subject.train(rows, INFINITY).loss < bounds.learned(before), "%g at first, then %g", before, subject.train(rows, INFINITY).loss);
-  CHECK(subject.predict(rows) != first && subject.critic.trainer().steps == bounds.optimizer_steps && subject.trainer.steps == 0);
+  CHECK(subject.predict(rows) != first && subject.critic.steps() == bounds.optimizer_steps && subject.engine.actor().steps() == 0);
   CHECK(found.size() == 1 && found[0].tokens == wanted[0].tokens, "sampling beside it");
-  CHECK(log_probs_of(subject, subject.engine.policy(), rows) == log_probs, "the policy stays");
+  CHECK(log_probs_of(subject, rows) == log_probs, "the policy stays");
   CHECK(test::train(subject, rows, policy_loss()) == policy_loss_before && subject.Subject::gradients() == policy_gradients);
 
   subject.cancelled = true;
@@ -186,23 +186,15 @@ inline void check_critic_training(const DeviceFactory& make_device, const ModelC
   CHECK_THROWS(subject.predict(rows), "ABORTED");
   const std::vector<float> gradients = subject.gradients();
   CHECK(std::all_of(gradients.begin(), gradients.end(), [](float g) { return g == 0; }));
-  CHECK_THROWS(adapter ? subject.critic.model() : subject.critic.adapter(), "BAD_ARGUMENT");
+  float one = 0;
+  CHECK_THROWS(subject.critic.read(adapter ? Buffer::weights : Buffer::adapter, 0, &one, 1), "BAD_ARGUMENT");
 }
 
 // Low rank and all, its merged weights are a critic of their own.
 inline void check_merged_critic(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   CriticSubject subject(make_device, config, {.adapter = {3, 5}}), plain(make_device, config);
   const std::vector<TrainingRow> rows = training_rows(subject);
-  std::vector<float> merged;
-  const auto& parameters = subject.critic.transformer().layout().parameters;
-  for (size_t p = 0; p < parameters.size(); p++) {
-    std::vector<float> values(parameters[p].size());
-    const int64_t cut = parameters[p].size() / 3;
-    subject.critic.read_merged(int64_t(p), 0, values.data(), cut);
-    subject.critic.read_merged(int64_t(p), cut, values.data() + cut, parameters[p].size() - cut);
-    merged.insert(merged.end(), values.begin(), values.end());
-  }
-  plain.set(merged);
+  plain.set(merged_weights(subject.critic));
   const std::vector<float> found = subject.predict(rows), wanted = plain.predict(rows);
   for (size_t i = 0; i < found.size(); i++) CHECK(std::abs(found[i] - wanted[i]) < bounds.merged, "merged: %g, not %g", found[i], wanted[i]);
 }
@@ -222,7 +214,7 @@ inline void check_critic_plan(const DeviceFactory& make_device, const ModelConfi
   CHECK(plan_memory(config, options, traits, {.trained = false, .critic = true}).critic == 0);
   test::train(subject, {fullest_row(64, config)}, policy_loss());
   subject.train({fullest_row(64, config)});
-  CHECK(size_t(with.activations) == subject.critic.trainer().peak_bytes());
+  CHECK(size_t(with.activations) == subject.engine.peak_bytes());
   CHECK_THROWS(fit_options(config, options, traits, {.critic = true}, with.total() - with.critic / 2), "OUT_OF_MEMORY");
 }
 

@@ -17,6 +17,7 @@ inline void check_engine(const DeviceFactory& make_device, const ModelConfig& co
   check_training(make_device, config, bounds);
   check_generation(make_device, config, bounds);
   check_recompute(make_device, config, {});
+  check_untrained(make_device, config);
   check_adapter(make_device, config, bounds);
   check_shared_region(make_device, config);
   check_plan(make_device, config);

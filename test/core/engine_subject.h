@@ -45,7 +45,7 @@ struct Setup {
   AdapterConfig adapter;
   Recompute recompute = Recompute::none;
   Type moments = Type::f32;
-  bool share_prefixes = true;
+  bool share_prefixes = true, trained = true;
   double deviation = 0.3;          // of the initial weights
   bool coarse_weights = false;     // they are numbers that bf16 can hold
 };
@@ -56,7 +56,7 @@ struct Subject {
       : engine(make_device(), config,
                {.micro_batch_tokens = setup.micro_batch_tokens, .longest_row = setup.longest_row, .cache_bytes = setup.cache_bytes,
                 .step_tokens = setup.step_tokens, .region_bytes = setup.region_bytes, .adapter = setup.adapter,
-                .recompute = setup.recompute, .moments = setup.moments, .share_prefixes = setup.share_prefixes}),
+                .recompute = setup.recompute, .moments = setup.moments, .share_prefixes = setup.share_prefixes, .trained = setup.trained}),
         host(engine.transformer().layout().size) {
     initialize(config, engine.transformer().layout(), setup.deviation, {3, 4}, std::atomic<bool>(false), host.data());
     for (const Parameter& parameter : engine.transformer().layout().parameters) {  // norms and biases that show
@@ -67,36 +67,30 @@ struct Subject {
       for (float& value : host) value = setup.coarse_weights ? from_bf16(to_bf16(value)) : value;
     };
     round();
-    engine.model().write(0, host.data(), int64_t(host.size()));
+    engine.actor().write(Buffer::weights, 0, host);
     if (setup.adapter) {
       host.resize(engine.transformer().trained_size());
       for (size_t i = 0; i < host.size(); i++) host[i] = float(setup.deviation) * uniform(int64_t(i) + 7777);
       round();
-      engine.adapter().write(0, host.data(), int64_t(host.size()));
+      engine.actor().write(Buffer::adapter, 0, host);
     }
-    engine.weights_changed();
   }
 
   static float uniform(int64_t i) { return 2 * open_uniform(philox({8, 8}, uint32_t(i), 0, 0, 0).word[0]) - 1; }
 
   // Of what is trained.
-  void set_weights(const std::vector<float>& values) {
-    engine.trained().write(0, values.data(), int64_t(values.size()));
-    engine.weights_changed();
-  }
-  std::vector<float> weights() { return read(engine.trained()); }
-  std::vector<float> gradients() { return read(engine.trainer().gradients()); }
-
-  template <class Buffer>
-  std::vector<float> read(const Buffer& buffer) {
+  void set_weights(const std::vector<float>& values) { engine.actor().write(engine.actor().trained_buffer(), 0, values); }
+  // What the cache holds is of other weights, for all that the engine knows.
+  void forget_cached() { set_weights(weights()); }
+  std::vector<float> weights() { return read(engine.actor().trained_buffer()); }
+  std::vector<float> gradients() { return read(Buffer::gradients); }
+  std::vector<float> read(Buffer buffer) {
     std::vector<float> result(host.size());
-    buffer.read(0, result.data(), int64_t(result.size()));
+    engine.actor().read(buffer, 0, result.data(), int64_t(result.size()));
     return result;
   }
 
   Engine engine;
-  Trainer& trainer = engine.trainer();
-  Generator& generator = engine.generator();
   std::vector<float> host;  // what is trained, at first
   std::atomic<bool> cancelled = false;
 };
@@ -110,9 +104,9 @@ inline std::vector<int32_t> random_tokens(int64_t count, uint32_t stream, int64_
 }
 
 // Of each row.
-inline std::vector<std::vector<float>> log_probs_of(Subject& subject, const PolicyTensors& weights, const std::vector<TrainingRow>& rows,
-                                                    float temperature = 0.8f) {
-  const Scores scores = subject.trainer.scores(weights, FlatBatch(rows), temperature, subject.cancelled);
+inline std::vector<std::vector<float>> log_probs_of(Subject& subject, const std::vector<TrainingRow>& rows, float temperature = 0.8f,
+                                                    Policy of = Policy::current) {
+  const Scores scores = subject.engine.scores(of, FlatBatch(rows), temperature, subject.cancelled);
   std::vector<std::vector<float>> result;
   auto next = scores.log_probs.begin();
   for (const TrainingRow& row : rows) {
@@ -130,7 +124,7 @@ inline float log_ratio(size_t index) {
 
 // A ratio a token.
 inline void add_log_probs(Subject& subject, std::vector<TrainingRow>& rows) {
-  const auto log_probs = log_probs_of(subject, subject.engine.policy(), rows);
+  const auto log_probs = log_probs_of(subject, rows);
   for (size_t r = 0; r < rows.size(); r++) {
     for (int64_t i = 0; i < rows[r].sampled(); i++) {
       rows[r].old_log_probs.push_back(log_probs[r][i] - log_ratio(3 * r + size_t(i)));
@@ -161,12 +155,26 @@ inline PolicyHeadOptions policy_loss() {
 }
 
 inline LossReport train(Subject& subject, const std::vector<TrainingRow>& rows, const TrainingLoss& loss) {
-  subject.trainer.clear_gradients();
-  return subject.trainer.forward_backward(subject.engine.policy(), FlatBatch(rows), loss, subject.cancelled);
+  subject.engine.actor().clear_gradients();
+  return subject.engine.forward_backward(FlatBatch(rows), loss, subject.cancelled);
 }
 
 inline double train(Subject& subject, const std::vector<TrainingRow>& rows, const PolicyHeadOptions& options) {
   return train(subject, rows, {.head = options, .aggregation = Aggregation::sequence_mean_token_mean}).loss;
+}
+
+// The model's weights with the adapter in them, read in pieces that end within a row.
+inline std::vector<float> merged_weights(Learner& learner) {
+  const ModelLayout& layout = learner.transformer().layout();
+  std::vector<float> merged(layout.size);
+  int64_t at = 0;
+  const auto read_until = [&](int64_t end) {
+    learner.read(Buffer::merged, at, merged.data() + at, end - at);
+    at = end;
+  };
+  for (const Parameter& parameter : layout.parameters) read_until(parameter.offset + parameter.size() / 3);
+  read_until(layout.size);
+  return merged;
 }
 
 // |found - wanted| / |wanted|

@@ -42,9 +42,9 @@ static void a_row_by_itself_does_not_see_what_stands_beside_it() {
   const auto make_device = [] { return make_cpu_device(2); };
   test::Subject subject(make_device, test::tiny_model(true), {.micro_batch_tokens = 300, .share_prefixes = false});
   const std::vector<test::TrainingRow> rows = test::conversations(subject);
-  const auto together = test::log_probs_of(subject, subject.engine.policy(), rows);
+  const auto together = test::log_probs_of(subject, rows);
   for (size_t r = 0; r < rows.size(); r++) {
-    CHECK(test::log_probs_of(subject, subject.engine.policy(), {rows[r]})[0] == together[r], "row %d", int(r));
+    CHECK(test::log_probs_of(subject, {rows[r]})[0] == together[r], "row %d", int(r));
   }
 }
 

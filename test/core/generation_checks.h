@@ -25,7 +25,7 @@ inline std::vector<SampleRequest> sample_requests(int64_t vocabulary, int64_t lo
 }
 
 inline void run_until_idle(Subject& subject, std::vector<Completion>& done) {
-  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), done);
+  while (subject.engine.sampling()) subject.engine.sample_step(done);
 }
 
 inline bool same(const Completion& a, const Completion& b) {
@@ -45,16 +45,16 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   const std::vector<SampleRequest> requests = sample_requests(config.vocabulary_size, bounds.longest_prompt);
   std::vector<Completion> alone;
   for (const SampleRequest& request : requests) {
-    subject.generator.weights_changed();  // nothing is shared
-    subject.generator.submit(request);
+    subject.forget_cached();  // nothing is shared
+    subject.engine.submit(request);
     run_until_idle(subject, alone);
   }
-  CHECK(subject.generator.counts()->reused == 0);
+  CHECK(subject.engine.counts()->reused == 0);
 
   for (size_t i = 0; i < requests.size(); i++) {
     const TrainingRow row = step_row(requests[i].prompt, alone[i].tokens);
     const float temperature = requests[i].temperature == 0 ? 1 : requests[i].temperature;
-    const auto log_probs = log_probs_of(subject, subject.engine.policy(), {row}, temperature);
+    const auto log_probs = log_probs_of(subject, {row}, temperature);
     for (int64_t t = 0; t < row.sampled(); t++) {
       CHECK(std::abs(log_probs[0][t] - alone[i].log_probs[t]) < bounds.log_prob, "completion %d, token %d: %g, not %g",
             int(i), int(t), alone[i].log_probs[t], log_probs[0][t]);
@@ -63,13 +63,13 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
 
   const auto run_all = [&](Subject& with, const char* what) {
     std::vector<Completion> done;
-    for (const SampleRequest& request : requests) with.generator.submit(request);
+    for (const SampleRequest& request : requests) with.engine.submit(request);
     run_until_idle(with, done);
     expect_same(std::move(done), alone, what);
   };
-  subject.generator.weights_changed();
+  subject.forget_cached();
   run_all(subject, "together");
-  CHECK(subject.generator.counts()->reused > 0);
+  CHECK(subject.engine.counts()->reused > 0);
   run_all(subject, "again, from the cache");
 
   // Room for the longest and no more: the others take turns.
@@ -78,28 +78,28 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   const int64_t few_pages = (bounds.longest_prompt + 36) / PagedCache::page_size;
   Subject small(make_device, config, {.cache_bytes = few_pages * page_bytes, .step_tokens = bounds.step_tokens});
   run_all(small, "with a small cache");
-  CHECK(small.generator.counts()->preempted > 0);
+  CHECK(small.engine.counts()->preempted > 0);
 
   // Cancelling, and abandoning a step, free what was taken and leave nothing wrong behind.
   std::vector<Completion> done;
-  for (const SampleRequest& request : requests) small.generator.submit(request);
-  for (int i = 0; i < 3; i++) small.generator.step(small.engine.policy(), done);
+  for (const SampleRequest& request : requests) small.engine.submit(request);
+  for (int i = 0; i < 3; i++) small.engine.sample_step(done);
   std::unordered_set<uint64_t> ids;
   for (const SampleRequest& request : requests) ids.insert(request.id);
-  small.generator.cancel(ids);
-  CHECK(small.generator.idle());
+  small.engine.cancel(ids);
+  CHECK(!small.engine.sampling());
   run_all(small, "after cancelling");
-  for (const SampleRequest& request : requests) small.generator.submit(request);
-  for (int i = 0; i < 3; i++) small.generator.step(small.engine.policy(), done);
-  small.generator.abandon();
-  CHECK(small.generator.idle());
+  for (const SampleRequest& request : requests) small.engine.submit(request);
+  for (int i = 0; i < 3; i++) small.engine.sample_step(done);
+  small.engine.abandon();
+  CHECK(!small.engine.sampling());
   run_all(small, "after abandoning");
 
   SampleRequest bad = requests[0];
   bad.prompt.clear();
-  CHECK_THROWS(subject.generator.submit(bad), "BAD_ARGUMENT");
+  CHECK_THROWS(subject.engine.submit(bad), "BAD_ARGUMENT");
   bad.prompt.assign(config.max_positions, 1);
-  CHECK_THROWS(subject.generator.submit(bad), "BAD_ARGUMENT");
+  CHECK_THROWS(subject.engine.submit(bad), "BAD_ARGUMENT");
 }
 
 }  // namespace gigpo::test

@@ -14,11 +14,11 @@ inline void check_shared_region(const DeviceFactory& make_device, const ModelCon
   request.prompt = random_tokens(40, 1, config.vocabulary_size);
   request.max_tokens = 30;
   std::vector<Completion> wanted, found;
-  apart.generator.submit(request);
-  while (!apart.generator.idle()) apart.generator.step(apart.engine.policy(), wanted);
-  shared.generator.submit(request);
-  for (int step = 0; !shared.generator.idle(); step++) {
-    shared.generator.step(shared.engine.policy(), found);
+  apart.engine.submit(request);
+  while (apart.engine.sampling()) apart.engine.sample_step(wanted);
+  shared.engine.submit(request);
+  for (int step = 0; shared.engine.sampling(); step++) {
+    shared.engine.sample_step(found);
     if (step % 7 == 3) CHECK(train(shared, rows, policy_loss()) == loss);
   }
   CHECK(found.size() == 1 && found[0].tokens == wanted[0].tokens);
@@ -42,24 +42,24 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
       Device& device = subject.engine.device();
       const MemoryPlan plan = plan_memory(config, options, device.traits(), {.reference = true});
       train(subject, {fullest_row(64, config)}, policy_loss());
-      CHECK(size_t(plan.activations) == subject.trainer.peak_bytes(), "%d planned, %d taken", int(plan.activations),
-            int(subject.trainer.peak_bytes()));
-      CHECK(plan.gradients == int64_t(subject.trainer.gradients().size() * sizeof(float)));
+      CHECK(size_t(plan.activations) == subject.engine.peak_bytes(), "%d planned, %d taken", int(plan.activations),
+            int(subject.engine.peak_bytes()));
+      CHECK(plan.gradients == int64_t(subject.gradients().size() * sizeof(float)));
       CHECK(plan.moments == 2 * plan.gradients && plan.total() > plan.weights + 4 * plan.reference);
 
       // So do rows that begin alike, for whom no micro-batch is made larger.
       std::vector<TrainingRow> alike;
       for (int32_t i = 0; i < 9; i++) alike.push_back(step_row(std::vector<int32_t>(50, 1), std::vector<int32_t>(14, i)));
       train(subject, alike, policy_loss());
-      CHECK(size_t(plan.activations) == subject.trainer.peak_bytes(), "%d planned, %d taken", int(plan.activations),
-            int(subject.trainer.peak_bytes()));
+      CHECK(size_t(plan.activations) == subject.engine.peak_bytes(), "%d planned, %d taken", int(plan.activations),
+            int(subject.engine.peak_bytes()));
 
       options.longest_row = 300;
       Subject longer(make_device, config, {.longest_row = 300, .adapter = adapter, .recompute = level});
       train(longer, {fullest_row(300, config)}, policy_loss());
       const MemoryPlan with = plan_memory(config, options, device.traits(), {.reference = true});
-      CHECK(size_t(with.activations) == longer.trainer.peak_bytes() && with.activations > 3 * plan.activations, "%d planned, %d taken",
-            int(with.activations), int(longer.trainer.peak_bytes()));
+      CHECK(size_t(with.activations) == longer.engine.peak_bytes() && with.activations > 3 * plan.activations, "%d planned, %d taken",
+            int(with.activations), int(longer.engine.peak_bytes()));
       CHECK_THROWS(train(longer, {step_row({0}, std::vector<int32_t>(301, 0))}, policy_loss()), "BAD_ARGUMENT");
       // Prompts that are shared, and single tokens asked for again and again, stay within it too.
       std::vector<TrainingRow> rows;
@@ -67,8 +67,8 @@ inline void check_plan(const DeviceFactory& make_device, const ModelConfig& conf
         rows.push_back(step_row(std::vector<int32_t>(200, 1), std::vector<int32_t>(i % 50 == 0 ? 40 : 1, i % 53)));
       }
       train(longer, rows, policy_loss());
-      CHECK(size_t(with.activations) >= longer.trainer.peak_bytes(), "%d planned, %d taken", int(with.activations),
-            int(longer.trainer.peak_bytes()));
+      CHECK(size_t(with.activations) >= longer.engine.peak_bytes(), "%d planned, %d taken", int(with.activations),
+            int(longer.engine.peak_bytes()));
     }
   }
   // What is left decides where nobody told.

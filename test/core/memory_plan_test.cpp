@@ -22,6 +22,7 @@ struct Shape {
   AdapterConfig adapter;
   Recompute recompute;
   Purpose purpose;
+  Type precision = Type::f32;
 };
 
 ModelConfig config_of(const Shape& shape) {
@@ -45,9 +46,9 @@ std::vector<int32_t> tokens_of(const ModelConfig& config, int64_t count, uint32_
 }
 
 void sample_until_full(Engine& engine, const ModelConfig& config) {
-  for (uint32_t i = 0; i < 18; i++) engine.generator().submit({i, tokens_of(config, 500, i), 4, 1, {}, {1, i}});
+  for (uint32_t i = 0; i < 18; i++) engine.submit({i, tokens_of(config, 500, i), 4, 1, {}, {1, i}});
   std::vector<Completion> done;
-  while (!engine.generator().idle()) engine.generator().step(engine.policy(), done);
+  while (engine.sampling()) engine.sample_step(done);
 }
 
 void train_once(Engine& engine, const ModelConfig& config, int64_t longest) {
@@ -58,30 +59,30 @@ void train_once(Engine& engine, const ModelConfig& config, int64_t longest) {
     rows.push_back(test::step_row({int32_t(left % 50)}, tokens_of(config, std::min<int64_t>(left, 500), uint32_t(left)), 1));
   PolicyHeadOptions options;
   options.mode = HeadMode::clone;
-  engine.trainer().forward_backward(engine.policy(), test::FlatBatch(rows), {.head = options}, cancelled);
-  engine.trainer().optimizer_step(engine.trained(), {1e-4, 0.9, 0.99, 1e-8, 0, 1});
-  engine.weights_changed();
+  engine.forward_backward(test::FlatBatch(rows), {.head = options}, cancelled);
+  engine.actor().optimizer_step({1e-4, 0.9, 0.99, 1e-8, 0, 1});
 }
 
 // In the process of the shape.
 bool measure(const Shape& shape) {
   const ModelConfig config = config_of(shape);
-  auto device = make_cpu_device(2);
+  auto device = make_cpu_device(2, shape.precision);
   EngineOptions asked;
   asked.micro_batch_tokens = shape.micro_batch_tokens, asked.longest_row = shape.longest_row, asked.cache_bytes = shape.cache_bytes;
   asked.step_tokens = 512, asked.adapter = shape.adapter, asked.recompute = shape.recompute;
   const auto [options, plan] = fit_options(config, asked, device->traits(), shape.purpose, int64_t{1} << 40);
   const int64_t before = of_status("VmRSS:");
   Engine engine(std::move(device), config, options);
-  engine.model().zero();
-  engine.weights_changed();
+  const std::vector<float> zeros(1 << 12);  // a large one would count, and change how the allocator keeps what is freed
+  for (int64_t at = 0, size = engine.transformer().layout().size; at < size; at += int64_t(zeros.size()))
+    engine.actor().write(Buffer::weights, at, std::span(zeros).first(std::min(zeros.size(), size_t(size - at))));
   if (shape.purpose.trained) train_once(engine, config, shape.longest_row);
   sample_until_full(engine, config);
   if (shape.purpose.reference) {
     engine.freeze_reference();
     const std::vector<test::TrainingRow> rows{test::step_row(tokens_of(config, 9, 1), tokens_of(config, 9, 2))};
     const std::atomic<bool> cancelled = false;
-    engine.trainer().scores(engine.reference(), test::FlatBatch(rows), 1, cancelled);
+    engine.scores(Policy::reference, test::FlatBatch(rows), 1, cancelled);
   }
   if (shape.purpose.trained) train_once(engine, config, shape.longest_row);  // in the one block that its arena is by now
   const double taken = double(of_status("VmHWM:") - before), planned = double(plan.total());
@@ -97,6 +98,8 @@ constexpr Shape shapes[] = {
     {"a reference", true, 384, 4, 4000, 512, 0, 24 << 20, {}, Recompute::block, {.reference = true}},
     {"rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}},
     {"sampling alone", true, 512, 4, 8000, 512, 0, 64 << 20, {}, Recompute::none, {.trained = false}},
+    {"bf16", true, 512, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
+    {"sampling alone in bf16", true, 512, 8, 8000, 512, 0, 32 << 20, {}, Recompute::none, {.trained = false}, Type::bf16},
 };
 
 }  // namespace

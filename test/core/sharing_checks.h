@@ -79,8 +79,8 @@ inline void check_many_spans(const DeviceFactory& make_device, const ModelConfig
   const std::vector<int64_t> sizes = bounds.optimizer_steps < 20 ? std::vector<int64_t>{64} : std::vector<int64_t>{1, 64, 1 << 20};
   for (const int64_t micro_batch_tokens : sizes) {
     Subject together(make_device, config, {.micro_batch_tokens = micro_batch_tokens, .adapter = adapter});
-    const std::vector<float> found = flat(log_probs_of(together, together.engine.policy(), rows));
-    const std::vector<float> wanted = flat(log_probs_of(apart, apart.engine.policy(), one_by_one(rows)));
+    const std::vector<float> found = flat(log_probs_of(together, rows));
+    const std::vector<float> wanted = flat(log_probs_of(apart, one_by_one(rows)));
     for (size_t i = 0; i < wanted.size(); i++) CHECK(std::abs(found[i] - wanted[i]) < bounds.log_prob, "%g, not %g", found[i], wanted[i]);
     const auto check = [&](const TrainingLoss& loss, const char* what) {
       const LossReport one = train(together, rows, loss), other = train(apart, one_by_one(rows), loss);
@@ -117,13 +117,13 @@ inline void check_shared_prefixes(const DeviceFactory& make_device, const ModelC
     const auto& [begin, count] = row.spans.back();
     longest = std::max(longest, begin + count - 1), all += begin + count - 1;
   }
-  const auto wanted = log_probs_of(apart, apart.engine.policy(), rows);
+  const auto wanted = log_probs_of(apart, rows);
   const LossReport separate = train(apart, rows, {.head = policy_loss()});
   CHECK(separate.passed.computed == all && separate.passed.reused == 0, "%d of %d computed", int(separate.passed.computed), int(all));
   int64_t before = all;
   for (const int64_t size : {int64_t{64}, 2 * longest, int64_t{1} << 20}) {
     Subject together(make_device, config, {.micro_batch_tokens = size});
-    const auto found = log_probs_of(together, together.engine.policy(), rows);
+    const auto found = log_probs_of(together, rows);
     for (size_t r = 0; r < rows.size(); r++) {
       for (size_t i = 0; i < wanted[r].size(); i++) {
         CHECK(std::abs(found[r][i] - wanted[r][i]) < bounds.log_prob, "row %d: %g, not %g", int(r), found[r][i], wanted[r][i]);

@@ -45,13 +45,13 @@ inline void check_recompute(const DeviceFactory& make_device, const ModelConfig&
   const std::vector<TrainingRow> rows = training_rows(keeps);
   const double loss = train(keeps, rows, policy_loss());
   const std::vector<float> wanted = keeps.gradients();
-  size_t bytes = keeps.trainer.peak_bytes();
+  size_t bytes = keeps.engine.peak_bytes();
   for (const Recompute level : {Recompute::norms, Recompute::mlp, Recompute::block}) {
     Subject subject(make_device, config, {.adapter = adapter, .recompute = level});
     CHECK(train(subject, rows, policy_loss()) == loss);
     CHECK(subject.gradients() == wanted, "recompute level %d", int(level));
-    CHECK(subject.trainer.peak_bytes() < bytes, "level %d: %d bytes", int(level), int(subject.trainer.peak_bytes()));
-    bytes = subject.trainer.peak_bytes();
+    CHECK(subject.engine.peak_bytes() < bytes, "level %d: %d bytes", int(level), int(subject.engine.peak_bytes()));
+    bytes = subject.engine.peak_bytes();
   }
 }
 
@@ -63,10 +63,8 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
 
   Subject plain(make_device, config), subject(make_device, config, {.adapter = adapter});
   const std::vector<TrainingRow> rows = training_rows(plain);
-  const auto scores = [&](Subject& of, const PolicyTensors& weights) { return log_probs_of(of, weights, rows); };
-  const auto model = scores(plain, plain.engine.policy());
-  CHECK(scores(subject, {subject.engine.model().values(), {}}) == model, "switched off");
-  CHECK(scores(subject, subject.engine.policy()) != model, "switched on");
+  const auto model = log_probs_of(plain, rows);
+  CHECK(log_probs_of(subject, rows) != model, "switched on");
 
   std::vector<float> zero_b = subject.host;
   for (const Parameter& parameter : subject.engine.transformer().trained()) {
@@ -74,36 +72,39 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
     std::fill_n(zero_b.begin() + parameter.offset, parameter.size(), 0.f);
   }
   subject.set_weights(zero_b);
-  CHECK(scores(subject, subject.engine.policy()) == model, "B = 0");
+  CHECK(log_probs_of(subject, rows) == model, "B = 0");
   subject.engine.freeze_reference();
 
   PolicyHeadOptions clone;
   clone.mode = HeadMode::clone;
   const double before = train(subject, rows, clone);
   for (int i = 0; i < bounds.optimizer_steps; i++) {
-    subject.trainer.optimizer_step(subject.engine.trained(), {1e-2, 0.9, 0.95, 1e-8, 0.01, 1});
-    subject.engine.weights_changed();
+    subject.engine.actor().optimizer_step({1e-2, 0.9, 0.95, 1e-8, 0.01, 1});
     train(subject, rows, clone);
   }
   CHECK(train(subject, rows, clone) < bounds.learned(before) + 0.1 * before, "%g at first, then %g", before, train(subject, rows, clone));
-  CHECK(scores(subject, subject.engine.reference()) == model, "the reference");
+  CHECK(log_probs_of(subject, rows, 0.8f, Policy::reference) == model, "the reference");
 
   // Low rank and all: the same as the merged weights W + (alpha / rank) B A.
-  std::vector<float> merged;
-  const auto& parameters = plain.engine.transformer().layout().parameters;
-  for (size_t p = 0; p < parameters.size(); p++) {
-    std::vector<float> values(parameters[p].size());
-    const int64_t cut = parameters[p].size() / 3;  // in the middle of a row
-    subject.engine.actor().read_merged(int64_t(p), 0, values.data(), cut);
-    subject.engine.actor().read_merged(int64_t(p), cut, values.data() + cut, parameters[p].size() - cut);
-    merged.insert(merged.end(), values.begin(), values.end());
-  }
-  plain.set_weights(merged);
-  const auto found = scores(subject, subject.engine.policy()), wanted = scores(plain, plain.engine.policy());
+  plain.set_weights(merged_weights(subject.engine.actor()));
+  const auto found = log_probs_of(subject, rows), wanted = log_probs_of(plain, rows);
   for (size_t r = 0; r < rows.size(); r++) {
     for (size_t i = 0; i < found[r].size(); i++) {
       CHECK(std::abs(found[r][i] - wanted[r][i]) < bounds.merged, "merged: %g, not %g", found[r][i], wanted[r][i]);
     }
+  }
+}
+
+// What only samples keeps no fp32 beside what the device computes with, which an optimizer's step would need.
+inline void check_untrained(const DeviceFactory& make_device, const ModelConfig& config) {
+  for (const AdapterConfig& adapter : {AdapterConfig{}, AdapterConfig{3, 5}}) {
+    Subject subject(make_device, config, {.adapter = adapter, .trained = false, .coarse_weights = true});
+    Subject trained(make_device, config, {.adapter = adapter, .coarse_weights = true});
+    CHECK(subject.weights() == subject.host, "as they were written");
+    const std::vector<TrainingRow> rows = training_rows(trained);
+    CHECK(log_probs_of(subject, rows) == log_probs_of(trained, rows));
+    CHECK_THROWS(subject.engine.actor().optimizer_step({1e-2, 0.9, 0.95, 1e-8, 0.01, 1}), "BAD_ARGUMENT");
+    CHECK(subject.weights() == subject.host);
   }
 }
 
@@ -124,13 +125,12 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
   const double before = train(subject, rows, clone);
   const OptimizerOptions options{3e-3, 0.9, 0.95, 1e-8, 0.01, 1};
   for (int i = 0; i < bounds.optimizer_steps; i++) {
-    const StepReport report = subject.trainer.optimizer_step(subject.engine.trained(), options);
+    const StepReport report = subject.engine.actor().optimizer_step(options);
     CHECK(!report.skipped && report.gradient_norm > 0);
-    subject.engine.weights_changed();
     train(subject, rows, clone);
   }
   CHECK(train(subject, rows, clone) < bounds.learned(before), "%g at first, then %g", before, train(subject, rows, clone));
-  CHECK(subject.trainer.steps == bounds.optimizer_steps);
+  CHECK(subject.engine.actor().steps() == bounds.optimizer_steps);
 
   subject.cancelled = true;
   CHECK_THROWS(train(subject, rows, clone), "ABORTED");
@@ -144,12 +144,12 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
   SampleRequest request;
   request.prompt = {1, 2, 3}, request.max_tokens = 2;
   std::vector<Completion> done;
-  subject.generator.submit(request);
-  while (!subject.generator.idle()) subject.generator.step(subject.engine.policy(), done);
+  subject.engine.submit(request);
+  while (subject.engine.sampling()) subject.engine.sample_step(done);
   CHECK(std::isnan(done[0].log_probs[0]), "a broken model's token has log-probability %g", done[0].log_probs[0]);
   train(subject, rows, clone);
-  CHECK(subject.trainer.optimizer_step(subject.engine.trained(), options).skipped);
-  CHECK(subject.trainer.steps == bounds.optimizer_steps);
+  CHECK(subject.engine.actor().optimizer_step(options).skipped);
+  CHECK(subject.engine.actor().steps() == bounds.optimizer_steps);
 }
 
 }  // namespace gigpo::test

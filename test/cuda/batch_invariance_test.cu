@@ -25,7 +25,7 @@ std::array<std::vector<float>, 2> alone_and_together(const CudaOptions& options,
     Subject subject([&] { return make_cuda_device(options); }, config);
     std::vector<Completion> done;
     for (const SampleRequest& request : requests) {
-      subject.generator.submit(request);
+      subject.engine.submit(request);
       if (!together) test::run_until_idle(subject, done);
     }
     test::run_until_idle(subject, done);
@@ -65,7 +65,7 @@ void short_steps_are_repeated() {
       SampleRequest request;
       request.id = i, request.key = {i, round}, request.max_tokens = 1;
       request.prompt = test::random_tokens(3 + i + (round == 2 ? 3 : 0), 10 * round + i, config.vocabulary_size);
-      plain.generator.submit(request), repeated.generator.submit(std::move(request));
+      plain.engine.submit(request), repeated.engine.submit(std::move(request));
     }
     test::run_until_idle(plain, wanted);
     const int64_t before = cuda::emulator::graph_launches;
@@ -88,7 +88,7 @@ void trains_with_the_library(const test::FakeLibrary& fake) {
   const std::vector<test::TrainingRow> rows = test::training_rows(subject);
   CHECK(products_of([&] { test::train(subject, rows, test::policy_loss()); }) > 10);
   std::vector<Completion> done;
-  for (SampleRequest request : test::sample_requests(config.vocabulary_size, 20)) subject.generator.submit(std::move(request));
+  for (SampleRequest request : test::sample_requests(config.vocabulary_size, 20)) subject.engine.submit(std::move(request));
   CHECK(products_of([&] { test::run_until_idle(subject, done); }) == 0);
 }
 

@@ -35,8 +35,7 @@ void trains_as_the_cpu(const CudaOptions& options, Type moments, const ModelConf
   for (Subject* subject : {&cpu, &cuda}) {
     for (int i = 0; i < 10; i++) {
       test::train(*subject, rows, test::policy_loss());
-      subject->trainer.optimizer_step(subject->engine.trained(), {1e-3, 0.9, 0.95, 1e-8, 0.01, 1});
-      subject->engine.weights_changed();
+      subject->engine.actor().optimizer_step({1e-3, 0.9, 0.95, 1e-8, 0.01, 1});
     }
   }
   const std::vector<float> wanted = cpu.weights(), found = cuda.weights();
@@ -58,7 +57,7 @@ void replays_exactly(const CudaOptions& options, const ModelConfig& config) {
     for (int round = 0; round < 2; round++) {
       for (SampleRequest request : test::sample_requests(config.vocabulary_size, longest_prompt)) {
         request.id += 100 * uint64_t(round);
-        subject.generator.submit(std::move(request));
+        subject.engine.submit(std::move(request));
       }
       test::run_until_idle(subject, done);
     }

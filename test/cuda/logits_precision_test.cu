@@ -24,7 +24,7 @@ std::vector<test::TrainingRow> sampled_rows(Subject& subject, uint32_t count, in
     SampleRequest& request = requests[i];
     request.id = i, request.key = {i, 5}, request.max_tokens = reply;
     request.prompt = test::random_tokens(length == 1 ? 1 : length + i, i, vocabulary);
-    subject.generator.submit(request);
+    subject.engine.submit(request);
   }
   std::vector<Completion> done;
   test::run_until_idle(subject, done);
@@ -47,11 +47,11 @@ struct Mismatch {
 // from it must have the log-probability that its logits in fp32 say.
 void nothing_is_rounded(Subject& subject) {
   const std::vector<test::TrainingRow> rows = sampled_rows(subject, 24, 1, 1);
-  const auto scored = test::log_probs_of(subject, subject.engine.policy(), rows, 1);
+  const auto scored = test::log_probs_of(subject, rows, 1);
   const LossReport report = test::train(subject, rows, TrainingLoss{});
   double highest = 0;
   for (size_t r = 0; r < rows.size(); r++) {
-    const std::vector<float> logits = subject.trainer.logits(subject.engine.policy(), {rows[r].tokens[0]});
+    const std::vector<float> logits = subject.engine.logits({rows[r].tokens[0]});
     const double top = *std::max_element(logits.begin(), logits.end());
     double total = 0;
     for (const float z : logits) total += std::exp(z - top);

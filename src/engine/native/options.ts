@@ -88,7 +88,8 @@ export const nativePolicyFields = {
   ),
   training: flag(
     true,
-    "False for a policy that only samples: no memory for training is asked for, and it cannot be trained.",
+    "False for a policy that only samples: no memory for training is asked for, in bfloat16 nothing is kept in float32 beside, and " +
+      "it cannot be trained.",
   ),
   reference: flag(false, "Whether a frozen copy will be needed (`reference.freeze`), so that its memory is counted."),
   critic: flag(false, "Whether a critic will be trained (`critic()`), so that its memory is counted."),

@@ -60,7 +60,8 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   checkModel("clone", policy, tokenizer)
   const { seed, tasks, epochs, batchRows, checkpointEvery } = options
   const { warmup = epochs / 20, ...rest } = options.optimizer
-  const optimizer = { ...settleRate(rest, rateRules.cloning, policy), warmup }
+  const rateKey = "optimizer.learningRate"
+  const optimizer = { ...settleRate(rest, rateRules.cloning, policy, run?.settled[rateKey]), warmup }
   if (warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
@@ -68,7 +69,8 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
         "tenth of one.",
     )
   const epoch = new Epoch()
-  const cloning = run && (await CloningRun.check(setup, run, epoch))
+  const settled = rest.learningRate === undefined ? { [rateKey]: optimizer.learningRate } : {}
+  const cloning = run && (await CloningRun.check(setup, run, epoch, settled))
   const random = new Random(seed).fork("clone")
   const rows = await expertRows(setup, tasks, random)
   const apart = byTask(rows)

@@ -5,6 +5,7 @@ import type { Saved } from "./checkpoint.ts"
 import type { CloneReport } from "./clone.ts"
 import type { Epoch } from "./epoch.ts"
 import type { Run } from "./run.ts"
+import type { SettledRates } from "./run-config.ts"
 
 interface Cloned {
   readonly policy: Trainable
@@ -26,14 +27,19 @@ export class CloningRun {
   }
 
   /** Refuses what cannot be kept, or gone on with, before anything is done for it. */
-  static async check({ policy, tokenizer, signal }: Cloned, run: Run, epoch: Epoch): Promise<CloningRun> {
+  static async check(
+    { policy, tokenizer, signal }: Cloned,
+    run: Run,
+    epoch: Epoch,
+    settled: SettledRates,
+  ): Promise<CloningRun> {
     const { store } = policy
     if (!store) throw new GigpoError("BAD_ARGUMENT", "This engine cannot be saved: clone without a run.")
     if (run.iteration > 0 && !run.saved)
       throw new GigpoError("BAD_ARGUMENT", "A cloning cannot be forked: resume it, or clone its model into a new run.")
     const frozen = await policy.frozen?.({ reference: run.checkpoint === undefined, signal })
     const saved = { store, files: tokenizer.files ?? [], parts: { epoch }, frozen }
-    await run.check(saved)
+    await run.check({ ...saved, settled })
     return new CloningRun(run, saved, epoch)
   }
 

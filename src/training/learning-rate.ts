@@ -35,11 +35,12 @@ type Optimizer = { readonly learningRate: Scheduled | undefined }
 
 export type Settled<O extends Optimizer> = Omit<O, "learningRate"> & { readonly learningRate: Scheduled }
 
-/** The options of an optimizer with the learning rate that suits the policy, where they leave it open. */
+/** The options of an optimizer with the learning rate that its run `chose`, or that suits the policy, where they leave it open. */
 export function settleRate<O extends Optimizer>(
   optimizer: O,
   rule: RateRule,
   { parameters }: Pick<Trainable, "parameters">,
+  chose?: Scheduled,
 ): Settled<O> {
-  return { ...optimizer, learningRate: optimizer.learningRate ?? learningRateFor(rule, parameters) }
+  return { ...optimizer, learningRate: optimizer.learningRate ?? chose ?? learningRateFor(rule, parameters) }
 }

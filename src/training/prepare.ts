@@ -19,7 +19,7 @@ import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
 import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
-import { type SettledTrainOptions, settleRates } from "./settle-rates.ts"
+import { chosenRates, type SettledTrainOptions, settleRates } from "./settle-rates.ts"
 import { mostCheckpoints } from "./whole-run.ts"
 
 /** What training works with. */
@@ -86,7 +86,7 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
   const resolved = readOptions("train", given, trainFields)
   checkModel("train", policy, tokenizer)
-  const options = settleRates(resolved, policy)
+  const options = settleRates(resolved, policy, run?.settled)
   checkObservers(observers)
   checkPlayers({ environment, play, hooks, tasks })
   if (!environment && options.evaluation.every > 0)
@@ -143,7 +143,8 @@ export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Tas
   const frozen = run && (await policy.frozen?.({ reference, signal }))
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
   const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
-  if (saved) await run?.check({ ...saved, room: mostCheckpoints(options) })
+  const settled = chosenRates(resolved, options, needs.has("value"))
+  if (saved) await run?.check({ ...saved, settled, room: mostCheckpoints(options) })
   return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 

@@ -2,11 +2,12 @@ import { readFile } from "node:fs/promises"
 import { isDeepStrictEqual } from "node:util"
 import { GigpoError } from "../errors.ts"
 import { isSystemError } from "../files/io-error.ts"
+import type { Scheduled } from "../options/schedule.ts"
 import { version } from "../version.ts"
 
 /**
- * A run's config.json: what was asked for, the version that was asked, which also marks the file as ours, and as `frozen` the
- * digests of what the run depends on (`FrozenWeights`).
+ * A run's config.json: what was asked for, the version that was asked, which also marks the file as ours, as `frozen` the
+ * digests of what the run depends on (`FrozenWeights`), and as `settled` what was chosen for it where the options left it open.
  */
 export type RunConfig = Readonly<Record<string, unknown>> & { readonly gigpo: string }
 
@@ -27,7 +28,7 @@ export const changeableKeys: readonly string[] = [
 ].flatMap((key) => [key, `training.${key}`])
 
 /** Keys that a run says of itself. */
-const told = ["gigpo", "frozen"]
+const told = ["gigpo", "frozen", "settled"]
 
 /** JSON has no infinity, but a number too large to hold is read as one. */
 export function formatRunConfig(config: object): string {
@@ -52,6 +53,14 @@ export async function readRunConfig(path: string): Promise<RunConfig | undefined
   } catch {
     return undefined
   }
+}
+
+/** Learning rates that a run chose where its options left them open, by the options' dotted keys. It goes on with them. */
+export type SettledRates = Readonly<Record<string, Scheduled>>
+
+export function settledIn({ settled }: RunConfig): SettledRates {
+  const found = typeof settled === "object" && settled !== null ? Object.entries(settled) : []
+  return Object.fromEntries(found.filter(([, value]) => typeof value === "number"))
 }
 
 /** Refuses (`BAD_CONFIG`) to go on with another configuration than a run was started with. */

@@ -3,7 +3,15 @@ import { dirname, join, resolve } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { isThere } from "../files/io-error.ts"
 import { type Checkpoint, findCheckpoint, hasCheckpoints, verifyCheckpoint } from "./checkpoint.ts"
-import { changeableKeys, checkSameConfig, formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
+import {
+  changeableKeys,
+  checkSameConfig,
+  formatRunConfig,
+  type RunConfig,
+  readRunConfig,
+  type SettledRates,
+  settledIn,
+} from "./run-config.ts"
 import { runFiles } from "./run-files.ts"
 import { folderState, type RunMode } from "./run-folder.ts"
 
@@ -15,6 +23,8 @@ export interface Start {
   /** Where weights and all that has a memory come from. */
   readonly checkpoint?: Checkpoint | undefined
   readonly fork?: Fork | undefined
+  /** What the run that goes on chose when it began. */
+  readonly settled?: SettledRates
 }
 
 interface Fork {
@@ -38,8 +48,7 @@ export async function findStart(
 ): Promise<Start> {
   const { resume, fork, onWarning } = options
   const text = formatRunConfig(config)
-  if (resume && state === "run")
-    return { kind: "resume", text, checkpoint: await findResumable(directory, config, options) }
+  if (resume && state === "run") return { kind: "resume", text, ...(await findResumable(directory, config, options)) }
   const kind = state === "run" ? "replace" : "new"
   if (fork === undefined) return { kind, text }
   const checkpoint = await findFork(resolve(fork), onWarning)
@@ -52,21 +61,22 @@ export async function findStart(
   }
 }
 
-/** Undefined for a run that was stopped before its first checkpoint: it begins again. */
+/** Without a checkpoint where the run was stopped before its first: it begins again. */
 async function findResumable(
   directory: string,
   config: object,
   { mayChange = changeableKeys, complete, onWarning }: StartOptions,
-): Promise<Checkpoint | undefined> {
+): Promise<Pick<Start, "checkpoint" | "settled">> {
   const old = await readRunConfig(join(directory, runFiles.config))
   if (!old) throw nothingToResume(directory, "its config.json cannot be read")
   checkSameConfig(directory, complete?.(old) ?? old, config, mayChange)
+  const settled = settledIn(old)
   const checkpoints = join(directory, runFiles.checkpoints)
   const checkpoint = await findCheckpoint(checkpoints, onWarning)
-  if (checkpoint) return checkpoint
+  if (checkpoint) return { checkpoint, settled }
   if (await hasCheckpoints(checkpoints)) throw nothingToResume(directory, "it has no whole checkpoint")
   const forked = await readFile(join(directory, runFiles.fork), "utf8").catch(() => undefined)
-  return forked === undefined ? undefined : await verifyCheckpoint(JSON.parse(forked).checkpoint)
+  return { settled, ...(forked !== undefined && { checkpoint: await verifyCheckpoint(JSON.parse(forked).checkpoint) }) }
 }
 
 /** The checkpoint at `path`, or the newest of the run there. */

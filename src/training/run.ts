@@ -26,7 +26,7 @@ import { goesOnWith } from "./frozen-weights.ts"
 import { cutBack, linesUpTo, readReports, replaceLast } from "./metrics-log.ts"
 import type { IterationReport } from "./options.ts"
 import { discardReplaced, setRunAside, settleRun } from "./replaced-run.ts"
-import { formatRunConfig, type RunConfig, readRunConfig } from "./run-config.ts"
+import { formatRunConfig, type RunConfig, readRunConfig, type SettledRates } from "./run-config.ts"
 import { runFiles as files } from "./run-files.ts"
 import { checkRunFolder, type RunMode } from "./run-folder.ts"
 import { findStart, type Start } from "./run-start.ts"
@@ -45,6 +45,11 @@ export interface RunOptions extends RunMode {
 interface Room {
   /** Most checkpoints that there are at once. Default 2: one is written beside the one before. */
   readonly room: number
+}
+
+interface Chosen {
+  /** What was chosen where the options leave it open; config.json keeps it. */
+  readonly settled: SettledRates
 }
 
 const optionKeys: KeysOf<RunOptions> = {
@@ -115,6 +120,11 @@ export class Run {
   /** What config.json says. */
   get config(): RunConfig {
     return JSON.parse(this.#start.text)
+  }
+
+  /** What a run that goes on chose when it began. */
+  get settled(): SettledRates {
+    return this.#start.settled ?? {}
   }
 
   /** The newest checkpoint, or the one that was forked; undefined before the first. */
@@ -285,14 +295,17 @@ export class Run {
    * `BAD_MODEL` where it would go on with other frozen weights than it began with; `FILE_EXISTS` where files of others are in the
    * way of the final model; `IO` where the disk cannot be written or has too little room.
    */
-  async check({ parts, files: copied, frozen, store, critic, room = 2 }: Partial<Saved & Room>): Promise<void> {
+  async check(saved: Partial<Saved & Room & Chosen>): Promise<void> {
+    const { parts, files: copied, frozen, settled = {}, store, critic, room = 2 } = saved
     const { kind, text, fork } = this.#start
     this.#checkParts(parts)
     const directory = fork ? fork.run : this.directory
     const before = kind === "resume" || fork ? await readRunConfig(join(directory, files.config)) : undefined
     const origin = before && { directory, config: before, forked: fork !== undefined }
     const told = goesOnWith(frozen, origin, this.#onWarning)
-    if (told) this.#start = { ...this.#start, text: formatRunConfig({ ...JSON.parse(text), frozen: told }) }
+    const chosen = Object.keys(settled).length > 0
+    const all = { ...JSON.parse(text), ...(told && { frozen: told }), ...(chosen && { settled }) }
+    this.#start = { ...this.#start, text: formatRunConfig(all) }
     if (!(await this.#isOlderModel())) await checkTarget(this.#model, { overwrite: true, names: modelNames(copied) })
     const there = kind === "resume" ? (await listCheckpoints(join(this.directory, files.checkpoints))).length : 0
     const checkpoints = Math.max(room - there, 1) * (critic ? 2 : 1)

@@ -3,6 +3,7 @@ import type { SettledCriticOptions } from "./critic.ts"
 import { rateRules, settleRate } from "./learning-rate.ts"
 import type { SettledOptimizerOptions } from "./optimizer.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
+import type { SettledRates } from "./run-config.ts"
 
 interface Rates {
   readonly optimizer: SettledOptimizerOptions
@@ -16,11 +17,27 @@ export type SettledTrainOptions = ResolvedTrainOptions & Rates
 export function settleRates<T extends Pick<ResolvedTrainOptions, keyof Rates>>(
   options: T,
   policy: Pick<Trainable, "parameters">,
+  chose: SettledRates = {},
 ): T & Rates {
   const { optimizer, critic } = options
   return {
     ...options,
-    optimizer: settleRate(optimizer, rateRules.training, policy),
-    critic: { ...critic, optimizer: settleRate(critic.optimizer, rateRules.critic, policy) },
+    optimizer: settleRate(optimizer, rateRules.training, policy, chose[rateKeys.policy]),
+    critic: { ...critic, optimizer: settleRate(critic.optimizer, rateRules.critic, policy, chose[rateKeys.critic]) },
+  }
+}
+
+const rateKeys = { policy: "optimizer.learningRate", critic: "critic.optimizer.learningRate" } as const
+
+/** The rates that were left open, for the run to keep; the critic's where there is one. */
+export function chosenRates(
+  given: Pick<ResolvedTrainOptions, keyof Rates>,
+  { optimizer, critic }: Rates,
+  hasCritic: boolean,
+): SettledRates {
+  const [policy, value] = [optimizer.learningRate, critic.optimizer.learningRate]
+  return {
+    ...(given.optimizer.learningRate === undefined && { [rateKeys.policy]: policy }),
+    ...(hasCritic && given.critic.optimizer.learningRate === undefined && { [rateKeys.critic]: value }),
   }
 }

@@ -35,6 +35,7 @@ describe.skipIf(!built)("a learning rate that the configuration leaves open (nee
     const kept = JSON.parse(text)
     expect(kept.training.optimizer.learningRate).toBe(1e-4)
     expect(kept.training.critic.optimizer.learningRate).toBe(3e-4)
+    expect(kept).not.toHaveProperty("settled") // it stands once
     // As if another version had had another rule.
     await writeFile(path, text.replaceAll('"learningRate": 0.0001', '"learningRate": 0.0002'))
     const stdout = await run("train", "small/run/config.json", "--resume", "--json", "--set", "training.iterations=7")

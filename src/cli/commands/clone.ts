@@ -65,7 +65,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
     say(chosenRate("clone.optimizer.learningRate", settled, model.policy))
 
   const work = async (signal: AbortSignal) => {
-    const setup = { ...model, environment, run, ...config.clone, seed: config.seed, signal, onWarning: say }
+    const setup = { ...model, environment, run, ...kept.clone, seed: config.seed, signal, onWarning: say }
     const epochs = clone({
       ...setup,
       onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  step ${done}/${total}`]),

@@ -62,6 +62,7 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
   const { device, precision } = model.policy
   const settled = settleRates(config.training, model.policy)
+  const { optimizer, critic } = settled
   // Kept, so that the run goes on with the same rates in another version, and in the same precision on another device.
   const kept = { ...config, precision, training: settled }
   const mode: RunMode = without(options, "set", "json")
@@ -77,7 +78,7 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
   const work = async (signal: AbortSignal) => {
     const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
     signal.addEventListener("abort", stopping, { once: true })
-    const setup = { ...model, environment, run, ...training, signal, onWarning: say }
+    const setup = { ...model, environment, run, ...training, optimizer, critic, signal, onWarning: say }
     for await (const report of train({ ...setup, onProgress: (progress) => view.progress(progress) })) {
       if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
       else view.report(report)

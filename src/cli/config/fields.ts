@@ -16,6 +16,11 @@ export const runConfigFields = {
     "The digests of the weights that the run depends on; not read.",
     (value) => (isObject(value) ? undefined : "must be a group of keys"),
   ),
+  settled: field<object | undefined, string>(
+    undefined,
+    "What a run that was begun from code chose where its options left it open; not read.",
+    (value) => (isObject(value) ? undefined : "must be a group of keys"),
+  ),
 }
 
 /** Every key of a configuration file. The seed stands once, at the top. */

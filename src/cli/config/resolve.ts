@@ -50,7 +50,12 @@ export function resolveConfig(text: string, sets: readonly string[] = [], source
 export function resolveDocument({ document, source, where }: ConfigDocument): Config {
   const { value, complaints } = readTable(plainValue(document, source), { ...configFields, ...runConfigFields }, "file")
   if (complaints.length > 0) throw refusal("BAD_CONFIG", source, complaints, where)
-  const config = without(value as unknown as Config & Pick<RunConfig, "gigpo" | "frozen">, "gigpo", "frozen")
+  const config = without(
+    value as unknown as Config & Pick<RunConfig, "gigpo" | "frozen" | "settled">,
+    "gigpo",
+    "frozen",
+    "settled",
+  )
   return { ...config, run: config.run ?? join("runs", nameOf(config)) }
 }
 

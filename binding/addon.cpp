@@ -66,6 +66,7 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("clippedSurrogate", function<clipped_surrogate_call>(env));
   exports.Set("valueLoss", function<value_loss_call>(env));
   exports.Set("groupAnchors", function<group_anchors_call>(env));
+  exports.Set("groupAnchorsOnGpu", function<group_anchors_on_gpu_call>(env));
   return exports;
 }
 

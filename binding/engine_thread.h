@@ -27,11 +27,10 @@
 #include <unordered_set>
 
 #include "binding/engine_request.h"
+#include "binding/environment.h"
 
 namespace gigpo {
 
-// What a finished task gives to its promise; called on the JavaScript thread.
-using MakeResult = std::function<Napi::Value(Napi::Env)>;
 // Work for the engine's thread. It may look at the flag, and throw Error ABORTED once it is set.
 using Work = std::function<MakeResult(Engine& engine, const std::atomic<bool>& cancelled)>;
 

@@ -1,10 +1,16 @@
 // What one JavaScript environment (the main thread, or a worker) holds of the addon. Nothing is static: every worker_thread
 // loads the addon anew.
 #pragma once
+#include <functional>
+#include <optional>
+
 #include "binding/napi_setup.h"
 #include "core/error.h"
 
 namespace gigpo {
+
+// What finished work gives to its promise; called on the JavaScript thread.
+using MakeResult = std::function<Napi::Value(Napi::Env)>;
 
 struct AddonState {
   Napi::FunctionReference error_class;   // GigpoError, handed over by src/native.ts

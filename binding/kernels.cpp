@@ -1,6 +1,7 @@
-// The named kernels on typed arrays. They are fast enough to run where they are called.
+// The named kernels on typed arrays. They are fast enough to run where they are called, but for states that travel to a GPU.
 #include "binding/kernels.h"
 
+#include "binding/background.h"
 #include "binding/convert.h"
 #include "binding/environment.h"
 #include "core/kernels/anchor_groups.h"
@@ -80,27 +81,51 @@ Napi::Value value_loss_call(const Napi::CallbackInfo& info) {
   return result;
 }
 
-Napi::Value group_anchors_call(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  const std::vector<int32_t> tasks = copy_of<int32_t>(info[0], "tasks");
-  const auto bytes = typed_array<uint8_t>(info[1], "bytes");
-  const std::vector<double> ends = copy_of<double>(info[2], "offsets");
-  const bool cuda = boolean(info[3], "cuda");
-  require(ends.size() == tasks.size() + 1, "The number of offsets");
-  for (size_t i = 0; i < ends.size(); i++) {
-    const double least = i == 0 ? 0 : ends[i - 1], most = double(bytes.ElementLength());
-    require(ends[i] >= least && ends[i] <= most, "An offset");  // false for NaN
+namespace {
+
+// groupAnchors' arguments; the bytes lie where they were.
+struct AnchorArguments {
+  std::vector<int32_t> tasks;
+  TypedArray<uint8_t> bytes;
+  std::vector<int64_t> offsets;
+
+  explicit AnchorArguments(const Napi::CallbackInfo& info)
+      : tasks(copy_of<int32_t>(info[0], "tasks")), bytes(typed_array<uint8_t>(info[1], "bytes")) {
+    const std::vector<double> ends = copy_of<double>(info[2], "offsets");
+    require(ends.size() == tasks.size() + 1, "The number of offsets");
+    for (size_t i = 0; i < ends.size(); i++) {
+      const double least = i == 0 ? 0 : ends[i - 1], most = double(bytes.ElementLength());
+      require(ends[i] >= least && ends[i] <= most, "An offset");  // false for NaN
+    }
+    offsets.assign(ends.begin(), ends.end());
   }
-  const std::vector<int64_t> offsets(ends.begin(), ends.end());
-  std::vector<int32_t> groups(tasks.size());
-  const auto states = int32_t(tasks.size());
-  const int32_t count = cuda ? group_anchors_on_cuda(states, tasks.data(), bytes.Data(), offsets.data(), groups.data())
-                             : group_anchors(states, tasks.data(), bytes.Data(), offsets.data(), groups.data(),
-                                             usable_cpus());
+};
+
+Napi::Value to_object(Napi::Env env, std::vector<int32_t> groups, int32_t count) {
   const Napi::Object result = Napi::Object::New(env);
   result.Set("groups", to_array(env, std::move(groups)));
   result.Set("count", count);
   return result;
+}
+
+}  // namespace
+
+Napi::Value group_anchors_call(const Napi::CallbackInfo& info) {
+  const AnchorArguments given(info);
+  std::vector<int32_t> groups(given.tasks.size());
+  const int32_t count = group_anchors(int32_t(given.tasks.size()), given.tasks.data(), given.bytes.Data(), given.offsets.data(),
+                                      groups.data(), usable_cpus());
+  return to_object(info.Env(), std::move(groups), count);
+}
+
+Napi::Value group_anchors_on_gpu_call(const Napi::CallbackInfo& info) {
+  AnchorArguments given(info);
+  const auto work = [tasks = std::move(given.tasks), bytes = given.bytes.Data(), offsets = std::move(given.offsets)]() -> MakeResult {
+    std::vector<int32_t> groups(tasks.size());
+    const int32_t count = group_anchors_on_cuda(int32_t(tasks.size()), tasks.data(), bytes, offsets.data(), groups.data());
+    return [groups = std::move(groups), count](Napi::Env env) mutable { return to_object(env, std::move(groups), count); };
+  };
+  return Background::start(info.Env(), work, given.bytes);
 }
 
 }  // namespace gigpo

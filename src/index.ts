@@ -129,7 +129,7 @@ export {
   type SurrogateOptions,
   type SurrogateReport,
 } from "./kernels/clipped-surrogate.ts"
-export { type AnchorBytes, type GroupAnchorsOptions, groupAnchors } from "./kernels/group-anchors.ts"
+export { type AnchorBytes, type AnchorGroups, type GroupAnchorsOptions, groupAnchors } from "./kernels/group-anchors.ts"
 export { tokenLogProbs } from "./kernels/token-log-probs.ts"
 export { type ValueLossInput, type ValueLossOptions, type ValueLossReport, valueLoss } from "./kernels/value-loss.ts"
 // Losses: what is minimised, in TypeScript; the clipped surrogate, GSPO and cloning run in the engine's kernel as well.

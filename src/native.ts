@@ -333,12 +333,13 @@ export interface Native {
     clip: number,
   ): NativeValueLoss
   /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
-  groupAnchors(
+  groupAnchors(tasks: Int32Array, bytes: Uint8Array, offsets: Float64Array): { groups: Int32Array; count: number }
+  /** The same off the event loop. The bytes are read where they lie until it is settled: nobody else may have them. */
+  groupAnchorsOnGpu(
     tasks: Int32Array,
     bytes: Uint8Array,
     offsets: Float64Array,
-    cuda: boolean,
-  ): { groups: Int32Array; count: number }
+  ): Promise<{ groups: Int32Array; count: number }>
 }
 
 /** The package's folder. */

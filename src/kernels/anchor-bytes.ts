@@ -17,10 +17,9 @@ let kept = Buffer.alloc(0)
  * joining them first costs more than the calls that it saves.
  *
  * @param units - UTF-16 units of all texts together.
- * @returns bytes that hold until the next call.
+ * @param bytes - room for them. Default: what is kept from call to call, and holds until the next.
  */
-export function toBytes(texts: readonly string[], units: number): AnchorBytes {
-  const bytes = roomFor(units)
+export function toBytes(texts: readonly string[], units: number, bytes = roomFor(units)): AnchorBytes {
   const offsets = new Float64Array(texts.length + 1)
   let end = 0
   for (let i = 0; i < texts.length; i++) {
@@ -34,9 +33,13 @@ export function toBytes(texts: readonly string[], units: number): AnchorBytes {
 }
 
 /** No UTF-16 unit takes more than three bytes of UTF-8. What is not written to is never touched. */
+export function ownRoom(units: number): Buffer<ArrayBuffer> {
+  return Buffer.allocUnsafeSlow(3 * units)
+}
+
 function roomFor(units: number): Buffer {
   if (3 * units <= kept.length) return kept
-  const room = Buffer.allocUnsafeSlow(3 * units)
+  const room = ownRoom(units)
   if (room.length <= mostKept) kept = room
   return room
 }

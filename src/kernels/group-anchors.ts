@@ -2,21 +2,23 @@ import { denseIds } from "../dense-ids.ts"
 import { GigpoError } from "../errors.ts"
 import { native } from "../native.ts"
 import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
-import { type AnchorBytes, toBytes } from "./anchor-bytes.ts"
+import { type AnchorBytes, ownRoom, toBytes } from "./anchor-bytes.ts"
+import { deviceOf, type KernelDevice } from "./device.ts"
 
 export type { AnchorBytes } from "./anchor-bytes.ts"
 
 const optionKeys: KeysOf<GroupAnchorsOptions> = { device: true }
 
-export interface GroupAnchorsOptions {
-  /**
-   * Default "auto": the first CUDA device for 65,536 states or more, where there is one, since the states have to travel there;
-   * the CPU otherwise. The groups are the same.
-   */
-  readonly device?: "auto" | "cpu" | "cuda"
+/** `groups`: [states], dense ids in order of first occurrence. */
+export interface AnchorGroups {
+  readonly groups: Int32Array
+  readonly count: number
 }
 
-const worthTravelling = 65_536
+export interface GroupAnchorsOptions<Device extends KernelDevice = KernelDevice> {
+  /** Default "auto", which is the CPU: to a GPU the states would travel for longer than grouping them takes. */
+  readonly device?: Device | undefined
+}
 
 /** UTF-16 units of texts that are made into bytes at a time: few enough to be grouped while a cache still holds them. */
 const pieceUnits = 1 << 22
@@ -26,48 +28,81 @@ const pieceUnits = 1 << 22
  * natively, and compared: a collision never merges two. Strings are made into bytes first, which all in all is faster than a
  * JavaScript `Map` of strings that were not keys before, as an environment's texts are (see the benchmark `anchors`).
  *
+ * On the CPU the answer is there at once, as advantages are; on a GPU it is a promise, and the event loop goes on.
+ *
  * @param tasks - [states], any keys.
  * @throws GigpoError `DEVICE_UNAVAILABLE` where "cuda" is asked for and there is none.
  */
 export function groupAnchors(
   tasks: ArrayLike<number | string>,
   anchors: readonly string[] | AnchorBytes,
+  options?: GroupAnchorsOptions<"auto" | "cpu">,
+): AnchorGroups
+export function groupAnchors(
+  tasks: ArrayLike<number | string>,
+  anchors: readonly string[] | AnchorBytes,
+  options: { readonly device: "cuda" },
+): Promise<AnchorGroups>
+export function groupAnchors(
+  tasks: ArrayLike<number | string>,
+  anchors: readonly string[] | AnchorBytes,
   options: GroupAnchorsOptions = {},
-): { groups: Int32Array; count: number } {
+): AnchorGroups | Promise<AnchorGroups> {
   checkArguments("groupAnchors", options, optionKeys)
+  return deviceOf(options.device) === "cuda" ? groupOnGpu(tasks, anchors) : groupOnCpu(tasks, anchors)
+}
+
+function groupOnCpu(tasks: ArrayLike<number | string>, anchors: readonly string[] | AnchorBytes): AnchorGroups {
+  const ids = checkedTasks(tasks, anchors)
+  if ("bytes" in anchors) return native().groupAnchors(ids, anchors.bytes, anchors.offsets)
+  const units = unitsOf(anchors)
+  if (units > pieceUnits && isSorted(ids)) return groupByPieces(ids, anchors)
+  const { bytes, offsets } = toBytes(anchors, units)
+  return native().groupAnchors(ids, bytes, offsets)
+}
+
+async function groupOnGpu(
+  tasks: ArrayLike<number | string>,
+  anchors: readonly string[] | AnchorBytes,
+): Promise<AnchorGroups> {
+  const ids = checkedTasks(tasks, anchors)
+  // Of their own, since whoever asks may write to his or transfer them meanwhile.
+  const { bytes, offsets } =
+    "bytes" in anchors ? { ...anchors, bytes: new Uint8Array(anchors.bytes) } : ownBytes(anchors)
+  return await native().groupAnchorsOnGpu(ids, bytes, offsets)
+}
+
+function ownBytes(texts: readonly string[]): AnchorBytes {
+  const units = unitsOf(texts)
+  return toBytes(texts, units, ownRoom(units))
+}
+
+/** The tasks as dense ids, once all has been looked at. */
+function checkedTasks(tasks: ArrayLike<number | string>, anchors: readonly string[] | AnchorBytes): Int32Array {
   checkList("groupAnchors: tasks", tasks)
   if (typeof anchors !== "object" || anchors === null || !("bytes" in anchors))
     checkList("groupAnchors: anchors", anchors)
-  const { device = "auto" } = options
   if ("bytes" in anchors) checkBytes(tasks.length, anchors)
   else if (tasks.length !== anchors.length)
     throw bad(`${anchors.length} anchors need as many tasks, not ${tasks.length}`)
-  if (!["auto", "cpu", "cuda"].includes(device)) throw bad(`device is "${device}"; it must be "auto", "cpu" or "cuda"`)
-  const ids = tasks instanceof Int32Array ? tasks : denseIds(tasks)
-  const travels = device === "auto" && ids.length >= worthTravelling && native().deviceReport().devices.length > 0
-  const cuda = device === "cuda" || travels
-  return "bytes" in anchors
-    ? native().groupAnchors(ids, anchors.bytes, anchors.offsets, cuda)
-    : groupTexts(ids, anchors, cuda)
+  return tasks instanceof Int32Array ? tasks : denseIds(tasks)
 }
 
-function groupTexts(tasks: Int32Array, texts: readonly string[], cuda: boolean): { groups: Int32Array; count: number } {
+function unitsOf(texts: readonly string[]): number {
   let units = 0
   for (let i = 0; i < texts.length; i++) units += texts[i]!.length
-  if (units > pieceUnits && !cuda && isSorted(tasks)) return groupByPieces(tasks, texts)
-  const { bytes, offsets } = toBytes(texts, units)
-  return native().groupAnchors(tasks, bytes, offsets, cuda)
+  return units
 }
 
 /** Whole tasks at a time, which stand one after the other, so that the bytes of all texts never exist at once. */
-function groupByPieces(tasks: Int32Array, texts: readonly string[]): { groups: Int32Array; count: number } {
+function groupByPieces(tasks: Int32Array, texts: readonly string[]): AnchorGroups {
   const groups = new Int32Array(tasks.length)
   let count = 0
   for (let start = 0, end = 0; start < tasks.length; start = end) {
     let units = 0
     while (end < tasks.length && (units < pieceUnits || tasks[end] === tasks[end - 1])) units += texts[end++]!.length
     const { bytes, offsets } = toBytes(texts.slice(start, end), units)
-    const found = native().groupAnchors(tasks.subarray(start, end), bytes, offsets, false)
+    const found = native().groupAnchors(tasks.subarray(start, end), bytes, offsets)
     for (let i = start; i < end; i++) groups[i] = count + found.groups[i - start]!
     count += found.count
   }

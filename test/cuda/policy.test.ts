@@ -196,10 +196,23 @@ onCard(titled("training on a CUDA device"), () => {
     }
   })
 
-  it("groups anchors as the CPU does", () => {
+  it("groups anchors as the CPU does, beside whatever goes on", async () => {
     const random = new Random(4)
     const states = Array.from({ length: 500 }, () => `state ${"x".repeat(random.below(40))} ${random.below(60)}`)
     const tasks = Int32Array.from(states, (_, i) => i % 7)
-    expect(groupAnchors(tasks, states, { device: "cuda" })).toEqual(groupAnchors(tasks, states, { device: "cpu" }))
+    const wanted = groupAnchors(tasks, states)
+    const bytes = Buffer.from(states.join(""))
+    const offsets = new Float64Array(states.length + 1)
+    for (const [i, state] of states.entries()) offsets[i + 1] = offsets[i]! + state.length
+    const found = [
+      groupAnchors(tasks, { bytes, offsets }, { device: "cuda" }),
+      groupAnchors(tasks, states, { device: "cuda" }),
+      groupAnchors(tasks.toReversed(), states.toReversed(), { device: "cuda" }),
+    ]
+    bytes.fill(0)
+    offsets.fill(0)
+    expect(await found[0]).toEqual(wanted)
+    expect(await found[1]).toEqual(wanted)
+    expect(await found[2]).toEqual(groupAnchors(tasks.toReversed(), states.toReversed()))
   })
 })

@@ -194,7 +194,7 @@ describe("native code", () => {
   })
 
   it("knows the names and lengths of its kernels' arguments", () => {
-    const { tokenLogProbs, clippedSurrogate, groupAnchors } = native()
+    const { tokenLogProbs, clippedSurrogate, groupAnchors, groupAnchorsOnGpu } = native()
     const tokens = Int32Array.of(0, 1)
     expect(() => tokenLogProbs(new Float32Array(5), 3, tokens, 1, "cpu")).toThrow(/number of logits/)
     expect(() => tokenLogProbs(new Float32Array(6), 3, tokens, 1, "tpu" as "cpu")).toThrow(/device is "tpu"/)
@@ -217,6 +217,7 @@ describe("native code", () => {
       [-1, 1, 2],
       [0, NaN, 2],
     ])
-      expect(() => groupAnchors(tokens, bytes, Float64Array.from(offsets), false)).toThrow(/offset/)
+      for (const group of [groupAnchors, groupAnchorsOnGpu])
+        expect(() => group(tokens, bytes, Float64Array.from(offsets))).toThrow(/offset/)
   })
 })

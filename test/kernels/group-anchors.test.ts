@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest"
+import { deviceReport } from "../../src/device.ts"
 import { groupAnchors } from "../../src/kernels/group-anchors.ts"
 import { Random } from "../../src/random.ts"
 import { badArgument } from "./bad-argument.ts"
+
+const gpus = deviceReport().devices.length
 
 describe("groupAnchors", () => {
   const encoder = new TextEncoder()
@@ -62,6 +65,12 @@ describe("groupAnchors", () => {
       const all = [...anchors, "plain", "é", ...anchors, "plain", "é"]
       expectTexts(new Int32Array(all.length), all)
     }
+  })
+
+  it.skipIf(gpus > 0)("says on its promise that there is no GPU", async () => {
+    for (const anchors of [["a"], toBytes(["a"])])
+      await expect(groupAnchors([0], anchors, { device: "cuda" })).rejects.toMatchObject({ code: "DEVICE_UNAVAILABLE" })
+    await expect(groupAnchors([0, 1], ["a"], { device: "cuda" })).rejects.toThrow(badArgument(/1 anchors need/))
   })
 
   it("groups nothing into nothing", () => {

@@ -84,6 +84,8 @@ const critic = await engine.critic().promise
 await engine.freezeReference().promise
 await engine.initialize([1, 2], 0.1).promise
 
+const anchors = [Int32Array.of(0, 0, 1), Uint8Array.of(1, 1, 2), Float64Array.of(0, 1, 2, 3)]
+
 /** [name, function, its arguments]; `made` is what a constructor's call leaves to be disposed of. */
 const calls = [
   ["new Engine", (...given) => new Engine(...given).dispose(), [model, options]],
@@ -94,11 +96,8 @@ const calls = [
   ["tokenLogProbs", kernels.tokenLogProbs, [floats(1, 2, 3, 4, 5, 6), 3, Int32Array.of(0, 2), 1, "cpu"]],
   ["clippedSurrogate", kernels.clippedSurrogate, [surrogateInput, surrogate, "cpu"]],
   ["valueLoss", kernels.valueLoss, [valueInput, 0.5]],
-  [
-    "groupAnchors",
-    kernels.groupAnchors,
-    [Int32Array.of(0, 0, 1), Uint8Array.of(1, 1, 2), Float64Array.of(0, 1, 2, 3), false],
-  ],
+  ["groupAnchors", kernels.groupAnchors, anchors],
+  ["groupAnchorsOnGpu", kernels.groupAnchorsOnGpu, anchors],
   ["steps", (given) => Reflect.set(engine, "steps", given), [3]],
   ...[
     ["initialize", [[1, 2], 0.1]],

@@ -19,10 +19,15 @@
 namespace gigpo {
 
 // Who sees whom in a packed batch of T tokens: trees of token sequences, one after the other, each written depth first. A token
-// sees its ancestors and itself: query q sees key k if starts[q] <= k <= q < ends[k]. Device memory.
+// sees its ancestors and itself, which `sees` says of a query and a key. Device memory.
 struct PackedRows {
-  const int32_t* starts;  // [T]: the first token of its tree
+  const int32_t* starts;  // [T]: the first token of its tree. No end is past its tree's: this hides nothing, but tells where to begin
   const int32_t* ends;    // [T]: behind the last token that sees it, which is the last of its subtree
+
+  template <class Index>
+  static GIGPO_HOST_DEVICE constexpr bool sees(Index query, Index key, Index end_of_key) {
+    return key <= query && query < end_of_key;
+  }
 };
 
 // Rows that are added up: to[targets[i]] += Σ from[sources[j]] for j in [offsets[i], offsets[i + 1]), in this order, so that the

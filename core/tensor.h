@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/error.h"
+
 namespace gigpo {
 
 enum class Type : uint8_t { f32, bf16 };
@@ -17,7 +19,9 @@ struct Tensor {
 
   explicit operator bool() const { return data != nullptr; }
 
-  float* floats() const { return static_cast<float*>(data); }
+  // As numbers of its type: to read them as another would be to misread memory. bf16 as core/bf16.h has them.
+  float* floats() const { return static_cast<float*>(of_type(Type::f32)); }
+  uint16_t* halves() const { return static_cast<uint16_t*>(of_type(Type::bf16)); }
 
   Tensor row_range(int64_t first, int64_t count) const { return at(first * stride, count, columns); }
   Tensor column_range(int64_t first, int64_t count) const { return at(first, rows, count); }
@@ -31,6 +35,10 @@ struct Tensor {
   }
 
  private:
+  void* of_type(Type wanted) const {
+    if (type == wanted) return data;
+    throw Error("INTERNAL", wanted == Type::f32 ? "A matrix of bf16 is read as float32." : "A matrix of float32 is read as bf16.");
+  }
   Tensor at(int64_t elements, int64_t new_rows, int64_t new_columns) const {
     return {static_cast<std::byte*>(data) + elements * bytes_of(type), type, new_rows, new_columns, stride};
   }

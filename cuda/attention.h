@@ -11,14 +11,7 @@
 
 namespace gigpo::cuda {
 
-// Who sees whom, [T] each. A row of the batch is a tree of token sequences, written depth first; a token sees its
-// ancestors and itself. `ends[k]`: one past the last token that k's subtree holds, so token q sees k iff k <= q < ends[k].
-// `starts[q]`: the first token of q's row. ends[k] is never past the end of k's row, so `starts` hides nothing more: it
-// tells where to begin to look.
-struct VisibleTokens {
-  const int32_t* starts;
-  const int32_t* ends;
-};
+using VisibleTokens = PackedRows;
 
 // `log_sums` [T][heads] receives log Σ exp(q·k / √D), which the backward pass needs.
 void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const VisibleTokens& visible, Tensor out, float* log_sums,

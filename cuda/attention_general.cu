@@ -221,7 +221,7 @@ __global__ __launch_bounds__(warps * lanes) void query_gradient_kernel(Backward<
   for (int64_t start = at.visible.starts[query]; start <= query; start += lanes) {
     const int64_t key = start + lane_index();
     ScoreGradient gradient;
-    if (key <= query && query < at.visible.ends[key])
+    if (PackedRows::sees(query, key, int64_t(at.visible.ends[key])))
       gradient.compute(q, d_out, at.k.at(key, kv_head, D), at.v.at(key, kv_head, D), shape, log_sum, delta);
     for (int lane = 0; lane < lanes; lane++) {
       const float d_score = __shfl_sync(full_warp, gradient.d_score, lane);

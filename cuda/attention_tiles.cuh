@@ -197,7 +197,7 @@ __device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* end
 #pragma unroll
       for (int r = 0; r < row_tiles * 2; r++) {
         const int query = row + r * 8;
-        if (key > query || query >= end) scores[r / 2][n][r % 2 * 2 + i] = -INFINITY;
+        if (!PackedRows::sees(query, key, end)) scores[r / 2][n][r % 2 * 2 + i] = -INFINITY;
       }
     }
   }
@@ -209,6 +209,6 @@ inline bool in_tiles(const Tensor& matrix, int64_t head_size) {
          reinterpret_cast<uintptr_t>(matrix.data) % 16 == 0 && matrix.stride % 8 == 0;
 }
 
-inline __nv_bfloat16* bf16_of(const Tensor& matrix) { return static_cast<__nv_bfloat16*>(matrix.data); }
+inline __nv_bfloat16* bf16_of(const Tensor& matrix) { return reinterpret_cast<__nv_bfloat16*>(matrix.halves()); }
 
 }  // namespace gigpo::cuda

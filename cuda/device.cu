@@ -142,11 +142,11 @@ class GpuDevice final : public Device {
 
   void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
                  float* log_sums) override {
-    cuda::attention(q, k, v, head_size, {rows.starts, rows.ends}, out, log_sums, stream());
+    cuda::attention(q, k, v, head_size, rows, out, log_sums, stream());
   }
   void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums, int64_t head_size,
                           const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) override {
-    cuda::attention_backward(d_out, q, k, v, out, log_sums, head_size, {rows.starts, rows.ends}, d_q, d_k, d_v,
+    cuda::attention_backward(d_out, q, k, v, out, log_sums, head_size, rows, d_q, d_k, d_v,
                              scratch(attention_backward_workspace(q.rows, q.columns / head_size)), stream());
   }
   void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,

@@ -267,8 +267,8 @@ class CpuDevice final : public Device {
   };
   void copy_row(Tensor from, Tensor to) const {
     if (from.type == to.type) std::memcpy(to.data, from.data, from.columns * bytes_of(from.type));
-    else if (to.type == Type::f32) bf16_.widen(from.columns, static_cast<const uint16_t*>(from.data), to.floats());
-    else bf16_.round(from.columns, from.floats(), static_cast<uint16_t*>(to.data));
+    else if (to.type == Type::f32) bf16_.widen(from.columns, from.halves(), to.floats());
+    else bf16_.round(from.columns, from.floats(), to.halves());
   }
 
   // The same for FloatRows: in bf16 the ranges are cut into blocks whose floats stay in the cache.

@@ -19,7 +19,7 @@ void each(ThreadPool* pool, int64_t rows, Body body) {
   for (int64_t r = 0; r < rows; r++) body(r);
 }
 
-uint16_t* halves(Tensor x, int64_t row) { return static_cast<uint16_t*>(x.data) + row * x.stride; }
+uint16_t* halves(Tensor x, int64_t row) { return x.halves() + row * x.stride; }
 
 }  // namespace
 

@@ -11,7 +11,7 @@ GIGPO_INLINE Vec masked(Vec v, int64_t valid, float otherwise) {
   return lane_index() < broadcast(int32_t(valid < lanes ? valid : lanes)) ? v : broadcast(otherwise);
 }
 
-// The keys that query `row` of a block of `rows` sees: those at or before its own column that have not ended.
+// The keys that query `row` of a block of `rows` sees (PackedRows::sees): those at or before its own column that have not ended.
 struct Visible {
   int64_t open, end;  // columns; all before `open` are seen, none from `end` on
   int32_t query;

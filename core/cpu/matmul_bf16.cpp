@@ -19,7 +19,6 @@ thread_local AlignedFloats a_buffer, b_buffer, sums_buffer;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-const uint16_t* halves(Tensor x) { return static_cast<const uint16_t*>(x.data); }
 uint32_t* words(const AlignedFloats& x) { return reinterpret_cast<uint32_t*>(x.data()); }
 
 // A factor as the kernel sees it: `extent` rows of A or columns of B, in groups of `group`, each packed [pairs][width].
@@ -36,8 +35,8 @@ class Factor {
   // Group i, of k in [k0, k0 + k).
   void pack(int64_t i, int64_t k0, int64_t k, uint32_t* packed) const {
     const int64_t first = begin(i), n = size(i);
-    if (k_first_) return bf16_kernels(isa()).pack(packed, width_, halves(x_) + k0 * x_.stride + first, x_.stride, n, k);
-    const uint16_t* from = halves(x_) + first * x_.stride + k0;
+    if (k_first_) return bf16_kernels(isa()).pack(packed, width_, x_.halves() + k0 * x_.stride + first, x_.stride, n, k);
+    const uint16_t* from = x_.halves() + first * x_.stride + k0;
     if (k % 2 == 0 && x_.stride % 2 == 0) {  // a matrix of words
       const auto* source = reinterpret_cast<const float*>(from);
       return matmul_kernel(isa()).pack(reinterpret_cast<float*>(packed), width_, source, x_.stride / 2, true, n, k / 2);
@@ -119,7 +118,7 @@ class Product {
 
   void write_tile(int64_t tile, const Packed& a, int64_t panel, const Packed& b, int64_t k0, int64_t pairs) const {
     const Tensor c = x_.c.row_range(a_.begin(tile), a_.size(tile)).column_range(b_.begin(panel), b_.size(panel));
-    const uint16_t* bias = k0 == 0 && x_.bias ? halves(x_.bias) + b_.begin(panel) : nullptr;
+    const uint16_t* bias = k0 == 0 && x_.bias ? x_.bias.halves() + b_.begin(panel) : nullptr;
     bf16_kernels(isa()).tile[c.rows - 1](pairs, a.at(a_, tile), a_.width(), b.at(b_, panel), b_.width(), c.data, c.stride,
                                          c.type == Type::bf16, c.columns, x_.accumulate || k0 > 0, bias);
   }
@@ -146,7 +145,7 @@ void run(ThreadPool& pool, const Bf16Matmul& x, const PackedWeight* weight) {
   // Sums of several blocks stand in fp32 until the last.
   Bf16Matmul exact = x;
   exact.c = {sums_buffer.reserve(size_t(c.rows * c.columns)), Type::f32, c.rows, c.columns, c.columns};
-  const auto half_row = [&](int64_t r) { return static_cast<uint16_t*>(c.data) + r * c.stride; };
+  const auto half_row = [&](int64_t r) { return c.halves() + r * c.stride; };
   const auto row = [&](int64_t r) { return exact.c.floats() + r * c.columns; };
   if (x.accumulate) pool.parallel_for(c.rows, [&](int64_t r) { bf16_kernels(isa()).widen(c.columns, half_row(r), row(r)); });
   Product(pool, exact, k, weight).run();

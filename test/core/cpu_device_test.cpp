@@ -52,7 +52,16 @@ static void clearing_allocates_nothing() {
 #endif
 }
 
+static void a_matrix_is_read_as_what_it_is() {
+  float numbers[4];
+  const Tensor floats{numbers, Type::f32, 2, 2, 2}, halves{numbers, Type::bf16, 2, 2, 2};
+  CHECK(floats.floats() == numbers && halves.halves() == reinterpret_cast<uint16_t*>(numbers));
+  CHECK_THROWS(floats.halves(), "INTERNAL");
+  CHECK_THROWS(halves.row_range(1, 1).floats(), "INTERNAL");
+}
+
 int main() {
+  a_matrix_is_read_as_what_it_is();
   only_written_weights_are_packed_again();
   clearing_allocates_nothing();
   return test::report();

@@ -1,13 +1,17 @@
 // bfloat16 beside float32 on the CPU, by turns in one run: sampling, one training step, and PyTorch in bfloat16.
 import { clippedSurrogateLoss, NativePolicy, Random, stepRow } from "gigpo"
-import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
+import { describeMachine, markdownTable, runCoreProgram, writeResult } from "./machine.mjs"
 import { halfBillion, models, openModel, peerFlags, randomTokens } from "./models.mjs"
-import { noPeers, python, runPeer } from "./peers.mjs"
+import { held, noPeers, python, runPeer } from "./peers.mjs"
 
 const precisions = ["float32", "bfloat16"]
 const turns = 3
 const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
 const table = [["what", "float32, tokens/s", "bfloat16, tokens/s", "bfloat16 is", "PyTorch in bfloat16", "ours is"]]
+
+/** A peer reports its median; ours is the best. */
+const bestOf = ({ tokensPerSecond, milliseconds, fastestMilliseconds }) =>
+  (tokensPerSecond * milliseconds) / fastestMilliseconds
 
 /** The best of every precision, by turns; `work` is given a policy and returns tokens a second. */
 async function compare(what, open, work, peer) {
@@ -18,7 +22,7 @@ async function compare(what, open, work, peer) {
   for (let turn = 0; turn < turns; turn++)
     for (const precision of precisions) best[precision] = Math.max(best[precision], await work(policies[precision]))
   for (const policy of Object.values(policies)) await policy.dispose()
-  const theirs = python && peer ? runPeer(...peer)[0].tokensPerSecond : undefined
+  const theirs = python ? bestOf(runPeer(...peer, held)[0]) : undefined
   const figures = [best.float32, best.bfloat16].map((speed) => speed.toPrecision(3))
   const beside = theirs ? [theirs.toPrecision(3), `${(best.bfloat16 / theirs).toFixed(2)}×`] : ["", ""]
   table.push([what, ...figures, `${(best.bfloat16 / best.float32).toFixed(2)}×`, ...beside])
@@ -53,24 +57,24 @@ function training(config, rows, length, reply) {
 }
 
 const half = ["--dtype", "bfloat16", "--repeats", "3"]
+const lengths = (batch, prompt, fresh) => ["--batch", batch, "--prompt", prompt, "--new", fresh].map(String)
 for (const [name, { config, rows }] of Object.entries(models)) {
-  const [open, flags] = [(options) => openModel(name, options), [...peerFlags(name), ...half]]
-  const generate = ["generate.py", [...flags, "--batch", "64", "--prompt", "16", "--new", "48"]]
+  const [open, flags] = [(options) => openModel(name, options), [...peerFlags(config), ...half]]
+  const generate = ["generate.py", [...flags, ...lengths(64, 16, 48)]]
   await compare(`${name}, sampling 64 × (16 + 48)`, open, sampling(config, 64, 16, 48), generate)
   const train = ["train.py", [...flags, "--rows", String(rows)]]
   await compare(`${name}, training ${rows} × 128`, open, training(config, rows, 128, 32), train)
 }
 const open = (options) => NativePolicy.create(halfBillion, new Random(0), { ...options, training: false })
-const alone = await compare("0.5B, sampling 1 × (8 + 24)", open, sampling(halfBillion, 1, 8, 24))
-await compare("0.5B, sampling 16 × (8 + 8)", open, sampling(halfBillion, 16, 8, 8))
+const sampleHalfBillion = (...shape) =>
+  compare(`0.5B, sampling ${shape[0]} × (${shape[1]} + ${shape[2]})`, open, sampling(halfBillion, ...shape), [
+    "generate.py",
+    [...peerFlags(halfBillion), ...half, ...lengths(...shape)],
+  ])
+const alone = await sampleHalfBillion(1, 8, 24)
+await sampleHalfBillion(16, 8, 8)
 
-const [from, to] = [new Uint8Array(2 ** 28).fill(1), new Uint8Array(2 ** 28)]
-let copied = 0
-for (let i = 0; i < 5; i++) {
-  const started = performance.now()
-  to.set(from)
-  copied = Math.max(copied, (2 * from.length) / (performance.now() - started) / 1e6)
-}
+const memory = JSON.parse(runCoreProgram("memory"))
 const read = (alone * 494_032_768 * 2) / 1e9
 await writeResult(
   "bfloat16",
@@ -82,5 +86,6 @@ ${describeMachine()}${python ? "" : `; ${noPeers}`}
 
 ${markdownTable(table)}
 
-0.5B at batch 1 reads its weights at ${read.toFixed(1)} GB/s, the prompt's share of the time included; one thread copies memory at ${copied.toFixed(1)} GB/s, reads and writes together.`,
+0.5B at batch 1 reads its weights at ${read.toFixed(1)} GB/s, the prompt's share of the time included: ${((100 * read) / memory.read).toFixed(0)} % of the
+${memory.read} GB/s at which ${memory.threads} threads read memory (they copy ${memory.copied}, reads and writes together).`,
 )

@@ -36,7 +36,7 @@ async function measure(name, config, { promptTokens, newTokens }) {
     if (!python) continue
     for (const [index, [, env]] of torchModes.entries()) {
       theirs[index].push(
-        runPeer("generate.py", [...peerFlags(name), ...lengths, "--repeats", "3"], env)[0].tokensPerSecond,
+        runPeer("generate.py", [...peerFlags(config), ...lengths, "--repeats", "3"], env)[0].tokensPerSecond,
       )
     }
   }

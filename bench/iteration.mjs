@@ -69,7 +69,7 @@ for (const [name, { config }] of Object.entries(models)) {
     for (const [index, [, env]] of torchModes.entries()) {
       const flags = { tasks, members, prompt, reply, steps: iterations }
       const args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])
-      theirs[index].push(...runPeer("grpo.py", [...peerFlags(name), ...args], env).map(({ seconds }) => seconds))
+      theirs[index].push(...runPeer("grpo.py", [...peerFlags(config), ...args], env).map(({ seconds }) => seconds))
     }
   }
   const seconds = median(ours)

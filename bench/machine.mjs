@@ -1,5 +1,5 @@
 // Where and when a figure was measured; without these it says nothing.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { cpus, loadavg } from "node:os"
 import { deviceReport } from "gigpo"
@@ -31,4 +31,16 @@ export async function writeResult(name, text) {
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]
+}
+
+/** What a program of bench/core prints, without Node around it. */
+export function runCoreProgram(name, env = {}) {
+  const run = (command, ...args) => {
+    const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", env: { ...process.env, ...env } })
+    if (status !== 0) throw new Error(`${command} ${args.join(" ")}\n${stdout}${stderr}`)
+    return stdout
+  }
+  run("cmake", "-S", ".", "-B", "build-bench", "-DGIGPO_CUDA=OFF")
+  run("cmake", "--build", "build-bench", "-j", "2", "--target", `bench_${name}`)
+  return run(`build-bench/bench_${name}`, String(threads))
 }

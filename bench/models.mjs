@@ -56,8 +56,8 @@ export async function openModel(name, options = {}) {
   return await NativePolicy.create(models[name].config, new Random(0), options)
 }
 
-export function peerFlags(name) {
-  const { hiddenSize, layers, heads, keyValueHeads, intermediateSize, vocabularySize } = models[name].config
+export function peerFlags(config) {
+  const { hiddenSize, layers, heads, keyValueHeads, intermediateSize, vocabularySize } = config
   const flags = {
     hidden: hiddenSize,
     layers,

@@ -19,12 +19,14 @@ export function runPeer(script, args = [], env = {}) {
     .map((line) => JSON.parse(line))
 }
 
-/** Where we do without AVX-512, so do they, on any processor. */
-const held =
-  instructionSet === "avx512"
-    ? {}
-    : { ATEN_CPU_CAPABILITY: "avx2", ONEDNN_MAX_CPU_ISA: "AVX2", MKL_ENABLE_INSTRUCTIONS: "AVX2" }
-const widest = instructionSet === "avx512" ? "AVX-512" : "AVX2"
+/** What torch and its libraries are held to, so that they do without what we do without, on any processor. */
+const limits = {
+  avx512_bf16: {},
+  avx512: { ONEDNN_MAX_CPU_ISA: "AVX512_CORE" },
+  avx2: { ATEN_CPU_CAPABILITY: "avx2", ONEDNN_MAX_CPU_ISA: "AVX2", MKL_ENABLE_INSTRUCTIONS: "AVX2" },
+}
+export const held = limits[instructionSet] ?? limits.avx2
+const widest = instructionSet.startsWith("avx512") ? "AVX-512" : "AVX2"
 
 /** MKL takes slower code on CPUs that are not Intel's unless told otherwise; both are shown. */
 export const torchModes = [

@@ -33,7 +33,7 @@ for (const [name, { config, rows }] of Object.entries(models)) {
     }
     if (!python) continue
     for (const [index, [, env]] of torchModes.entries()) {
-      const [found] = runPeer("train.py", [...peerFlags(name), "--rows", String(rows)], env)
+      const [found] = runPeer("train.py", [...peerFlags(config), "--rows", String(rows)], env)
       theirs[index].push(found.tokensPerSecond)
     }
   }

@@ -17,6 +17,8 @@ constexpr int64_t k_group = 2 * k_block;      // at most this much of k is packe
 constexpr int64_t b_group = 1 << 20;          // this many floats of B,
 constexpr int64_t row_block = 112;            // and this many rows of A by a thread: with k_block a quarter of its L2
 constexpr int64_t in_place_uses = 8;          // what is read no more often than this is not packed, if it can be
+constexpr int64_t small_a = 1 << 17;          // floats that stay in a thread's L2 beside the panels
+constexpr int64_t rows_of_each = 768;         // so few of A each thread goes through, sooner than read what another packed
 constexpr int64_t small_work = 32 * 32 * 32;  // multiply-adds that take less time than a second thread to join
 
 thread_local AlignedFloats a_buffer, b_buffer;
@@ -77,7 +79,10 @@ class Product {
     // Enough parts for all threads: of the rows if these are many, else of the columns, so that each panel is read by
     // one thread. Tiles that several parts read are packed once for all.
     int64_t row_parts = ceil_div(x_.m, row_block), column_parts = 1;
-    if (row_parts >= threads_) {
+    if (packers_multiply(panel_count)) {
+      row_parts = 1;
+      column_parts = panel_count;
+    } else if (row_parts >= threads_) {
       row_parts = std::min(tiles_, ceil_div(row_parts, threads_) * threads_);
     } else {
       column_parts = std::min(panel_count, ceil_div(4 * threads_, row_parts));
@@ -143,7 +148,17 @@ class Product {
     return {b_.at(p, panel * kernel_.columns), b_.ld};
   }
 
-  bool tiles_in_place() const { return panels_ <= in_place_uses; }
+  // Whether all there is to pack are panels of B, an equal share for each thread, and A is small enough for each to read the whole
+  // of it: then no panel has to come out of another's cache. A panel is a part both in packing and here, so it stays with its thread.
+  bool packers_multiply(int64_t panel_count) const {
+    return threads_ > 1 && !weight_ && tiles_in_place() && x_.m <= rows_of_each && panel_count % threads_ == 0;
+  }
+
+  // A few rows that all threads read are not packed either: all would wait for it, longer than packed tiles save.
+  bool tiles_in_place() const {
+    const bool all_read_few = threads_ > 1 && x_.m <= row_block && a_.transposed && x_.m * x_.k <= small_a;
+    return panels_ <= in_place_uses || all_read_few;
+  }
   bool tile_in_place(int64_t tile) const { return tiles_in_place() || (a_.transposed && rows(tile).size() == 1); }
   // The kernel reads whole vectors of b.
   bool panel_in_place(int64_t panel) const {

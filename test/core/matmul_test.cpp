@@ -139,6 +139,7 @@ static void test_products(ThreadPool& pool) {
     test_product(pool, 19, 37, k, k % 3);
   for (const int64_t m : {1, 4, 14, 15, 28, 29, 64, 113, 250, 700}) test_product(pool, m, 130, 70, 5);
   for (const int64_t n : {1, 63, 64, 127, 500, 2049}) test_product(pool, 30, n, 40, 0);
+  for (const int64_t m : {113, 700, 769}) test_product(pool, m, 90, 1100, 3);  // as many panels as threads, or twice as many
   test_product(pool, 40, 1100, 1030, 2);  // more of B than is packed at a time
   test_product(pool, 3, 5, 0, 1);         // an empty sum is zero, or C, and the bias
 }

@@ -7,6 +7,8 @@
 // share a multiprocessor and cover each other's barriers.
 #include "cuda/attention.h"
 
+#include <algorithm>
+
 #include "cuda/attention_general.cuh"
 #include "cuda/attention_tiles.cuh"
 #include "cuda/launch.h"
@@ -21,6 +23,10 @@ constexpr int block_queries = warps * warp_queries;
 // A lane's 32 sums for each 16 numbers a head leave registers for fewer scores where a head is large.
 template <int D>
 constexpr int tile_keys = D > 64 ? 32 : 64;
+
+// Steps of the queries that stay in registers: at 64 numbers a head all, at 128 half, and more would spill.
+template <int D>
+constexpr int kept_steps = std::min(D / 16, 4);
 
 struct Arguments {
   const __nv_bfloat16 *q, *k, *v;
@@ -90,17 +96,6 @@ __device__ void weigh(Scores<D>& scores, Softmax<D>& state, float scale) {
 }
 
 template <int D>
-__device__ void add_values(const Scores<D>& weights, HeadTile<D> values, Softmax<D>& state) {
-#pragma unroll
-  for (int step = 0; step < tile_keys<D> / 16; step++) {
-    uint32_t a[row_tiles][4];
-#pragma unroll
-    for (int r = 0; r < row_tiles; r++) as_left(a[r], weights[r], step);
-    multiply_by_columns<row_tiles, D>(state.out, a, values, step * 16);
-  }
-}
-
-template <int D>
 __device__ void write(Softmax<D>& state, const Arguments& at, HeadTile<D> tile, int row, int first, int head, int heads) {
 #pragma unroll
   for (int r = 0; r < row_tiles; r++) {
@@ -153,6 +148,10 @@ __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
   queries.template copy_from<block_queries, threads>(at.q + head * D, at.q_stride, first, at.tokens);
   finder.move_to(at.visible.starts[first] / tile_keys<D>);
   int tile = copy_keys(0);
+  copy_async_wait<0>();
+  __syncthreads();
+  LeftRows<row_tiles, D, kept_steps<D>> own_queries(queries.from(row));
+  own_queries.load();
   for (int parity = 0; tile < finder.limit; parity ^= 1) {
     const int first_key = tile * tile_keys<D>;
     copy_async_wait<0>();
@@ -161,24 +160,14 @@ __global__ __launch_bounds__(threads, 2) void attention_kernel(Arguments at) {
     copy_async_commit();
     const Seen seen = seen_of<tile_keys<D>>(ends + parity * tile_keys<D>, first_key, warp_first, warp_last);
     Scores<D> scores;
-    if (seen != Seen::nothing) {
-#pragma unroll
-      for (int r = 0; r < row_tiles; r++) clear(scores[r]);
-#pragma unroll 4  // all eight, of 128 numbers a head, keep more addresses than there are registers left
-      for (int step = 0; step < D / 16; step++) {
-        uint32_t a[row_tiles][4];
-#pragma unroll
-        for (int r = 0; r < row_tiles; r++) queries.left(a[r], row + r * 16, step);
-        multiply_by_rows<row_tiles, D, tile_keys<D>>(scores, a, keys, step);
-      }
-    }
+    if (seen != Seen::nothing) own_queries.template multiply<tile_keys<D>>(scores, keys);
     copy_async_wait<0>();
     __syncthreads();  // the values are there, and the keys have been used
     tile = copy_keys(parity ^ 1);
     if (seen == Seen::nothing) continue;
     if (seen == Seen::part) hide<row_tiles, tile_keys<D>>(scores, ends + parity * tile_keys<D>, first_key, warp_first);
     weigh<D>(scores, state, at.scale);
-    add_values<D>(scores, values, state);
+    add_product<row_tiles, D, tile_keys<D>>(state.out, scores, values);
   }
   copy_async_wait<0>();
   if (warp_first < at.tokens) write(state, at, queries, row, warp_first, head, heads);

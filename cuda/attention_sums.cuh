@@ -30,6 +30,10 @@ struct Fold {
   __device__ float of(float total, float span) const { return fmaf(total, before, span * now); }
 };
 
+// Where rows are many the queries stay in registers, as far as they fit; a single row tile waits for the memory's pages.
+template <int D, int row_tiles>
+using PageQueries = LeftRows<row_tiles, D, (row_tiles > 1 && D <= 64) ? D / 16 : 0>;
+
 // A warp's part of a span. A lane has rows lane / 4 and lane / 4 + 8 of each 16.
 template <int D, int row_tiles>
 struct WarpSums {
@@ -45,18 +49,10 @@ struct WarpSums {
   }
 
   // A page's keys and values, whose first token is `first_token`; `last_seen` of each row.
-  __device__ void add_page(HeadTile<D> queries, HeadTile<D> keys, HeadTile<D> values, int first_token,
+  __device__ void add_page(const PageQueries<D, row_tiles>& queries, HeadTile<D> keys, HeadTile<D> values, int first_token,
                            const int (&last_seen)[row_tiles][2], float scale) {
     float scores[row_tiles][page_size / 8][4];
-#pragma unroll
-    for (int r = 0; r < row_tiles; r++) clear(scores[r]);
-#pragma unroll 4  // all eight, of 128 numbers a head, keep more addresses than there are registers left
-    for (int step = 0; step < D / 16; step++) {
-      uint32_t a[row_tiles][4];
-#pragma unroll
-      for (int r = 0; r < row_tiles; r++) queries.left(a[r], r * 16, step);
-      multiply_by_rows<row_tiles, D, page_size>(scores, a, keys, step);
-    }
+    queries.template multiply<page_size>(scores, keys);
     uint32_t weights[row_tiles][4];
 #pragma unroll
     for (int r = 0; r < row_tiles; r++) {

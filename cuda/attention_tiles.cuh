@@ -4,6 +4,8 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include <type_traits>
+
 #include "cuda/attention.h"
 #include "cuda/ptx.cuh"
 #include "cuda/reduce.cuh"
@@ -11,6 +13,13 @@
 namespace gigpo::cuda {
 
 constexpr float log2_e = 1.4426950408889634f, ln_2 = 0.6931471805599453f;
+
+// A number as something that the compiler has not seen before: what follows from it, such as addresses within a tile, is
+// worked out where it is used, in a few instructions, and takes no registers from the sums in between.
+__device__ inline int anew(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
 
 // Rows of D bf16 in shared memory, in chunks of 16 bytes. Chunks change places within their row so that eight
 // neighbouring rows hold equally numbered chunks in different banks: ldmatrix then takes one pass for each 8×8 matrix.
@@ -23,6 +32,9 @@ struct HeadTile {
     return data + (unsigned(row) * D + (unsigned(index) ^ unsigned(row) * places / 8 % places) * 8);
   }
 
+  // From `row`, a multiple of 8, on.
+  __device__ HeadTile from(int row) const { return {data + row * D}; }
+
   // Two neighbouring elements, of which the first has an even index.
   __device__ void put(int row, int column, uint32_t pair) const {
     *reinterpret_cast<uint32_t*>(chunk(row, column / 8) + column % 8) = pair;
@@ -32,25 +44,37 @@ struct HeadTile {
   // block or a warp.
   template <int rows, int threads>
   __device__ void copy_from(const __nv_bfloat16* head, int64_t stride, int first, int limit) const {
+    static_assert(threads % chunks == 0);
+    constexpr int rows_at_once = threads / chunks;
+    const int thread = anew(int(threadIdx.x) % threads), index = thread % chunks;
+    const __nv_bfloat16* from = head + (first + thread / chunks) * stride + index * 8;
 #pragma unroll 2
-    for (int i = int(threadIdx.x) % threads; i < rows * chunks; i += threads) {
-      const int row = i / chunks, index = i % chunks;
+    for (int done = 0; done < rows; done += rows_at_once) {  // as often for each thread, which is then no loop
+      const int row = done + thread / chunks;
+      if (rows % rows_at_once != 0 && row >= rows) break;
       const bool valid = first + row < limit;
-      copy_async_16(chunk(row, index), valid ? head + (first + row) * stride + index * 8 : head, valid);
+      copy_async_16(chunk(row, index), valid ? from + done * stride : head, valid);
     }
   }
 
   // 16 rows from `row` on by the columns of a step of 16, as the left factor.
   __device__ void left(uint32_t (&a)[4], int row, int step) const {
-    load_matrices(a, chunk(row + lane_index() % 16, step * 2 + lane_index() / 16));
+    const int lane = anew(lane_index());
+    load_matrices(a, chunk(row + lane % 16, step * 2 + lane / 16));
   }
 };
+
+template <int tiles>
+__device__ void clear(float (&product)[tiles][4]) {
+#pragma unroll
+  for (int n = 0; n < tiles; n++) product[n][0] = product[n][1] = product[n][2] = product[n][3] = 0;
+}
 
 // s += A · Bᵀ for one step of 16 columns: A [16 row_tiles][16] in `a`, B the tile's first `columns` rows.
 template <int row_tiles, int D, int columns>
 __device__ void multiply_by_rows(float (&s)[row_tiles][columns / 8][4], const uint32_t (&a)[row_tiles][4], HeadTile<D> b,
                                  int step) {
-  const int lane = lane_index();
+  const int lane = anew(lane_index());
 #pragma unroll
   for (int n = 0; n < columns / 16; n++) {
     uint32_t part[4];
@@ -68,7 +92,7 @@ __device__ void multiply_by_rows(float (&s)[row_tiles][columns / 8][4], const ui
 template <int row_tiles, int D>
 __device__ void multiply_by_columns(float (&sum)[row_tiles][D / 8][4], const uint32_t (&a)[row_tiles][4], HeadTile<D> b,
                                     int row) {
-  const int lane = lane_index();
+  const int lane = anew(lane_index());
 #pragma unroll
   for (int n = 0; n < D / 16; n++) {
     uint32_t part[4];
@@ -91,10 +115,53 @@ __device__ void as_left(uint32_t (&a)[4], const float (&product)[tiles][4], int 
   a[3] = pack_bf16(product[2 * step + 1][2], product[2 * step + 1][3]);
 }
 
-template <int tiles>
-__device__ void clear(float (&product)[tiles][4]) {
+// 16 row_tiles rows of a tile as the left factor. Parts of the first `kept` steps stay in registers; those of the others are
+// loaded from the tile each time, which costs as much of shared memory's time as 8 columns' worth of the right factor.
+template <int row_tiles, int D, int kept = D / 16>
+struct LeftRows {
+  HeadTile<D> tile;  // from the first row on
+  uint32_t parts[kept > 0 ? kept : 1][row_tiles][4];
+
+  __device__ explicit LeftRows(HeadTile<D> rows) : tile(rows) {}
+
+  // Once the tile is there.
+  __device__ void load() {
 #pragma unroll
-  for (int n = 0; n < tiles; n++) product[n][0] = product[n][1] = product[n][2] = product[n][3] = 0;
+    for (int step = 0; step < kept; step++) load(parts[step], step);
+  }
+
+  // product = A · Bᵀ with B the first `columns` rows of a tile.
+  template <int columns>
+  __device__ void multiply(float (&product)[row_tiles][columns / 8][4], HeadTile<D> b) const {
+#pragma unroll
+    for (int r = 0; r < row_tiles; r++) clear(product[r]);
+#pragma unroll
+    for (int step = 0; step < kept; step++) multiply_by_rows<row_tiles, D, columns>(product, parts[step], b, step);
+#pragma unroll 4  // all eight, of 128 numbers a head, take more registers than there are left
+    for (int step = kept; step < D / 16; step++) {
+      uint32_t part[row_tiles][4];
+      load(part, step);
+      multiply_by_rows<row_tiles, D, columns>(product, part, b, step);
+    }
+  }
+
+ private:
+  __device__ void load(uint32_t (&part)[row_tiles][4], int step) const {
+#pragma unroll
+    for (int r = 0; r < row_tiles; r++) tile.left(part[r], r * 16, step);
+  }
+};
+
+// sum += left · B with B the tile's first `rows` rows.
+template <int row_tiles, int D, int rows>
+__device__ void add_product(float (&sum)[row_tiles][D / 8][4], const float (&left)[row_tiles][rows / 8][4], HeadTile<D> b) {
+#pragma unroll
+  for (int step = 0; step < rows / 16; step++) {
+    uint32_t a[row_tiles][4];
+#pragma unroll
+    for (int r = 0; r < row_tiles; r++) as_left(a[r], left[r], step);
+    multiply_by_columns<row_tiles, D>(sum, a, b, step * 16);
+  }
 }
 
 // Over the four lanes that share a fragment's row; to each of them.
@@ -207,6 +274,17 @@ __device__ void hide(float (&scores)[row_tiles][size / 8][4], const int32_t* end
 inline bool in_tiles(const Tensor& matrix, int64_t head_size) {
   return matrix.type == Type::bf16 && (head_size == 16 || head_size == 32 || head_size == 64 || head_size == 128) &&
          reinterpret_cast<uintptr_t>(matrix.data) % 16 == 0 && matrix.stride % 8 == 0;
+}
+
+// call(D) with one of their head sizes as a constant.
+template <class Call>
+void with_head_size(int64_t head_size, Call&& call) {
+  switch (head_size) {
+    case 16: return call(std::integral_constant<int, 16>());
+    case 32: return call(std::integral_constant<int, 32>());
+    case 64: return call(std::integral_constant<int, 64>());
+    default: return call(std::integral_constant<int, 128>());
+  }
 }
 
 inline __nv_bfloat16* bf16_of(const Tensor& matrix) { return reinterpret_cast<__nv_bfloat16*>(matrix.halves()); }

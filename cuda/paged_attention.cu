@@ -134,6 +134,8 @@ __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D,
     last_seen[r / 2][r % 2] = min(rows.position_of(r * 8 + lane / 4), last);
   }
 
+  PageQueries<D, row_tiles> queries(shared.queries());
+  queries.load();
   WarpSums<D, row_tiles> sums;
   sums.clear_all();
   copy_page(0, 0);
@@ -142,7 +144,7 @@ __device__ void sum_pages(const Arguments& at, const Rows& rows, const Shared<D,
     copy_page(i + 1, stage ^ 1);
     copy_async_wait<1>();
     __syncwarp();
-    sums.add_page(shared.queries(), shared.keys(warp, stage), shared.values(warp, stage),
+    sums.add_page(queries, shared.keys(warp, stage), shared.values(warp, stage),
                   (first_page + i * warps) * page_size, last_seen, at.scale);
     __syncwarp();  // the page has been used
   }

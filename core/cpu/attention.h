@@ -1,5 +1,5 @@
-// Attention on the CPU: Device::attention, its backward pass and Device::paged_attention, in fp32. What is bf16 is widened before and
-// rounded after; the paged cache of bf16 has kernels of its own.
+// Attention on the CPU: Device::attention, its backward pass and Device::paged_attention, in fp32. What is bf16 is widened a
+// block at a time and rounded after; the paged cache of bf16 has kernels of its own.
 #pragma once
 #include "core/cpu/thread_pool.h"
 #include "core/device.h"

@@ -12,4 +12,8 @@ void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tens
 void paged_attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
                      Tensor out);
 
+// What these take at most: a thread its scores, and in bf16 the blocks that it has widened and the sums of the gradients of keys
+// and values.
+int64_t attention_bytes(const AttentionSizes& sizes, Type type, int threads);
+
 }  // namespace gigpo::cpu

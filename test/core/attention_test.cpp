@@ -7,7 +7,13 @@
 #include <vector>
 
 #include "core/bf16.h"
+#include "core/cpu/attention.h"
 #include "test/core/each_isa.h"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which allocate by themselves
+#define GIGPO_COUNTS_MEMORY 1
+#include <malloc.h>
+#endif
 
 using namespace gigpo;
 using namespace gigpo::cpu;
@@ -207,9 +213,33 @@ void long_rows_are_shared_out() {
   for (const BackwardPart& part : backward_parts(rows, heads, kv_heads, 16)) CHECK(part.to_keys && part.to_queries);
 }
 
+// A pass takes no more than is planned for it; in bf16 that is a small part of what its rows would be in fp32.
+void memory_is_bounded() {
+#ifdef GIGPO_COUNTS_MEMORY
+  constexpr int threads = 2;
+  const Shape shape{"a long row", 8, 2, 64, {{0, 4096}}};
+  const Seen seen(shape);
+  for (const Type type : {Type::bf16, Type::f32}) {
+    Pass pass(shape, type, seen.tokens());
+    const auto device = make_cpu_device(threads, type);
+    const auto allocated = [] {
+      const auto info = mallinfo2();
+      return int64_t(info.uordblks + info.hblkhd);
+    };
+    const int64_t before = allocated();
+    pass.forward(*device, shape, seen), pass.backward(*device, shape, seen);
+    const int64_t taken = allocated() - before, planned = attention_bytes({shape.head_size, pass.k.columns, 4096, 4096}, type, threads);
+    constexpr int64_t lists = 1 << 20;  // parts, what keys are seen, and what a product packs
+    CHECK(taken < planned + lists, "%.2f MB taken, %.2f planned", double(taken) / 1e6, double(planned) / 1e6);
+    CHECK(planned < 4096 * 4 * (4 * pass.q.columns + 4 * pass.k.columns) / 3, "%.2f MB", double(planned) / 1e6);
+  }
+#endif
+}
+
 }  // namespace
 
 int main() {
+  memory_is_bounded();
   long_rows_are_shared_out();
   test::on_each_isa([](Isa) {
     for (const Shape& shape : shapes) packed_rows(shape);

@@ -22,6 +22,7 @@ struct Shape {
   AdapterConfig adapter;
   Recompute recompute;
   Purpose purpose;
+  Type precision = Type::f32;
 };
 
 ModelConfig config_of(const Shape& shape) {
@@ -66,7 +67,7 @@ void train_once(Engine& engine, const ModelConfig& config, int64_t longest) {
 // In the process of the shape.
 bool measure(const Shape& shape) {
   const ModelConfig config = config_of(shape);
-  auto device = make_cpu_device(2);
+  auto device = make_cpu_device(2, shape.precision);
   EngineOptions asked;
   asked.micro_batch_tokens = shape.micro_batch_tokens, asked.longest_row = shape.longest_row, asked.cache_bytes = shape.cache_bytes;
   asked.step_tokens = 512, asked.adapter = shape.adapter, asked.recompute = shape.recompute;
@@ -97,6 +98,10 @@ constexpr Shape shapes[] = {
     {"a reference", true, 384, 4, 4000, 512, 0, 24 << 20, {}, Recompute::block, {.reference = true}},
     {"rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}},
     {"sampling alone", true, 512, 4, 8000, 512, 0, 64 << 20, {}, Recompute::none, {.trained = false}},
+    {"bf16, all weights", true, 384, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
+    {"bf16, an adapter and its reference", true, 512, 4, 8000, 1000, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}, Type::bf16},
+    {"bf16, rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}, Type::bf16},
+    {"bf16, sampling alone", true, 512, 4, 8000, 512, 0, 32 << 20, {}, Recompute::none, {.trained = false}, Type::bf16},
 };
 
 }  // namespace

@@ -92,6 +92,7 @@ Napi::Object to_object(Napi::Env env, const MemoryPlan& plan) {
   result.Set("longestActivations", double(plan.longest));
   result.Set("cache", double(plan.cache));
   result.Set("sampling", double(plan.sampling));
+  result.Set("scratch", double(plan.scratch));
   result.Set("shared", plan.shared);
   constexpr const char* levels[] = {"none", "norms", "mlp", "block"};
   result.Set("recompute", levels[int(plan.recompute)]);

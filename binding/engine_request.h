@@ -17,7 +17,7 @@ struct EngineRequest {
 
   EngineRequest(const Napi::Object& model, const Napi::Object& options);
 
-  DeviceTraits traits() const { return cuda ? cuda_traits(precision) : cpu_traits(precision); }
+  DeviceTraits traits() const { return cuda ? cuda_traits(precision) : cpu_traits(precision, threads); }
   // Completed for a device with `available` bytes; throws Error OUT_OF_MEMORY where that is too little.
   FittedEngine fitted(int64_t available) const {
     return fit_options(config, options, traits(), purpose, available);

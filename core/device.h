@@ -92,6 +92,13 @@ struct AdamWBuffers {
   int64_t index, count;
 };
 
+// Of attention, trained and sampled.
+struct AttentionSizes {
+  int64_t head_size, key_columns;
+  int64_t tokens;     // that are trained together; 0: none are
+  int64_t positions;  // of the longest sequence
+};
+
 // What sizes depend on, known without opening the device.
 struct DeviceTraits {
   Type activation_type;
@@ -102,6 +109,9 @@ struct DeviceTraits {
   bool equal_chunks;    // a short last chunk of the head would leave it less busy than the others
   // Of a weight [rows][columns] in a form of the device's own, which `linear` keeps beside it; null: it keeps none.
   int64_t (*kept_bytes)(int64_t rows, int64_t columns) = nullptr;
+  // What the device computes attention in, of its own; null: nothing worth planning for.
+  int64_t (*attention_bytes)(const AttentionSizes& sizes, Type type, int threads) = nullptr;
+  int threads = 1;  // for that
 
   // The same, in rows. A table's gradient is one sum for each `head_unit` rows in order (core/cpu/matmul.h's k_block), and a chunk is
   // a whole number of these, so that the bits do not tell how many rows one pass had. Fewer would not do: each pass goes
@@ -234,8 +244,8 @@ class Device {
 };
 
 // `precision` is of activations and of the weights that are computed with.
-DeviceTraits cpu_traits(Type precision);
 // `threads` 0 uses every core that the process may.
+DeviceTraits cpu_traits(Type precision, int threads = 0);
 std::unique_ptr<Device> make_cpu_device(int threads, Type precision = Type::f32);
 
 struct CudaOptions {

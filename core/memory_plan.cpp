@@ -33,6 +33,14 @@ int64_t sampling_bytes(const ModelConfig& config, const EngineOptions& options, 
   return int64_t(arena.peak()) * 3 / 2;
 }
 
+// What a training pass of so many tokens takes besides, or, of none, a step of sampling.
+int64_t scratch_bytes(const ModelConfig& config, const DeviceTraits& traits, int64_t tokens) {
+  const int64_t results = tokens > 0 ? std::max(tokens, Trainer::most_results) * int64_t{sizeof(PolicyHeadResult)} : 0;
+  if (!traits.attention_bytes) return results;
+  const AttentionSizes sizes{config.head_size, config.key_value_columns(), tokens, config.max_positions};
+  return results + traits.attention_bytes(sizes, traits.activation_type, traits.threads);
+}
+
 // What the device keeps of the matrices that `linear` multiplies with, in a form of its own.
 int64_t kept_bytes(const ModelConfig& config, const AdapterConfig& adapter, const DeviceTraits& traits, const Purpose& purpose) {
   if (!traits.kept_bytes) return 0;
@@ -81,6 +89,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
   const int64_t of_type = bytes_of(traits.activation_type), exact = traits.activation_type == Type::f32 || !purpose.trained ? 0 : 4;
 
   MemoryPlan plan;
+  int64_t tokens = 0;  // that are trained at once
   plan.weights = layout.size * of_type + trained * exact + (options.adapter ? trained * of_type : 0) + table_bytes(config);
   plan.packed = kept_bytes(config, options.adapter, traits, purpose);
   if (purpose.reference) plan.reference = trained * of_type;
@@ -91,9 +100,10 @@ MemoryPlan plan_memory(const ModelConfig& config, const EngineOptions& options, 
     plan.moments = 2 * trained * bytes_of(options.moments);
     const int64_t bytes_a_weight = of_type + exact + int64_t{sizeof(float)} + 2 * bytes_of(options.moments);
     if (purpose.critic) plan.critic = critic_bytes(config, options, bytes_a_weight);
-    const int64_t tokens = std::max(options.micro_batch_tokens, std::min(options.longest_row, config.max_positions));
+    tokens = std::max(options.micro_batch_tokens, std::min(options.longest_row, config.max_positions));
     plan.activations = plan.longest = activation_bytes(config, options, traits, tokens);
   }
+  plan.scratch = scratch_bytes(config, traits, tokens);
   plan.shared = traits.one_region;
   plan.recompute = options.recompute;
   return plan;
@@ -116,6 +126,7 @@ std::string describe(const MemoryPlan& plan) {
     text += " (up to " + size_text(plan.longest) + " for rows of " + std::to_string(plan.longest_row) + " tokens)";
   add("cache", plan.cache);
   add("sampling", plan.sampling);
+  add("scratch", plan.scratch);
   return text + ", together " + size_text(plan.total());
 }
 
@@ -168,12 +179,16 @@ static void refuse(const ModelConfig& config, const EngineOptions& options, cons
                                    (settings.empty() ? "." : ": even with " + settings + " it does not fit."));
 }
 
-// The most tokens, from a micro-batch to the model's longest sequence, whose activations take no more than `room`.
+static int64_t row_bytes(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, int64_t tokens) {
+  return activation_bytes(config, options, traits, tokens) + scratch_bytes(config, traits, tokens);
+}
+
+// The most tokens, from a micro-batch to the model's longest sequence, that take no more than `room`.
 static int64_t longest_row(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, int64_t room) {
   int64_t least = options.micro_batch_tokens, most = std::max(least, config.max_positions);
   while (least < most) {
     const int64_t middle = least + (most - least + 1) / 2;
-    if (activation_bytes(config, options, traits, middle) <= room) least = middle;
+    if (row_bytes(config, options, traits, middle) <= room) least = middle;
     else most = middle - 1;
   }
   return least;
@@ -213,8 +228,8 @@ FittedEngine fit_options(const ModelConfig& config, EngineOptions options, const
   if (!purpose.trained) return {options, plan};
   if (options.longest_row == 0) {
     const int64_t room = device.one_region ? options.region_bytes : left + plan.activations;
-    options.longest_row = longest_row(config, options, device, room);
-    plan.longest = activation_bytes(config, options, device, options.longest_row);
+    options.longest_row = longest_row(config, options, device, room + plan.scratch);
+    plan.longest = row_bytes(config, options, device, options.longest_row) - plan.scratch;
   }
   options.longest_row = std::min(options.longest_row, config.max_positions);  // more was not planned for, whatever rows have in common
   plan.longest_row = std::min(std::max(options.longest_row, options.micro_batch_tokens), config.max_positions);

@@ -15,9 +15,10 @@ struct MemoryPlan {
   int64_t reference = 0;
   int64_t critic = 0;       // its weights, gradients and moments; its activations lie where the policy's do
   int64_t activations = 0;  // of one micro-batch, or of the longest row where that was given and is longer
-  int64_t longest = 0;      // activations of the longest row that can be trained: what rows that outgrow a micro-batch take
+  int64_t longest = 0;      // of the longest row that can be trained, and its scratch beyond a micro-batch's
   int64_t cache = 0;        // keys and values
   int64_t sampling = 0;     // what a step of sampling computes in, at most
+  int64_t scratch = 0;      // beside activations and steps: what attention computes in, and the results of the head
   bool shared = false;      // cache and activations take turns in one place
   Recompute recompute = Recompute::none;
   int64_t available = 0;    // what there was for it; set by fit_options
@@ -25,7 +26,8 @@ struct MemoryPlan {
   std::string without_library;  // as Device has it, where an engine has been opened
 
   int64_t total() const {
-    return weights + packed + gradients + moments + reference + critic + sampling + (shared ? std::max(activations, cache) : activations + cache);
+    return weights + packed + gradients + moments + reference + critic + sampling + scratch +
+           (shared ? std::max(activations, cache) : activations + cache);
   }
 };
 

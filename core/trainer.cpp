@@ -127,23 +127,34 @@ PassedTokens Trainer::each_pass(const PolicyTensors& weights, const BatchRows& r
 template <class Visit>
 PassedTokens Trainer::each_token(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
                                  const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
-  // Results stay on the device until the last micro-batch is queued: to download them one by one would leave it idle in between.
-  const FlatBuffer memory(device_, Type::f32, batch.sampled() * int64_t{sizeof(PolicyHeadResult) / sizeof(float)});
-  auto* const results = static_cast<PolicyHeadResult*>(memory.data());
-  Tokens tokens;
+  // Results stay on the device until many micro-batches are queued: to download them one by one would leave it idle in between.
+  std::unique_ptr<FlatBuffer> memory;
+  int64_t capacity = 0;
+  Tokens tokens;  // whose results wait
+  std::vector<PolicyHeadResult> found;
+  const auto visit_waiting = [&] {
+    found.resize(tokens.inputs.size());
+    if (memory) device_.download(found.data(), memory->data(), found.size() * sizeof(PolicyHeadResult));
+    for (size_t i = 0; i < found.size(); i++) visit(tokens.columns[i], tokens.inputs[i], found[i]);
+    tokens.inputs.clear(), tokens.columns.clear();
+  };
   const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
+    if (int64_t(tokens.inputs.size()) + hidden.rows > most_results) visit_waiting();
+    if (const int64_t most = std::min(std::max(hidden.rows, most_results), batch.sampled()); most > capacity) {
+      memory.reset();
+      memory = std::make_unique<FlatBuffer>(device_, Type::f32, most * int64_t{sizeof(PolicyHeadResult) / sizeof(float)});
+      capacity = most;
+    }
     const size_t first = tokens.inputs.size();
     for (const auto& [row, span] : spans) tokens.add(batch, *row, *span);
     const int64_t chunk = device_.traits().head_chunk(hidden.rows, transformer_.config().vocabulary_size);
     const HeadBuffers buffers(transformer_.shape(0, hidden.rows), chunk, options.mode != HeadMode::score, arena);
     device_.upload(buffers.inputs, tokens.inputs.data() + first, size_t(hidden.rows) * sizeof(PolicyHeadRow));
-    run_head(weights, hidden, options, buffers, results + first);
+    run_head(weights, hidden, options, buffers, static_cast<PolicyHeadResult*>(memory->data()) + first);
     return buffers.d_hidden;
   };
   const PassedTokens passed = each_pass(weights, rows, cancelled, head, [] {});
-  std::vector<PolicyHeadResult> found(tokens.inputs.size());
-  device_.download(found.data(), results, found.size() * sizeof(PolicyHeadResult));
-  for (size_t i = 0; i < found.size(); i++) visit(tokens.columns[i], tokens.inputs[i], found[i]);
+  visit_waiting();
   return passed;
 }
 

@@ -117,6 +117,9 @@ class Trainer {
   FlatBuffer& second_moment() { return buffer(second_moment_, options_.moments); }
   int64_t steps = 0;  // optimizer steps so far, for AdamW's bias correction
 
+  // Of so many tokens, or of one micro-batch that has more, results of the head wait on the device.
+  static constexpr int64_t most_results = int64_t{1} << 17;
+
   // The most bytes that activations have taken.
   size_t peak_bytes() const { return arena_.peak(); }
 

@@ -70,11 +70,13 @@ export interface NativeMemoryPlan {
   /** A critic's weights, gradients and moments. */
   readonly critic: number
   readonly activations: number
-  /** Activations of the longest row that can be trained: what rows that outgrow a micro-batch take at most. */
+  /** Of the longest row that can be trained, and its scratch beyond a micro-batch's: what rows that outgrow one take at most. */
   readonly longestActivations: number
   readonly cache: number
   /** What a step of sampling computes in, at most. */
   readonly sampling: number
+  /** What attention computes in beside that, and the results of the head. */
+  readonly scratch: number
   /** Cache and activations take turns in one place. */
   readonly shared: boolean
   readonly recompute: "none" | "norms" | "mlp" | "block"

@@ -42,7 +42,7 @@ class CpuDevice final : public Device {
   CpuDevice(int threads, Type precision)
       : precision_(precision), pool_(threads > 0 ? threads : usable_cpus()) {}
 
-  DeviceTraits traits() const override { return cpu_traits(precision_); }
+  DeviceTraits traits() const override { return cpu_traits(precision_, pool_.size()); }
 
   void* allocate(size_t bytes) override {
     void* data = cpu::allocate_aligned(bytes);
@@ -311,12 +311,13 @@ class CpuDevice final : public Device {
 static_assert(DeviceTraits::head_unit == cpu::k_block);
 
 // A chunk of logits should stay in the cache, where the vocabulary is small enough.
-DeviceTraits cpu_traits(Type precision) {
+DeviceTraits cpu_traits(Type precision, int threads) {
   const auto of_floats = [](int64_t rows, int64_t columns) { return cpu::packed_size(rows, columns) * int64_t{sizeof(float)}; };
   const auto of_pairs = [](int64_t rows, int64_t columns) {
     return columns % 2 == 0 ? cpu::packed_size(rows, columns / 2) * int64_t{sizeof(uint32_t)} : 0;
   };
-  return {precision, int64_t{1} << 20, 1024, 64, false, false, precision == Type::f32 ? +of_floats : +of_pairs};
+  return {precision, int64_t{1} << 20, 1024, 64, false, false, precision == Type::f32 ? +of_floats : +of_pairs, cpu::attention_bytes,
+          threads > 0 ? threads : usable_cpus()};
 }
 
 std::unique_ptr<Device> make_cpu_device(int threads, Type precision) { return std::make_unique<CpuDevice>(threads, precision); }

@@ -10,9 +10,12 @@ enum class Access { read, write, both };
 
 class FloatRows {
  public:
-  FloatRows(Tensor x, int64_t first, int64_t count, Access access) : FloatRows(x.row_range(first, count), access, nullptr) {}
-  // All of them, converted by all threads.
-  FloatRows(Tensor x, Access access, ThreadPool& pool) : FloatRows(x, access, &pool) {}
+  FloatRows(Tensor x, int64_t first, int64_t count, Access access) : FloatRows(x.row_range(first, count), access) {}
+  // All of them, converted by all threads where a pool is given.
+  FloatRows(Tensor rows, Access access, ThreadPool* pool = nullptr) : rows_(rows), access_(access), pool_(pool) {
+    if (rows.type == Type::bf16) take();
+    else data = rows.floats(), stride = rows.stride;
+  }
   ~FloatRows() {
     if (rows_.type == Type::bf16) give_back();
   }
@@ -25,10 +28,6 @@ class FloatRows {
   int64_t stride;
 
  private:
-  FloatRows(Tensor rows, Access access, ThreadPool* pool) : rows_(rows), access_(access), pool_(pool) {
-    if (rows.type == Type::bf16) take();
-    else data = rows.floats(), stride = rows.stride;
-  }
   void take();
   void give_back();
 

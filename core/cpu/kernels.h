@@ -39,10 +39,11 @@ struct PagedQuery {
   int64_t context;
 };
 
-// The keys that consecutive queries are scored against, in order; the last of them are the queries' own.
+// The keys that consecutive queries are scored against, in order: all that they have to look at, or some of these.
 struct SeenKeys {
   int64_t columns;      // keys
   int64_t open;         // so many, the first, are seen by every query that does not stand before them
+  int64_t own;          // where the first query's own key stands, or would stand behind these; the other queries' follow
   int32_t first_query;  // its place in the batch
   const int32_t* ends;  // PackedRows::ends of the keys, [columns rounded up to 16]
 };

@@ -11,14 +11,14 @@ GIGPO_INLINE Vec masked(Vec v, int64_t valid, float otherwise) {
   return lane_index() < broadcast(int32_t(valid < lanes ? valid : lanes)) ? v : broadcast(otherwise);
 }
 
-// The keys that query `row` of a block of `rows` sees (PackedRows::sees): those at or before its own column that have not ended.
+// The keys that query `row` of a block sees (PackedRows::sees): those at or before its own column that have not ended.
 struct Visible {
   int64_t open, end;  // columns; all before `open` are seen, none from `end` on
   int32_t query;
   const int32_t* ends;
 
-  [[gnu::always_inline]] Visible(const SeenKeys& keys, int64_t rows, int64_t row)
-      : end(keys.columns - rows + row + 1), query(keys.first_query + int32_t(row)), ends(keys.ends) {
+  [[gnu::always_inline]] Visible(const SeenKeys& keys, int64_t row) : query(keys.first_query + int32_t(row)), ends(keys.ends) {
+    end = keys.own + row < keys.columns ? keys.own + row + 1 : keys.columns;
     open = end < keys.open ? end : keys.open;
   }
 
@@ -35,7 +35,7 @@ static void softmax(int64_t rows, const SeenKeys& keys, float* scores, int64_t s
   constexpr float nothing = -__builtin_inff();
   for (int64_t r = 0; r < rows; r++) {
     float* row = scores + r * stride;
-    const Visible seen(keys, rows, r);
+    const Visible seen(keys, r);
     Vec highest = broadcast(nothing);
     for (int64_t i = 0; i < seen.end; i += lanes) highest = max(highest, seen.keep(load(row + i), i, nothing));
     const float top = max(highest) * scale;
@@ -56,7 +56,7 @@ static void probabilities(int64_t rows, const SeenKeys& keys, float* scores, int
                           const float* log_sums, int64_t log_stride) {
   for (int64_t r = 0; r < rows; r++) {
     float* row = scores + r * stride;
-    const Visible seen(keys, rows, r);
+    const Visible seen(keys, r);
     const Vec log_sum = broadcast(log_sums[r * log_stride]);
     for (int64_t i = 0; i < keys.columns; i += lanes) {
       store(row + i, seen.keep(exp(load(row + i) * broadcast(scale) - log_sum), i, 0));

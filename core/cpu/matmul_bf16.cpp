@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t b_group = 1 << 20;   // at most so many words of B are packed at a time,
 constexpr int64_t a_group = 1 << 22;   // and of A,
 constexpr int64_t a_part = 1 << 16;    // of which a thread takes so many at a time: a quarter of its L2
+constexpr int64_t sums_rows = 1024;    // of C whose sums are held in fp32 at a time
 constexpr int64_t small_work = 1 << 15;  // pairs of multiply-adds that take less time than a second thread to join
 
 thread_local AlignedFloats a_buffer, b_buffer, sums_buffer;
@@ -142,7 +143,18 @@ void run(ThreadPool& pool, const Bf16Matmul& x, const PackedWeight* weight) {
   const int64_t k = x.transpose_a ? x.a.rows : x.a.columns;
   const Tensor c = x.c;
   if (c.type == Type::f32 || k <= bf16_k_block) return Product(pool, x, k, weight).run();
-  // Sums of several blocks stand in fp32 until the last.
+  // Sums of several blocks stand in fp32 until the last: so few that a long row's are not a model's worth of memory, so many that
+  // packing B again for each of them does not count.
+  if (c.rows > sums_rows) {
+    for (int64_t first = 0; first < c.rows; first += sums_rows) {
+      const int64_t count = std::min(sums_rows, c.rows - first);
+      Bf16Matmul part = x;
+      part.a = x.transpose_a ? x.a.column_range(first, count) : x.a.row_range(first, count);
+      part.c = c.row_range(first, count);
+      run(pool, part, weight);
+    }
+    return;
+  }
   Bf16Matmul exact = x;
   exact.c = {sums_buffer.reserve(size_t(c.rows * c.columns)), Type::f32, c.rows, c.columns, c.columns};
   const auto half_row = [&](int64_t r) { return c.halves() + r * c.stride; };

@@ -48,6 +48,17 @@ static void a_row_by_itself_does_not_see_what_stands_beside_it() {
   }
 }
 
+// Results of the head leave the device before they are all there, in the order in which they came.
+static void results_of_many_tokens_are_all_there() {
+  test::Subject subject([] { return make_cpu_device(2); }, test::tiny_model(true), {.micro_batch_tokens = 2048, .share_prefixes = false});
+  std::vector<test::TrainingRow> rows;
+  for (int64_t tokens = 0; tokens < Trainer::most_results + 4096; tokens += 63)
+    rows.push_back(test::step_row({int32_t(rows.size() % 50)}, std::vector<int32_t>(63, int32_t(rows.size() % 53))));
+  const auto found = test::log_probs_of(subject, subject.engine.policy(), rows);
+  for (const size_t row : {size_t{0}, rows.size() / 2, rows.size() - 40, rows.size() - 1})
+    CHECK(test::log_probs_of(subject, subject.engine.policy(), {rows[row]})[0] == found[row], "row %d", int(row));
+}
+
 // The rows of the head's logits: on a GPU no chunk is shorter than the others by more than their remainder.
 static void head_chunks_are_equal() {
   const DeviceTraits cpu = cpu_traits(Type::f32), cuda = cuda_traits(Type::bf16);
@@ -59,6 +70,7 @@ static void head_chunks_are_equal() {
 
 int main() {
   head_chunks_are_equal();
+  results_of_many_tokens_are_all_there();
   philox_gives_the_published_words();
   test::on_each_isa([&](cpu::Isa) {
     a_row_by_itself_does_not_see_what_stands_beside_it();

@@ -98,8 +98,10 @@ constexpr Shape shapes[] = {
     {"a reference", true, 384, 4, 4000, 512, 0, 24 << 20, {}, Recompute::block, {.reference = true}},
     {"rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}},
     {"sampling alone", true, 512, 4, 8000, 512, 0, 64 << 20, {}, Recompute::none, {.trained = false}},
-    {"bf16", true, 512, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
     {"sampling alone in bf16", true, 512, 8, 8000, 512, 0, 32 << 20, {}, Recompute::none, {.trained = false}, Type::bf16},
+    {"bf16, all weights", true, 384, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
+    {"bf16, an adapter and its reference", true, 512, 4, 8000, 1000, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}, Type::bf16},
+    {"bf16, rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}, Type::bf16},
 };
 
 }  // namespace

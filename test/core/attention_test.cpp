@@ -1,0 +1,249 @@
+// Attention on the CPU over trees of tokens, against double precision; the same bits at any number of threads, and in bf16 those of
+// fp32 on the widened numbers.
+#include "core/cpu/attention_parts.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/bf16.h"
+#include "core/cpu/attention.h"
+#include "test/core/each_isa.h"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which allocate by themselves
+#define GIGPO_COUNTS_MEMORY 1
+#include <malloc.h>
+#endif
+
+using namespace gigpo;
+using namespace gigpo::cpu;
+
+namespace {
+
+// Of numbers that bf16 can hold.
+struct Matrix {
+  Matrix(Type type, int64_t rows, int64_t columns, uint32_t stream = 0) : type(type), rows(rows), columns(columns), halves(rows * columns) {
+    for (size_t i = 0; i < halves.size() && stream > 0; i++)
+      halves[i] = to_bf16(2 * open_uniform(philox({7, 0}, uint32_t(i), 0, stream, 0).word[0]) - 1);
+    for (const uint16_t half : halves) floats.push_back(from_bf16(half));
+  }
+  Tensor tensor() { return {type == Type::f32 ? static_cast<void*>(floats.data()) : halves.data(), type, rows, columns, columns}; }
+  float at(int64_t i, int64_t j) const { return type == Type::f32 ? floats[i * columns + j] : from_bf16(halves[i * columns + j]); }
+  void take(const Matrix& from) {
+    for (size_t i = 0; i < halves.size(); i++) halves[i] = to_bf16(from.floats[i]), floats[i] = from_bf16(halves[i]);
+  }
+  // Also where this is bf16 and the other is not, once that is rounded.
+  bool operator==(const Matrix& other) const {
+    if (type == Type::f32) return std::memcmp(floats.data(), other.floats.data(), floats.size() * sizeof(float)) == 0;
+    for (size_t i = 0; i < halves.size(); i++) {
+      if (halves[i] != (other.type == Type::f32 ? to_bf16(other.floats[i]) : other.halves[i])) return false;
+    }
+    return true;
+  }
+
+  Type type;
+  int64_t rows, columns;
+  std::vector<uint16_t> halves;
+  std::vector<float> floats;
+};
+
+struct Branch {
+  int64_t depth, count;  // of tokens that follow the first `depth` tokens of the branch before
+};
+struct Shape {
+  const char* name;
+  int64_t heads, kv_heads, head_size;
+  std::vector<Branch> branches;
+};
+const Shape shapes[] = {
+    {"a row", 4, 2, 32, {{0, 700}}},
+    {"rows of few tokens", 2, 2, 16, {{0, 1}, {0, 64}, {0, 65}, {0, 2}}},
+    {"a tree with a long beginning", 3, 1, 40, {{0, 300}, {290, 70}, {64, 600}, {640, 5}}},
+    {"a long row among short ones", 2, 1, 64, {{0, 30}, {0, 1100}, {0, 30}, {3, 9}}},
+};
+
+// Who sees whom, as PackedRows.
+struct Seen {
+  explicit Seen(const Shape& shape) {
+    std::vector<int32_t> path;
+    const auto leave = [&](size_t depth) {
+      for (; path.size() > depth; path.pop_back()) ends[path.back()] = int32_t(starts.size());
+    };
+    for (const Branch& branch : shape.branches) {
+      leave(size_t(branch.depth));
+      for (int64_t i = 0; i < branch.count; i++) {
+        path.push_back(int32_t(starts.size()));
+        starts.push_back(path.front()), ends.push_back(0);
+      }
+    }
+    leave(0);
+  }
+  int64_t tokens() const { return int64_t(starts.size()); }
+  PackedRows rows() const { return {starts.data(), ends.data()}; }
+  std::vector<int32_t> starts, ends;
+};
+
+struct Pass {
+  Pass(const Shape& shape, Type type, int64_t tokens)
+      : q(type, tokens, shape.heads * shape.head_size, 1), k(type, tokens, shape.kv_heads * shape.head_size, 2),
+        v(type, tokens, k.columns, 3), d_out(type, tokens, q.columns, 4), out(type, tokens, q.columns), d_q(type, tokens, q.columns),
+        d_k(type, tokens, k.columns), d_v(type, tokens, k.columns), log_sums(size_t(tokens * shape.heads)) {}
+
+  void forward(Device& device, const Shape& shape, const Seen& seen) {
+    device.attention(q.tensor(), k.tensor(), v.tensor(), shape.head_size, seen.rows(), out.tensor(), log_sums.data());
+  }
+  void backward(Device& device, const Shape& shape, const Seen& seen) {
+    device.attention_backward(d_out.tensor(), q.tensor(), k.tensor(), v.tensor(), out.tensor(), log_sums.data(), shape.head_size,
+                              seen.rows(), d_q.tensor(), d_k.tensor(), d_v.tensor());
+  }
+  bool operator==(const Pass& other) const {
+    return out == other.out && log_sums == other.log_sums && d_q == other.d_q && d_k == other.d_k && d_v == other.d_v;
+  }
+
+  Matrix q, k, v, d_out, out, d_q, d_k, d_v;
+  std::vector<float> log_sums;
+};
+
+// The definition: o = Σ p v with p = softmax(q k / √D); with δ = d_o · o, d_s = p (d_o · v - δ) / √D.
+double worst_error(const Shape& shape, const Seen& seen, const Pass& pass) {
+  const int64_t tokens = seen.tokens(), size = shape.head_size, group = shape.heads / shape.kv_heads;
+  const double scale = 1 / std::sqrt(double(size));
+  std::vector<double> out(size_t(tokens * pass.q.columns)), d_q(out.size()), d_k(size_t(tokens * pass.k.columns)), d_v(d_k.size());
+  for (int64_t h = 0; h < shape.heads; h++) {
+    const int64_t at = h * size, kv = h / group * size;
+    const auto dot = [&](const Matrix& a, int64_t i, int64_t a_at, const Matrix& b, int64_t j, int64_t b_at) {
+      double sum = 0;
+      for (int64_t c = 0; c < size; c++) sum += double(a.at(i, a_at + c)) * double(b.at(j, b_at + c));
+      return sum;
+    };
+    for (int64_t i = 0; i < tokens; i++) {
+      std::vector<int64_t> keys;
+      for (int64_t j = seen.starts[i]; j <= i; j++) {
+        if (seen.ends[j] > i) keys.push_back(j);
+      }
+      std::vector<double> p;
+      double total = 0, delta = 0;
+      for (const int64_t j : keys) total += p.emplace_back(std::exp(scale * dot(pass.q, i, at, pass.k, j, kv)));
+      for (size_t n = 0; n < keys.size(); n++) {
+        p[n] /= total;
+        for (int64_t c = 0; c < size; c++) out[i * pass.q.columns + at + c] += p[n] * double(pass.v.at(keys[n], kv + c));
+      }
+      for (int64_t c = 0; c < size; c++) delta += double(pass.d_out.at(i, at + c)) * out[i * pass.q.columns + at + c];
+      for (size_t n = 0; n < keys.size(); n++) {
+        const int64_t j = keys[n];
+        const double d_score = p[n] * (dot(pass.d_out, i, at, pass.v, j, kv) - delta) * scale;
+        for (int64_t c = 0; c < size; c++) {
+          d_q[i * pass.q.columns + at + c] += d_score * double(pass.k.at(j, kv + c));
+          d_k[j * pass.k.columns + kv + c] += d_score * double(pass.q.at(i, at + c));
+          d_v[j * pass.k.columns + kv + c] += p[n] * double(pass.d_out.at(i, at + c));
+        }
+      }
+    }
+  }
+  double worst = 0;
+  const auto compare = [&](const Matrix& found, const std::vector<double>& wanted) {
+    for (int64_t i = 0; i < int64_t(wanted.size()); i++)
+      worst = std::max(worst, std::abs(double(found.at(i / found.columns, i % found.columns)) - wanted[i]));
+  };
+  compare(pass.out, out), compare(pass.d_q, d_q), compare(pass.d_k, d_k), compare(pass.d_v, d_v);
+  return worst;
+}
+
+void packed_rows(const Shape& shape) {
+  const Seen seen(shape);
+  Pass exact(shape, Type::f32, seen.tokens());
+  const auto alone = make_cpu_device(1);
+  exact.forward(*alone, shape, seen), exact.backward(*alone, shape, seen);
+  const double error = worst_error(shape, seen, exact);
+  CHECK(error < 2e-5, "%s: %.2g from double precision", shape.name, error);
+  // What goes into bf16's backward pass is rounded.
+  Pass rounded(shape, Type::f32, seen.tokens());
+  rounded.log_sums = exact.log_sums, rounded.out.take(exact.out);
+  rounded.backward(*alone, shape, seen);
+  rounded.out = exact.out;
+  for (const int threads : {1, 2, 16}) {
+    Pass same(shape, Type::f32, seen.tokens()), half(shape, Type::bf16, seen.tokens());
+    const auto device = make_cpu_device(threads), half_device = make_cpu_device(threads, Type::bf16);
+    same.forward(*device, shape, seen), same.backward(*device, shape, seen);
+    CHECK(same == exact, "%s: other bits with %d threads", shape.name, threads);
+    half.forward(*half_device, shape, seen), half.backward(*half_device, shape, seen);
+    CHECK(half == rounded, "%s: other bits in bf16 with %d threads", shape.name, threads);
+  }
+}
+
+// New tokens of several sequences, some of which stand together, over pages that lie anywhere.
+void pages(Type type) {
+  constexpr int64_t heads = 4, kv_heads = 2, size = 32, sequences = 5, table = 4, tokens = 23;
+  std::vector<int32_t> positions, owners, tables;
+  for (int32_t t = 0; t < tokens; t++) owners.push_back(t * sequences / tokens), positions.push_back(20 + t);
+  for (int32_t page = 0; page < sequences * table; page++) tables.push_back((page * 7 + 3) % (sequences * table));
+  const PagedBatch batch{positions.data(), owners.data(), tables.data(), table};
+  const auto outcome = [&](int threads) {
+    Matrix q(type, tokens, heads * size, 1), k(type, tokens, kv_heads * size, 2), v(type, tokens, kv_heads * size, 3);
+    Matrix out(type, tokens, heads * size);
+    Matrix keys(type, sequences * table, kv_heads * size * PagedCache::page_size, 4), values(type, keys.rows, keys.columns, 5);
+    make_cpu_device(threads, type)
+        ->paged_attention(q.tensor(), k.tensor(), v.tensor(), size, batch, {keys.tensor(), values.tensor()}, out.tensor());
+    return out;
+  };
+  const Matrix alone = outcome(1);
+  for (const int threads : {2, 5, 16}) CHECK(outcome(threads) == alone, "%d threads", threads);
+}
+
+// A long row keeps all threads busy: no part of its backward pass has more than a thread's share to do. Where there is enough to
+// share out, nothing is computed twice.
+void long_rows_are_shared_out() {
+  constexpr int64_t length = 4096, heads = 14, kv_heads = 2;
+  const auto pairs = [](const BackwardPart& part) {
+    double sum = 0;
+    for (int64_t q = part.queries.start; q < part.queries.end; q++)
+      sum += double(std::clamp<int64_t>(q + 1 - part.keys.start, 0, part.keys.count()) * part.heads);
+    return sum;
+  };
+  for (const int threads : {1, 2, 4, 16, 64}) {
+    double all = 0, largest = 0;
+    bool together = true;
+    for (const BackwardPart& part : backward_parts({{0, length}}, heads, kv_heads, threads)) {
+      all += pairs(part), largest = std::max(largest, pairs(part));
+      together = together && part.to_keys && part.to_queries;
+    }
+    CHECK(threads > 2 * kv_heads ? largest * threads < 2.5 * all : together, "%d threads: %.3g of %.3g", threads, largest, all);
+  }
+  const std::vector<Tokens> rows(16, {0, 256});
+  for (const BackwardPart& part : backward_parts(rows, heads, kv_heads, 16)) CHECK(part.to_keys && part.to_queries);
+}
+
+// A pass takes no more than is planned for it; in bf16 that is a small part of what its rows would be in fp32.
+void memory_is_bounded() {
+#ifdef GIGPO_COUNTS_MEMORY
+  constexpr int threads = 2;
+  const Shape shape{"a long row", 8, 2, 64, {{0, 4096}}};
+  const Seen seen(shape);
+  for (const Type type : {Type::bf16, Type::f32}) {
+    Pass pass(shape, type, seen.tokens());
+    const auto device = make_cpu_device(threads, type);
+    const auto allocated = [] {
+      const auto info = mallinfo2();
+      return int64_t(info.uordblks + info.hblkhd);
+    };
+    const int64_t before = allocated();
+    pass.forward(*device, shape, seen), pass.backward(*device, shape, seen);
+    const int64_t taken = allocated() - before, planned = attention_bytes({shape.head_size, pass.k.columns, 4096, 4096}, type, threads);
+    constexpr int64_t lists = 1 << 20;  // parts, what keys are seen, and what a product packs
+    CHECK(taken < planned + lists, "%.2f MB taken, %.2f planned", double(taken) / 1e6, double(planned) / 1e6);
+    CHECK(planned < 4096 * 4 * (4 * pass.q.columns + 4 * pass.k.columns) / 3, "%.2f MB", double(planned) / 1e6);
+  }
+#endif
+}
+
+}  // namespace
+
+int main() {
+  memory_is_bounded();
+  long_rows_are_shared_out();
+  test::on_each_isa([](Isa) {
+    for (const Shape& shape : shapes) packed_rows(shape);
+    for (const Type type : {Type::f32, Type::bf16}) pages(type);
+  });
+  return test::report();
+}

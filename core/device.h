@@ -112,6 +112,8 @@ struct DeviceTraits {
   // What the device computes attention in, of its own; null: nothing worth planning for.
   int64_t (*attention_bytes)(const AttentionSizes& sizes, Type type, int threads) = nullptr;
   int threads = 1;  // for that
+  // Operations are queued and run while the host goes on, which should then queue a step of sampling before it reads the last one's.
+  bool asynchronous = false;
 
   // The same, in rows. A table's gradient is one sum for each `head_unit` rows in order (core/cpu/matmul.h's k_block), and a chunk is
   // a whole number of these, so that the bits do not tell how many rows one pass had. Fewer would not do: each pass goes
@@ -137,6 +139,12 @@ class Device {
   virtual void release(void* data) = 0;
   virtual void upload(void* device, const void* host, size_t bytes) = 0;
   virtual void download(void* host, const void* device, size_t bytes) = 0;
+  // A download that the host comes back for: what is returned waits for it, but not for what was queued since, and then `host` has
+  // been written. Two may be under way; one that nobody waits for writes nothing.
+  virtual std::function<void()> fetch(void* host, const void* device, size_t bytes) {
+    download(host, device, bytes);
+    return [] {};
+  }
   // `to` is [1][n] of fp32: n numbers, stored as `type` in host memory, which has been read when it returns.
   virtual void upload_floats(Tensor to, const std::byte* host, Stored type) {
     if (type == Stored::f32) return upload(to.data, host, to.columns * sizeof(float));
@@ -176,8 +184,9 @@ class Device {
   // x *= factor
   virtual void scale(Tensor x, float factor) = 0;
 
-  // to[i] = from[indices[i]], and its backward pass. `indices` is device memory.
-  virtual void gather(const int32_t* indices, Tensor from, Tensor to) = 0;
+  // to[i] = from[indices[i]], and its backward pass. Instead of an index that the host does not know yet stands -1 - j: it is found at
+  // later[j]. `indices` and `later` are device memory.
+  virtual void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later = nullptr) = 0;
   virtual void scatter_add(const RowScatter& sums, Tensor from, Tensor to) = 0;
 
   // Within each row, each of `groups` equal groups of columns is normalised on its own (a group is the whole row, or one

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/error.h"
 
@@ -18,6 +19,7 @@ Generator::Generator(Device& device, const Transformer& transformer, const Gener
   longest_sequence_ = std::min(c.max_positions, pages * page_size);
   pages_ = std::make_unique<PagePool>(int32_t(pages));
   allocate_cache(pages);
+  drawn_ = static_cast<int32_t*>(device_.allocate(size_t(2 * device_.replay_size(options_.step_tokens)) * sizeof(int32_t)));
 }
 
 int64_t cache_bytes_per_token(const ModelConfig& config, Type type) {
@@ -49,6 +51,7 @@ void Generator::allocate_cache(int64_t pages) {
 
 Generator::~Generator() {
   if (cache_memory_) device_.release(cache_memory_);
+  device_.release(drawn_);
 }
 
 void Generator::submit(SampleRequest request) {
@@ -61,7 +64,7 @@ void Generator::submit(SampleRequest request) {
                                     ": shorten the prompt, lower maxTokens, or raise maxPositions or cacheBytes.");
   }
   transformer_.check_tokens(request.prompt);
-  auto sequence = std::make_unique<Sequence>();
+  auto sequence = std::make_shared<Sequence>();
   sequence->tokens = request.prompt;
   sequence->request = std::move(request);
   waiting_.push_back(std::move(sequence));
@@ -80,25 +83,33 @@ void Generator::abandon() {
   for (const auto& sequence : running_) release_pages(*sequence);
   running_.clear();
   waiting_.clear();
-  pages_->forget_shared();
-}
-
-// Another has used the cache's memory: whoever was running waits, and is computed again.
-void Generator::lose_cache() {
-  while (!running_.empty()) preempt_youngest();
+  under_way_.reset();
   pages_->forget_shared();
 }
 
 void Generator::step(const PolicyTensors& weights, std::vector<Completion>& done) {
-  if (options_.region && options_.region->take(this)) lose_cache();
+  if (options_.region && options_.region->take(this)) {
+    read(done);  // drawn before the memory was lost
+    lose_cache();
+  }
+  if (under_way_ && !pages_suffice()) read(done);
   schedule();
-  std::vector<Sequence*> sampling;  // sequences whose next token is drawn now
-  PagedTokens batch = batch_of_step(sampling);
-  draw(weights, std::move(batch), sampling);
-  take_finished(done);
+  std::optional<Step> next = queue(weights);
+  read(done);
+  under_way_ = std::move(next);
+  if (!device_.traits().asynchronous) read(done);
 }
 
-PagedTokens Generator::batch_of_step(std::vector<Sequence*>& sampling) {
+std::optional<Generator::Step> Generator::queue(const PolicyTensors& weights) {
+  Step step;
+  std::vector<Sequence*> sampling;  // sequences whose next token is drawn now
+  PagedTokens batch = batch_of(step, sampling);
+  if (step.parts.empty()) return std::nullopt;
+  draw(weights, std::move(batch), sampling, step);
+  return step;
+}
+
+PagedTokens Generator::batch_of(Step& step, std::vector<Sequence*>& sampling) {
   PagedTokens batch;
   for (const auto& sequence : running_) batch.table_stride = std::max(batch.table_stride, int64_t(sequence->pages.size()));
   batch.table_stride = int64_t(std::bit_ceil(uint64_t(batch.table_stride)));  // few different sizes, to be replayed
@@ -107,18 +118,18 @@ PagedTokens Generator::batch_of_step(std::vector<Sequence*>& sampling) {
     if (sequence->scheduled == 0) continue;
     for (int64_t i = 0; i < sequence->scheduled; i++) {
       const int64_t position = sequence->computed + i;
-      batch.tokens.push_back(sequence->tokens[position]);
+      batch.tokens.push_back(position < int64_t(sequence->tokens.size()) ? sequence->tokens[position] : -1 - sequence->drawn_row);
       batch.positions.push_back(int32_t(position));
       batch.sequences.push_back(index);
     }
     batch.page_tables.insert(batch.page_tables.end(), sequence->pages.begin(), sequence->pages.end());
     batch.page_tables.resize(++index * batch.table_stride, 0);
     sequence->computed += sequence->scheduled;
-    counts_->computed += sequence->scheduled;
-    if (sequence->computed == int64_t(sequence->tokens.size())) {
-      sampling.push_back(sequence.get());
-      batch.wanted.push_back(int32_t(batch.tokens.size()) - 1);
-    }
+    const bool draws = sequence->computed == sequence->length();
+    step.parts.push_back({sequence, std::exchange(sequence->scheduled, 0), draws});
+    if (!draws) continue;
+    sampling.push_back(sequence.get());
+    batch.wanted.push_back(int32_t(batch.tokens.size()) - 1);
   }
   return batch;
 }
@@ -126,9 +137,9 @@ PagedTokens Generator::batch_of_step(std::vector<Sequence*>& sampling) {
 // Up to so many tokens a step takes about as long to launch as to compute, also where prompts come with it.
 constexpr int64_t short_step = 512;
 
-// Runs the model and gives each sequence of `sampling` its next token. A step that only samples, or is short, is filled up to a size
+// Has the model run and draw the next token of each sequence of `sampling`. A step that only samples, or is short, is filled up to a size
 // that occurs often, and what the device did for it the last time is repeated.
-void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling) {
+void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling, Step& step) {
   const auto tokens = int64_t(batch.tokens.size()), sampled = int64_t(sampling.size());
   const bool repeated = sampled > 0 && (sampled == tokens || tokens <= short_step);
   const int64_t filled = repeated ? device_.replay_size(sampled) : sampled;
@@ -139,6 +150,8 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     temperatures[row] = sampling[row]->request.temperature;
     keys[row] = sampling[row]->request.key;
     indices[row] = int32_t(sampling[row]->sampled());
+    sampling[row]->unread++;
+    sampling[row]->drawn_row = int32_t(row);
   }
   if (repeated) {
     const int64_t tables = int64_t(batch.page_tables.size()) / batch.table_stride;
@@ -150,18 +163,17 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
   SampleInputs inputs{};
   Arena::Bundle bundle;
   batch.add_to(bundle, uploaded);
+  uploaded.drawn = drawn_;
   bundle.add(temperatures, &inputs.temperatures);
   bundle.add(keys, &inputs.keys);
   bundle.add(indices, &inputs.token_indices);
   bundle.upload(arena_);
-  auto* drawn = arena_.array<int32_t>(2 * filled);  // tokens, then their log-probabilities
-  auto* drawn_log_probs = reinterpret_cast<float*>(drawn + filled);
   const auto operations = [&] {
     const Tensor hidden = transformer_.forward_paged(weights, uploaded, cache_, arena_);
     if (!hidden) return;
     const Tensor logits = transformer_.logits(filled, arena_);
     device_.linear(hidden, transformer_.head(weights), {}, {}, logits);
-    device_.sample(logits, inputs, drawn, drawn_log_probs);
+    device_.sample(logits, inputs, drawn_, reinterpret_cast<float*>(drawn_ + filled));
   };
   device_.batch_invariant([&] {
     if (!repeated) return operations();
@@ -170,120 +182,45 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     device_.replay({sizes, tables << 32 | uint64_t(batch.table_stride), arena_.generation(), uint64_t(weights.adapter.data)}, operations);
   });
   if (filled == 0) return;
-  std::vector<int32_t> found(2 * filled);
-  device_.download(found.data(), drawn, found.size() * sizeof(int32_t));
-  for (size_t row = 0; row < sampling.size(); row++) {
-    sampling[row]->tokens.push_back(found[row]);
-    sampling[row]->log_probs.push_back(std::bit_cast<float>(found[filled + row]));
+  step.rows = filled;
+  step.drawn.resize(2 * filled);
+  step.wait = device_.fetch(step.drawn.data(), drawn_, step.drawn.size() * sizeof(int32_t));
+}
+
+// Gives the sequences what the step under way has drawn for them.
+void Generator::read(std::vector<Completion>& done) {
+  if (!under_way_) return;
+  const Step step = *std::exchange(under_way_, std::nullopt);
+  step.wait();
+  for (int64_t row = 0; const auto& [part, computed, draws] : step.parts) {
+    const int64_t own = draws ? row++ : -1;
+    const SequencePointer sequence = part.lock();
+    if (!sequence) continue;
+    counts_->computed += computed;
+    if (!draws) continue;
+    sequence->tokens.push_back(step.drawn[own]);
+    sequence->log_probs.push_back(std::bit_cast<float>(step.drawn[step.rows + own]));
+    sequence->unread--;
+    counts_->sampled++;
+    if (!sequence->finished()) publish_full_pages(*sequence);
   }
-  counts_->sampled += int64_t(sampling.size());
+  take_finished(done);
 }
 
 void Generator::take_finished(std::vector<Completion>& done) {
   for (const auto& sequence : running_) {
-    if (!finished(*sequence)) continue;
+    if (!sequence->finished()) continue;
     const SampleRequest& request = sequence->request;
-    const auto& stops = request.stop_tokens;
-    const bool stopped = std::find(stops.begin(), stops.end(), sequence->tokens.back()) != stops.end();
     done.push_back({request.id, {sequence->tokens.begin() + int64_t(request.prompt.size()), sequence->tokens.end()},
-                    std::move(sequence->log_probs), stopped});
+                    std::move(sequence->log_probs), sequence->stopped()});
     release_pages(*sequence);
   }
-  std::erase_if(running_, [&](const SequencePointer& sequence) { return finished(*sequence); });
+  std::erase_if(running_, [](const SequencePointer& sequence) { return sequence->finished(); });
 }
 
-// The next token of every running sequence first; what room is left goes to prompts, in order of arrival. When the cache
-// is full the youngest sequence gives up its pages and waits; its tokens are kept and computed again later. So that this is rare, none
-// is admitted that would leave the others without a page to go on (as vLLM's watermark does), unless it is alone.
-void Generator::schedule() {
-  int64_t room = options_.step_tokens;
-  for (const auto& sequence : running_) sequence->scheduled = 0;
-  for (size_t i = 0; i < running_.size() && room > 0; i++) {
-    Sequence& sequence = *running_[i];
-    const int64_t wanted = std::min(room, int64_t(sequence.tokens.size()) - sequence.computed);
-    while (!take_pages(sequence, sequence.computed + wanted) && running_.size() > i + 1) preempt_youngest();
-    if (!take_pages(sequence, sequence.computed + wanted)) {  // it is the youngest itself
-      preempt_youngest();
-      break;
-    }
-    sequence.scheduled = wanted;
-    share_full_pages(sequence, sequence.computed);
-    room -= wanted;
-  }
-  while (!waiting_.empty() && room > 0) {
-    Sequence& sequence = *waiting_.front();
-    reuse_shared_pages(sequence);
-    const int64_t wanted = std::min(room, int64_t(sequence.tokens.size()) - sequence.computed);
-    if (!take_pages(sequence, sequence.computed + wanted) || !leaves_reserve()) {
-      release_pages(sequence);
-      break;
-    }
-    counts_->reused += sequence.computed;
-    sequence.scheduled = wanted;
-    share_full_pages(sequence, sequence.computed);
-    room -= wanted;
-    running_.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
-}
-
-static PagePool::PageTokens page_tokens(const std::vector<int32_t>& tokens, int64_t page) {
-  PagePool::PageTokens result;
-  std::copy_n(tokens.begin() + page * page_size, page_size, result.begin());
-  return result;
-}
-
-// At least the last token is left to compute: its logits are wanted.
-void Generator::reuse_shared_pages(Sequence& sequence) {
-  while (sequence.computed + page_size < int64_t(sequence.tokens.size())) {
-    const int32_t parent = sequence.pages.empty() ? PagePool::none : sequence.pages.back();
-    const int32_t page = pages_->find(parent, page_tokens(sequence.tokens, int64_t(sequence.pages.size())));
-    if (page == PagePool::none) return;
-    sequence.pages.push_back(page);
-    sequence.computed += page_size;
-  }
-}
-
-bool Generator::take_pages(Sequence& sequence, int64_t tokens) {
-  while (int64_t(sequence.pages.size()) * page_size < tokens) {
-    const int32_t page = pages_->take();
-    if (page == PagePool::none) return false;
-    sequence.pages.push_back(page);
-  }
-  return true;
-}
-
-// Whether one that is about to be admitted leaves a page for each that runs already, which is 16 steps for them all.
-bool Generator::leaves_reserve() const { return pages_->available() >= int64_t(running_.size()); }
-
-// Pages that this step fills can be found from now on: within a step, keys are written before any are read.
-void Generator::share_full_pages(Sequence& sequence, int64_t before) {
-  for (int64_t page = before / page_size; (page + 1) * page_size <= before + sequence.scheduled; page++) {
-    const int32_t parent = page == 0 ? PagePool::none : sequence.pages[page - 1];
-    pages_->share(sequence.pages[page], parent, page_tokens(sequence.tokens, page));
-  }
-}
-
-void Generator::preempt_youngest() {
-  release_pages(*running_.back());
-  waiting_.push_front(std::move(running_.back()));
-  running_.pop_back();
-  counts_->preempted++;
-}
-
-void Generator::release_pages(Sequence& sequence) {
-  // The end first: what is forgotten first is then a leaf, without which the rest of its chain can still be found.
-  for (auto page = sequence.pages.rbegin(); page != sequence.pages.rend(); ++page) pages_->give_back(*page);
-  sequence.pages.clear();
-  sequence.computed = sequence.scheduled = 0;
-}
-
-bool Generator::finished(const Sequence& sequence) const {
-  const SampleRequest& request = sequence.request;
-  if (sequence.sampled() == 0) return false;
+bool Generator::Sequence::stopped() const {
   const auto& stops = request.stop_tokens;
-  return sequence.sampled() == request.max_tokens ||
-         std::find(stops.begin(), stops.end(), sequence.tokens.back()) != stops.end();
+  return tokens.size() > request.prompt.size() && std::find(stops.begin(), stops.end(), tokens.back()) != stops.end();
 }
 
 }  // namespace gigpo

@@ -1,10 +1,19 @@
 // Continuous batching: sequences join and leave between steps, and each step runs the transformer once over whatever is
 // there — the next token of every running sequence and pieces of new prompts. What is sampled depends on a request's own
 // key and tokens alone, never on its neighbours: the arithmetic of a token does not change with the batch around it.
+//
+// A device that queues its work is a step ahead of the host: step n + 1 is queued before the host reads what step n has drawn, and takes
+// those tokens where the device left them. Positions, pages and random numbers follow from how many tokens there are, and so does an
+// end by length; only a stop token is seen too late. What the step under way computes and draws for that sequence is dropped: it
+// is neither returned nor counted nor found by others. On the CPU, whose operations are done when they return, nothing would wait, and
+// the step for nothing (one in 33 with replies of 32 tokens) would be a loss: there each step is read before the next begins.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -39,7 +48,7 @@ int64_t cache_bytes_per_token(const ModelConfig& config, Type type);
 // Pages of a cache of so many bytes: never more than 256 whole sequences' worth, and some in any case.
 int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes);
 
-// Since the start; to be read from any thread.
+// Since the start, of steps that have been read; to be read from any thread.
 struct GeneratorCounts {
   std::atomic<int64_t> computed = 0;   // tokens that went through the model
   std::atomic<int64_t> reused = 0;     // tokens that did not, because their keys and values were in the cache
@@ -59,7 +68,7 @@ class Generator {
   // Those of these ids that have not ended: all at once, since each look goes over every sequence.
   void cancel(const std::unordered_set<uint64_t>& ids);
   bool idle() const { return waiting_.empty() && running_.empty(); }
-  // Runs one step and appends the sequences that ended to `done`.
+  // Runs one step (where the device is ahead, it is queued, and the one before is read) and appends the sequences that ended to `done`.
   void step(const PolicyTensors& weights, std::vector<Completion>& done);
   // After a step that threw: drops every sequence and all that the cache holds, some of which was never computed.
   void abandon();
@@ -72,26 +81,48 @@ class Generator {
     std::vector<int32_t> tokens;  // prompt and what was sampled
     std::vector<float> log_probs;
     std::vector<int32_t> pages;
-    int64_t computed = 0;   // tokens whose keys and values are in the cache
-    int64_t scheduled = 0;  // tokens computed in this step
+    int64_t published = 0;  // of these, that others can find
+    int64_t computed = 0;   // tokens whose keys and values are in the cache, once the device has done what is queued
+    int64_t scheduled = 0;  // tokens of the step at hand
+    int64_t unread = 0;     // tokens that steps under way draw after `tokens`
+    int32_t drawn_row = 0;  // where the last of these lies in `drawn_`
 
-    int64_t sampled() const { return int64_t(tokens.size() - request.prompt.size()); }
+    int64_t length() const { return int64_t(tokens.size()) + unread; }
+    int64_t sampled() const { return length() - int64_t(request.prompt.size()); }
+    // Tokens that a step with so much room computes of it: none if its last one is being drawn.
+    int64_t wanted(int64_t room) const { return sampled() == request.max_tokens ? 0 : std::min(room, length() - computed); }
+    bool stopped() const;
+    bool finished() const { return stopped() || (unread == 0 && sampled() == request.max_tokens); }
   };
-  using SequencePointer = std::unique_ptr<Sequence>;
+  using SequencePointer = std::shared_ptr<Sequence>;
+  // What the device has been given to do.
+  struct Step {
+    struct Part {
+      std::weak_ptr<Sequence> sequence;  // gone by the time that the step is read: cancelled, or it had ended
+      int64_t computed;
+      bool draws;
+    };
+    std::vector<Part> parts;
+    std::vector<int32_t> drawn;  // tokens of those that draw, in this order, then from `rows` on the bits of their log-probabilities
+    int64_t rows = 0;
+    std::function<void()> wait = [] {};
+  };
 
   void allocate_cache(int64_t pages);
   void lose_cache();
   void schedule();
-  PagedTokens batch_of_step(std::vector<Sequence*>& sampling);
-  void draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling);
+  std::optional<Step> queue(const PolicyTensors& weights);
+  PagedTokens batch_of(Step& step, std::vector<Sequence*>& sampling);
+  void draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling, Step& step);
+  void read(std::vector<Completion>& done);
   void take_finished(std::vector<Completion>& done);
   void reuse_shared_pages(Sequence& sequence);
   bool take_pages(Sequence& sequence, int64_t tokens);
   bool leaves_reserve() const;
-  void share_full_pages(Sequence& sequence, int64_t before);
+  bool pages_suffice() const;
+  void publish_full_pages(Sequence& sequence);
   void release_pages(Sequence& sequence);
   void preempt_youngest();
-  bool finished(const Sequence& sequence) const;
 
   Device& device_;
   const Transformer& transformer_;
@@ -99,9 +130,11 @@ class Generator {
   int64_t longest_sequence_;
   std::vector<PagedCache> cache_;
   void* cache_memory_ = nullptr;  // its own
+  int32_t* drawn_;                // device: tokens and log-probabilities of the last step that drew any, which the next one reads
   std::unique_ptr<PagePool> pages_;
   std::deque<SequencePointer> waiting_;
   std::vector<SequencePointer> running_;  // in order of arrival
+  std::optional<Step> under_way_;         // not read yet
   std::shared_ptr<GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
   Arena arena_;
 };

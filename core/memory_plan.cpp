@@ -27,7 +27,7 @@ int64_t sampling_bytes(const ModelConfig& config, const EngineOptions& options, 
   const int64_t drawn = std::min(options.step_tokens, traits.sequences);
   const int64_t pages = (config.max_positions + PagedCache::page_size - 1) / PagedCache::page_size;
   Arena arena(traits.activation_type);
-  arena.array<int32_t>(3 * options.step_tokens + drawn + traits.sequences * pages);
+  arena.array<int32_t>(5 * options.step_tokens + drawn + traits.sequences * pages);
   StepBuffers({config, options.adapter, options.step_tokens, drawn}, arena);
   logits_of(config, drawn, arena);
   return int64_t(arena.peak()) * 3 / 2;
@@ -132,7 +132,7 @@ std::string describe(const MemoryPlan& plan) {
 
 DeviceTraits cuda_traits(Type precision) {
   // 4,096 rows of Qwen's vocabulary: 2.5 GB of logits, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{4096} * 151936, 4096, 256, true, true};
+  return {precision, int64_t{4096} * 151936, 4096, 256, true, true, nullptr, true};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

@@ -28,7 +28,8 @@ void take_uploads(int64_t tokens, int64_t wanted, int64_t embeddings, Arena& are
 
 // New tokens of running sequences; see PagedBatch.
 struct PagedTokens {
-  std::vector<int32_t> tokens, positions, sequences, page_tables;
+  std::vector<int32_t> tokens;  // -1 - j: the one that the step before drew in row j
+  std::vector<int32_t> positions, sequences, page_tables;
   int64_t table_stride = 0;
   std::vector<int32_t> wanted;  // which tokens' hidden states are asked for
 
@@ -39,6 +40,7 @@ struct PagedTokens {
   struct Uploaded {
     PagedBatch batch;
     const int32_t *tokens, *wanted;
+    const int32_t* drawn;  // by the step before
     int64_t count, wanted_count;
   };
   // The pointers are set once the bundle is uploaded.

@@ -242,7 +242,7 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
     return weights.adapter ? own.narrow.row_range(0, rows.rows).column_range(0, parts * adapter_.rank) : Tensor{};
   };
   const Tensor qkv = own.qkv;
-  device_.gather(batch.tokens, embedding(weights.model), x);
+  device_.gather(batch.tokens, embedding(weights.model), x, batch.drawn);
   for (int64_t l = 0; l < c.layers; l++) {
     const Weights w = layer_of(weights, l);
     device_.rms_norm(x, w.input_norm, 1, epsilon(), normed, nullptr);

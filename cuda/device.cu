@@ -77,6 +77,10 @@ class GpuDevice final : public Device {
     CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()));
     CUDA_CHECK(cudaStreamSynchronize(stream()));
   }
+  std::function<void()> fetch(void* host, const void* device, size_t bytes) override {
+    use(index_);
+    return staging_.fetch(host, device, bytes);
+  }
   void zero(void* data, size_t bytes) override { CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, stream())); }
   void copy(Tensor from, Tensor to) override { cuda::copy(from, to, stream()); }
 
@@ -123,7 +127,9 @@ class GpuDevice final : public Device {
   }
   void scale(Tensor x, float factor) override { cuda::scale(x, factor, stream()); }
 
-  void gather(const int32_t* indices, Tensor from, Tensor to) override { cuda::gather(indices, from, to, stream()); }
+  void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later) override {
+    cuda::gather(indices, from, to, later, stream());
+  }
   void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {
     cuda::scatter_add(sums.targets, sums.offsets, sums.sources, sums.count, from, to, stream());
   }

@@ -2,29 +2,32 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 
 #include "cuda/check.h"
 
 namespace gigpo::cuda {
 
 // At least as many bytes as were last asked for; what it held is lost when it grows.
-class Scratch {
+template <cudaError_t (*allocate)(void**, size_t), cudaError_t (*release)(void*)>
+class Memory {
  public:
-  Scratch() = default;
-  ~Scratch() { cudaFree(data_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  Memory() = default;
+  ~Memory() { release(data_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
 
   size_t bytes() const { return bytes_; }
   void* data() const { return data_; }
   // The stream's work must not be reading it any more.
   void grow(size_t bytes) {
-    CUDA_CHECK(cudaFree(data_));
+    CUDA_CHECK(release(data_));
     data_ = nullptr;
     bytes_ = 0;
-    CUDA_CHECK(cudaMalloc(&data_, bytes));
+    CUDA_CHECK(allocate(&data_, bytes));
     bytes_ = bytes;
   }
 
@@ -32,16 +35,16 @@ class Scratch {
   void* data_ = nullptr;
   size_t bytes_ = 0;
 };
+using Scratch = Memory<cudaMalloc, cudaFree>;
+using Pinned = Memory<cudaMallocHost, cudaFreeHost>;  // on the host
 
-// Small uploads and downloads pass through here: from memory of its own the host need not wait for the stream.
+// Small uploads and downloads pass through here: from memory of its own the host need not wait for the stream. Uploads take it as a
+// ring, whose places are free again once the host knows that the stream has gone past them.
 class Staging {
  public:
   static constexpr size_t capacity = size_t{4} << 20, largest = capacity / 4;
 
-  explicit Staging(cudaStream_t stream) : stream_(stream) {
-    CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&data_), capacity));
-  }
-  ~Staging() { cudaFreeHost(data_); }
+  explicit Staging(cudaStream_t stream) : stream_(stream) { ring_.grow(capacity); }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
@@ -53,27 +56,52 @@ class Staging {
   void download(void* host, const void* device, size_t bytes) {
     std::byte* place = take(bytes);
     CUDA_CHECK(cudaMemcpyAsync(place, device, bytes, cudaMemcpyDeviceToHost, stream_));
-    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    wait();
     std::memcpy(host, place, bytes);
-    used_ = 0;  // everything before has been read too
+  }
+  // As Device::fetch. Nothing waits for one that nobody came back for: the next in its place is written after it.
+  std::function<void()> fetch(void* host, const void* device, size_t bytes) {
+    Fetch& fetch = fetches_[fetched_++ % std::size(fetches_)];
+    if (bytes > fetch.place.bytes()) {
+      wait();
+      fetch.place.grow(bytes);
+    }
+    CUDA_CHECK(cudaMemcpyAsync(fetch.place.data(), device, bytes, cudaMemcpyDeviceToHost, stream_));
+    CUDA_CHECK(cudaEventRecord(fetch.written, stream_));
+    return [this, &fetch, host, bytes, before = taken_] {
+      CUDA_CHECK(cudaEventSynchronize(fetch.written));
+      std::memcpy(host, fetch.place.data(), bytes);
+      passed_ = std::max(passed_, before);
+    };
   }
 
  private:
   std::byte* take(size_t bytes) {
     constexpr size_t alignment = 64;
-    const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    if (used_ + rounded > capacity) {
-      CUDA_CHECK(cudaStreamSynchronize(stream_));
-      used_ = 0;
-    }
-    std::byte* place = data_ + used_;
-    used_ += rounded;
+    const size_t rounded = (bytes + alignment - 1) / alignment * alignment, left = capacity - taken_ % capacity;
+    if (rounded > left) taken_ += left;
+    if (taken_ + rounded > passed_ + capacity) wait();
+    std::byte* place = static_cast<std::byte*>(ring_.data()) + taken_ % capacity;
+    taken_ += rounded;
     return place;
   }
+  void wait() {
+    CUDA_CHECK(cudaStreamSynchronize(stream_));
+    passed_ = taken_;
+  }
+
+  struct Fetch {
+    Fetch() { CUDA_CHECK(cudaEventCreateWithFlags(&written, cudaEventDisableTiming)); }
+    ~Fetch() { cudaEventDestroy(written); }
+    Pinned place;
+    cudaEvent_t written = nullptr;
+  };
 
   cudaStream_t stream_;
-  std::byte* data_ = nullptr;
-  size_t used_ = 0;
+  Pinned ring_;
+  size_t taken_ = 0, passed_ = 0;  // since the beginning: by the host, and of that by the stream as far as the host knows
+  Fetch fetches_[2];
+  size_t fetched_ = 0;
 };
 
 }  // namespace gigpo::cuda

@@ -22,8 +22,8 @@ void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream);
 // d_gate_up may be gate_up itself.
 void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up, cudaStream_t stream);
 
-// to[i] = from[indices[i]]
-void gather(const int32_t* indices, Tensor from, Tensor to, cudaStream_t stream);
+// to[i] = from[indices[i]], where an index of -1 - j is found at later[j].
+void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later, cudaStream_t stream);
 // to[targets[i]] += Σ from[sources[j]], j in [offsets[i], offsets[i + 1]), in that order, for each of `count` targets; they
 // differ. `to` is f32 or of the type of `from`.
 void scatter_add(const int32_t* targets, const int32_t* offsets, const int32_t* sources, int64_t count, Tensor from,

@@ -15,10 +15,12 @@ constexpr int ahead = 8;
 // 2 · bytes of an element.
 template <class T, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
-gather_kernel(RowGrid grid, const int32_t* indices, const T* from, int64_t from_stride, T* to, int64_t to_stride) {
+gather_kernel(RowGrid grid, const int32_t* indices, const int32_t* later, const T* from, int64_t from_stride, T* to,
+              int64_t to_stride) {
   const int64_t row = grid.row();
   if (row >= grid.rows) return;
-  const T* source = from + indices[row] * from_stride;
+  const int32_t known = indices[row], index = known < 0 ? later[-1 - known] : known;
+  const T* source = from + index * from_stride;
   for (int64_t i = grid.first_pack(); i < grid.packs; i += grid.pack_step()) {
     const auto pack = reinterpret_cast<const Pack<T, width>*>(source)[i];
     reinterpret_cast<Pack<T, width>*>(to + row * to_stride)[i] = pack;
@@ -115,14 +117,14 @@ void launch_copy(Tensor from, Tensor to, cudaStream_t stream) {
 
 }  // namespace
 
-void gather(const int32_t* indices, Tensor from, Tensor to, cudaStream_t stream) {
+void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later, cudaStream_t stream) {
   if (is_empty(to)) return;
   with_type(to.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     with_width<full_width<T>>(covered_by_packs(from, full_width<T>) && covered_by_packs(to, full_width<T>), [&](auto width) {
       const RowGrid grid(to.rows, to.columns / width);
       launch(gather_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid, indices,
-             static_cast<const T*>(from.data), from.stride, static_cast<T*>(to.data), to.stride);
+             later, static_cast<const T*>(from.data), from.stride, static_cast<T*>(to.data), to.stride);
     });
   });
 }

@@ -123,8 +123,11 @@ class CpuDevice final : public Device {
     });
   }
 
-  void gather(const int32_t* indices, Tensor from, Tensor to) override {
-    for (int64_t i = 0; i < to.rows; i++) copy_row(from.row_range(indices[i], 1), to.row_range(i, 1));
+  void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later) override {
+    for (int64_t i = 0; i < to.rows; i++) {
+      const int32_t index = indices[i] < 0 ? later[-1 - indices[i]] : indices[i];
+      copy_row(from.row_range(index, 1), to.row_range(i, 1));
+    }
   }
 
   void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {

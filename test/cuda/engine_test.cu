@@ -98,6 +98,24 @@ void waits_once(const CudaOptions& options) {
   test::train(subject, rows, test::policy_loss());
   CHECK(rows.size() > 2 && cuda::emulator::waits == before + 1, "%d waits", int(cuda::emulator::waits - before));
 }
+
+// A token is read once the step that computes it has been queued: the host waits once a step, and never for all that is queued.
+void decodes_ahead(const CudaOptions& options) {
+  Subject subject(on_cuda(options), test::tiny_model(true));
+  std::vector<Completion> done;
+  for (SampleRequest request : test::sample_requests(53, 20)) {
+    request.max_tokens = 40, request.stop_tokens.clear();
+    subject.generator.submit(std::move(request));
+  }
+  const GeneratorCounts& counts = *subject.generator.counts();
+  const auto step = [&] { subject.generator.step(subject.engine.policy(), done); };
+  step();
+  CHECK(counts.sampled == 0, "%d tokens", int(counts.sampled));
+  for (int i = 0; i < 4; i++) step();  // memory grows, and steps are recorded
+  const size_t before = cuda::emulator::waits;
+  for (int i = 0; i < 10; i++) step();
+  CHECK(cuda::emulator::waits == before + 10, "%d waits", int(cuda::emulator::waits - before));
+}
 #endif
 
 // What users get where there is the library, `fp32` and `bf16`, and what they get where there is none: each check is of one of them,
@@ -109,6 +127,7 @@ void engine() {
   tells_of_the_library(bf16, own_bf16);
 #ifdef GIGPO_CUDA_EMULATOR
   waits_once(bf16);
+  decodes_ahead(bf16);
 #endif
   test::check_micro_batches(on_cuda(own_fp32), test::tiny_model(true), near);
   test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near);

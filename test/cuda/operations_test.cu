@@ -1,5 +1,7 @@
 // Norms, rotary embedding, SwiGLU and the moving of rows: each kernel against a loop in double, for both types, for rows
 // that 16-byte accesses can take and for those that they cannot.
+#include <utility>
+
 #include "cuda/operations.h"
 #include "test/cuda/device_matrix.h"
 #include "test/cuda/on_card.h"
@@ -201,10 +203,12 @@ void gathers() {
         const float* row = &values[size_t(indices.back() * columns)];
         expected.insert(expected.end(), row, row + columns);
       }
-      const DeviceArray<int32_t> device_indices(indices);
-      cuda::gather(device_indices.data, table.view, to.view, nullptr);
+      std::vector<int32_t> later;  // every third
+      for (int64_t i = 0; i < rows; i += 3) later.push_back(std::exchange(indices[size_t(i)], int32_t(-1 - i / 3)));
+      const DeviceArray<int32_t> device_indices(indices), device_later(later);
+      cuda::gather(device_indices.data, table.view, to.view, device_later.data, nullptr);
       check_equal(what, to.read(what), expected);
-      cuda::gather(device_indices.data, table.view, to.view.row_range(0, 0), nullptr);
+      cuda::gather(device_indices.data, table.view, to.view.row_range(0, 0), nullptr, nullptr);
     });
 }
 

@@ -1,0 +1,147 @@
+// Another device's operations, through one hand: a test decides when they run, a benchmark whether.
+#pragma once
+#include <cstring>
+#include <deque>
+
+#include "core/device.h"
+
+namespace gigpo::test {
+
+class IndirectDevice : public Device {
+ public:
+  explicit IndirectDevice(std::unique_ptr<Device> inner) : inner_(std::move(inner)) {}
+
+  DeviceTraits traits() const override {
+    DeviceTraits traits = inner_->traits();
+    traits.asynchronous = true;
+    return traits;
+  }
+  void* allocate(size_t bytes) override { return inner_->allocate(bytes); }
+  void release(void* data) override {
+    finish();
+    inner_->release(data);
+  }
+  void upload(void* device, const void* host, size_t bytes) override {
+    const auto* first = static_cast<const std::byte*>(host);
+    perform([=, this, copy = std::vector(first, first + bytes)] { inner_->upload(device, copy.data(), bytes); });
+  }
+  void download(void* host, const void* device, size_t bytes) override {
+    finish();
+    inner_->download(host, device, bytes);
+  }
+  void zero(void* data, size_t bytes) override {
+    perform([=, this] { inner_->zero(data, bytes); });
+  }
+  void copy(Tensor from, Tensor to) override {
+    perform([=, this] { inner_->copy(from, to); });
+  }
+  size_t available() const override { return inner_->available(); }
+
+  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) override {
+    perform([=, this] { inner_->matmul(a, transpose_a, b, transpose_b, c, accumulate); });
+  }
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
+    perform([=, this] { inner_->linear(x, weight, bias, added, y); });
+  }
+  void weights_changed(Tensor written) override {
+    perform([=, this] { inner_->weights_changed(written); });
+  }
+  void bias_backward(Tensor d_y, Tensor d_bias) override {
+    perform([=, this] { inner_->bias_backward(d_y, d_bias); });
+  }
+  void scale(Tensor x, float factor) override {
+    perform([=, this] { inner_->scale(x, factor); });
+  }
+  void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later) override {
+    perform([=, this] { inner_->gather(indices, from, to, later); });
+  }
+  void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {
+    perform([=, this] { inner_->scatter_add(sums, from, to); });
+  }
+  void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out, float* scales) override {
+    perform([=, this] { inner_->rms_norm(x, weight, groups, epsilon, out, scales); });
+  }
+  void rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, int64_t groups, const float* scales, Tensor d_x, bool accumulate,
+                         Tensor d_weight) override {
+    perform([=, this] { inner_->rms_norm_backward(d_out, x, weight, groups, scales, d_x, accumulate, d_weight); });
+  }
+  void rotate(Tensor x, int64_t head_size, const Rotary& rotary, bool inverse) override {
+    perform([=, this] { inner_->rotate(x, head_size, rotary, inverse); });
+  }
+  void attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out, float* log_sums) override {
+    perform([=, this] { inner_->attention(q, k, v, head_size, rows, out, log_sums); });
+  }
+  void attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums, int64_t head_size,
+                          const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v) override {
+    perform([=, this] { inner_->attention_backward(d_out, q, k, v, out, log_sums, head_size, rows, d_q, d_k, d_v); });
+  }
+  using Device::paged_attention;
+  void paged_attention(Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,
+                       Tensor out) override {
+    perform([=, this] { inner_->paged_attention(q, k, v, head_size, batch, cache, out); });
+  }
+  void swiglu(Tensor gate_up, Tensor out) override {
+    perform([=, this] { inner_->swiglu(gate_up, out); });
+  }
+  void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
+    perform([=, this] { inner_->swiglu_backward(d_out, gate_up, d_gate_up); });
+  }
+  void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, PolicyHeadResult* results) override {
+    perform([=, this] { inner_->policy_head(logits, inputs, options, results); });
+  }
+  void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options, ValueHeadResult* results,
+                  Tensor d_hidden, Tensor d_weight) override {
+    perform([=, this] { inner_->value_head(hidden, weight, inputs, options, results, d_hidden, d_weight); });
+  }
+  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
+    perform([=, this] { inner_->sample(logits, inputs, tokens, log_probs); });
+  }
+  double squared_norm(const float* x, int64_t count) override {
+    finish();
+    return inner_->squared_norm(x, count);
+  }
+  void adamw(const AdamWBuffers& buffers, const AdamW& step) override {
+    perform([=, this] { inner_->adamw(buffers, step); });
+  }
+
+ protected:
+  virtual void perform(std::function<void()> operation) = 0;
+  // All that was asked for must have been done.
+  virtual void finish() = 0;
+
+  std::unique_ptr<Device> inner_;
+};
+
+// Runs what is queued as late as a GPU might: when somebody waits for it. So whoever does not wait sees old bytes.
+class QueuedDevice final : public IndirectDevice {
+ public:
+  using IndirectDevice::IndirectDevice;
+  ~QueuedDevice() override { finish(); }
+
+  std::function<void()> fetch(void* host, const void* device, size_t bytes) override {
+    auto place = std::make_shared<std::vector<std::byte>>(bytes);
+    perform([=, this] { inner_->download(place->data(), device, bytes); });
+    return [=, this, position = queued_] {
+      run_until(position);
+      if (queue_.empty()) idle_waits++;
+      std::memcpy(host, place->data(), bytes);
+    };
+  }
+
+  int64_t idle_waits = 0;  // after which nothing was left to do until the host had thought of it
+
+ private:
+  void perform(std::function<void()> operation) override {
+    queue_.push_back(std::move(operation));
+    queued_++;
+  }
+  void finish() override { run_until(queued_); }
+  void run_until(int64_t position) {
+    for (; queued_ - int64_t(queue_.size()) < position; queue_.pop_front()) queue_.front()();
+  }
+
+  std::deque<std::function<void()>> queue_;
+  int64_t queued_ = 0;  // ever
+};
+
+}  // namespace gigpo::test

@@ -97,6 +97,7 @@ struct DeviceTraits {
   bool equal_chunks;    // a short last chunk of the head would leave it less busy than the others
   // Of a weight [rows][columns] in a form of the device's own, which `linear` keeps beside it; null: it keeps none.
   int64_t (*kept_bytes)(int64_t rows, int64_t columns) = nullptr;
+  int lanes = 1;  // passes of the head that are under way at once: one's losses beside products of the others
 
   // The same, in rows. A table's gradient is one sum for each `head_unit` rows in order (core/cpu/matmul.h's k_block), and a chunk is
   // a whole number of these, so that the bits do not tell how many rows one pass had. Fewer would not do: each pass goes
@@ -210,6 +211,13 @@ class Device {
   // Arrays [rows] are device memory.
   virtual void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                            PolicyHeadResult* results) = 0;
+  // The same, which may run beside what is issued until this lane is joined: products of so many multiplications altogether, none of
+  // which touches what it does. No lane is taken twice before it is joined.
+  virtual void policy_head_beside(int /*lane*/, double /*multiplications*/, Tensor logits, const PolicyHeadRow* inputs,
+                                  const PolicyHeadOptions& options, PolicyHeadResult* results) {
+    policy_head(logits, inputs, options, results);
+  }
+  virtual void join(int /*lane*/) {}
   // Where that lies: of the activation type, each row where its logits began.
   Tensor gradient_of_logits(Tensor logits) const {
     const Type type = activation_type();
@@ -238,6 +246,8 @@ struct CudaOptions {
   bool graphs = true;           // steps of sampling are recorded and replayed
   bool cublas = true;           // cuBLASLt where it is found; else the kernels of this library alone
   bool cublas_samples = false;  // it computes what is sampled too: then tokens may depend on what is sampled beside them
+  bool two_streams = true;      // the head's losses run beside its products
+  int64_t head_logits = 0;      // DeviceTraits', where tests want fewer
 };
 DeviceTraits cuda_traits(Type precision);
 // Throws Error DEVICE_UNAVAILABLE with the reason where there is none.

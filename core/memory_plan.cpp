@@ -16,7 +16,7 @@ int64_t activation_bytes(const ModelConfig& config, const EngineOptions& options
   Arena arena(traits.activation_type);
   take_uploads(tokens, tokens, options.adapter ? 0 : config.vocabulary_size, arena);
   Activations().allocate(shape, options.recompute, arena);
-  HeadBuffers(shape, traits.head_rows(config.vocabulary_size), true, arena);
+  HeadBuffers(shape, traits.head_rows(config.vocabulary_size), traits.lanes, true, arena);
   ActivationGradients(shape, arena);
   return int64_t(arena.peak());
 }
@@ -121,7 +121,7 @@ std::string describe(const MemoryPlan& plan) {
 
 DeviceTraits cuda_traits(Type precision) {
   // 4,096 rows of Qwen's vocabulary: 2.5 GB of logits, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{4096} * 151936, 4096, 256, true, true};
+  return {precision, int64_t{4096} * 151936, 4096, 256, true, true, nullptr, 2};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

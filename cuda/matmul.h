@@ -16,6 +16,7 @@ struct Matmul {
   Tensor bias;   // [1][n] of A's type, on every row; or empty
   Tensor added;  // [m][n] of C's type: C itself to accumulate, or another matrix; or empty
   Tensor c;      // f32, or bf16 where A is bf16; overlaps none but `added`, and that only when they are the same
+  int multiprocessors = 0;  // that it may take; 0: all. Blocks that soon make room for others need not be told
 
   int64_t m() const { return c.rows; }
   int64_t n() const { return c.columns; }

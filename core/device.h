@@ -150,17 +150,16 @@ class Device {
   // How many tokens to pass where `tokens` are to be computed again and again: more, where that makes equal batches.
   virtual int64_t replay_size(int64_t tokens) const { return tokens; }
 
-  // C (+)= op(A) · op(B), where op transposes when its flag is set. C may be f32 where A and B are bf16.
-  virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) = 0;
-  // Y = X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself. Y may
-  // be f32 where X and W are bf16. The device may keep W in a form of its own until `weights_changed` names memory that it
+  // C (+)= factor · op(A) · op(B), where op transposes when its flag is set. C may be f32 where A and B are bf16. There is a factor only
+  // where nothing else is added, here and in `linear`.
+  virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate, float factor = 1) = 0;
+  // Y = factor · X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself.
+  // Y may be f32 where X and W are bf16. The device may keep W in a form of its own until `weights_changed` names memory that it
   // lies in.
-  virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) = 0;
+  virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y, float factor = 1) = 0;
   virtual void weights_changed(Tensor written) = 0;
   // db[n] += Σ_t dY[t][n]
   virtual void bias_backward(Tensor d_y, Tensor d_bias) = 0;
-  // x *= factor
-  virtual void scale(Tensor x, float factor) = 0;
 
   // to[i] = from[indices[i]], and its backward pass. `indices` is device memory.
   virtual void gather(const int32_t* indices, Tensor from, Tensor to) = 0;

@@ -149,7 +149,7 @@ bool MatmulLibrary::matmul(const Matmul& p, void* workspace, size_t workspace_by
   }
   Choice& choice = place->second;
   if (!choice.usable) return false;
-  const float alpha = 1, beta = p.added ? 1 : 0;
+  const float alpha = p.factor, beta = p.added ? 1 : 0;
   const void* const c = p.added ? p.added.data : p.c.data;
   const int status = f.multiply(state_->handle, description.operation.object, &alpha, p.b.data, description.a.object,
                                 p.a.data, description.b.object, &beta, c, description.c.object, p.c.data,

@@ -124,17 +124,16 @@ class GpuDevice final : public Device {
     return (tokens + step - 1) / step * step;
   }
 
-  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) override {
-    multiply({a, transpose_a, b, transpose_b, {}, accumulate ? c : Tensor{}, c});
+  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate, float factor) override {
+    multiply({a, transpose_a, b, transpose_b, {}, accumulate ? c : Tensor{}, c, factor});
   }
-  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
-    multiply({x, false, weight, true, bias, added, y});
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y, float factor) override {
+    multiply({x, false, weight, true, bias, added, y, factor});
   }
   void weights_changed(Tensor) override {}
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     cuda::bias_backward(d_y, d_bias, scratch(bias_backward_workspace(d_y.rows, d_y.columns)), stream());
   }
-  void scale(Tensor x, float factor) override { cuda::scale(x, factor, stream()); }
 
   void gather(const int32_t* indices, Tensor from, Tensor to) override { cuda::gather(indices, from, to, stream()); }
   void scatter_add(const RowScatter& sums, Tensor from, Tensor to) override {

@@ -84,7 +84,9 @@ __device__ bool is_used(const PolicyHeadRow& input, int64_t vocab) {
   return input.weight != 0 && input.token >= 0 && input.token < vocab;
 }
 
-constexpr int streaming_threads = 256, score_blocks = 5, read_twice_blocks = 4;  // that share a multiprocessor
+constexpr int streaming_threads = 256;
+// Blocks of a row each that share a multiprocessor; one less where they walk over rows, which takes registers.
+constexpr int score_blocks = 5, read_twice_blocks = 4;
 
 template <class Logit>
 __device__ void score_row(int64_t row, int64_t vocab, const Logit* logits, const PolicyHeadRow* inputs, double temperature,
@@ -106,10 +108,11 @@ __device__ void score_row(int64_t row, int64_t vocab, const Logit* logits, const
   results[row] = result;
 }
 
-template <class Logit>
-__global__ __launch_bounds__(streaming_threads, score_blocks) void score_rows(int64_t rows, int64_t vocab, const Logit* logits,
-                                                                              const PolicyHeadRow* inputs, double temperature,
-                                                                              PolicyHeadResult* results) {
+template <class Logit, bool walks>
+__global__ __launch_bounds__(streaming_threads, score_blocks - walks) void score_rows(int64_t rows, int64_t vocab, const Logit* logits,
+                                                                                      const PolicyHeadRow* inputs, double temperature,
+                                                                                      PolicyHeadResult* results) {
+  if constexpr (!walks) return score_row(blockIdx.x, vocab, logits, inputs, temperature, results);
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     score_row(row, vocab, logits, inputs, temperature, results);
     __syncthreads();  // warp 0 has read the other warps' sums
@@ -178,11 +181,12 @@ __device__ void read_row_twice(int64_t row, int64_t vocab, Logit* logits, const 
   }
 }
 
-template <class Logit, class Gradient>
-__global__ __launch_bounds__(streaming_threads, read_twice_blocks) void read_twice(int64_t rows, int64_t vocab, Logit* logits,
-                                                                                   const PolicyHeadRow* inputs,
-                                                                                   PolicyHeadOptions options,
-                                                                                   PolicyHeadResult* results) {
+template <class Logit, class Gradient, bool walks>
+__global__ __launch_bounds__(streaming_threads, read_twice_blocks - walks) void read_twice(int64_t rows, int64_t vocab, Logit* logits,
+                                                                                           const PolicyHeadRow* inputs,
+                                                                                           PolicyHeadOptions options,
+                                                                                           PolicyHeadResult* results) {
+  if constexpr (!walks) return read_row_twice<Logit, Gradient>(blockIdx.x, vocab, logits, inputs, options, results);
   // Thread 0 writes a row's gradient behind a barrier of its sums, which the others reach with the last row behind them.
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x)
     read_row_twice<Logit, Gradient>(row, vocab, logits, inputs, options, results);
@@ -371,11 +375,10 @@ void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const Policy
                         const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream, int multiprocessors) {
   if (rows == 0) return;
   // A block a row, or as many as the multiprocessors take at once.
-  const auto blocks = [&](int of_each) {
-    return unsigned(multiprocessors == 0 ? rows : std::min<int64_t>(rows, int64_t{multiprocessors} * of_each));
-  };
+  const bool walk = multiprocessors > 0;
+  const auto blocks = [&](int of_each) { return unsigned(walk ? std::min<int64_t>(rows, int64_t{multiprocessors} * (of_each - 1)) : rows); };
   if (options.mode == HeadMode::score)
-    return launch(score_rows<Logit>, blocks(score_blocks), streaming_threads, 0, stream, rows, vocab, logits, inputs,
+    return launch(walk ? score_rows<Logit, true> : score_rows<Logit, false>, blocks(score_blocks), streaming_threads, 0, stream, rows, vocab, logits, inputs,
                   options.temperature, results);
   if (in_packs(vocab, logits)) {
     const Card card(multiprocessors);
@@ -387,7 +390,7 @@ void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const Policy
         fits(Shape<512, 18, 1>()))
       return;
   }
-  launch(read_twice<Logit, Gradient>, blocks(read_twice_blocks), streaming_threads, 0, stream, rows, vocab, logits, inputs, options,
+  launch(walk ? read_twice<Logit, Gradient, true> : read_twice<Logit, Gradient, false>, blocks(read_twice_blocks), streaming_threads, 0, stream, rows, vocab, logits, inputs, options,
          results);
 }
 

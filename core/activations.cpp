@@ -76,9 +76,13 @@ StepBuffers::StepBuffers(const PassShape& shape, Arena& arena) {
   if (n > 0) wanted_x = arena.tensor(n, h), wanted_attended = arena.tensor(n, q);
 }
 
-HeadBuffers::HeadBuffers(const PassShape& shape, int64_t chunk_rows, bool training, Arena& arena)
-    : inputs(arena.array<PolicyHeadRow>(shape.wanted)),
-      logits(logits_of(shape.config, std::min(shape.wanted, chunk_rows), arena)),
-      d_hidden(training ? arena.tensor(shape.wanted, shape.config.hidden_size) : Tensor{}) {}
+// Chunks are of the same size but for the last, so that a plan for more rows never takes less.
+HeadBuffers::HeadBuffers(const PassShape& shape, int64_t chunk_rows, int most_lanes, bool training, Arena& arena)
+    : inputs(arena.array<PolicyHeadRow>(shape.wanted)) {
+  const int64_t lanes = shape.wanted > chunk_rows ? most_lanes : 1;
+  const int64_t rows = std::min((shape.wanted + lanes - 1) / lanes, chunk_rows);
+  for (int64_t lane = 0; lane < lanes; lane++) logits.push_back(logits_of(shape.config, rows, arena));
+  if (training) d_hidden = arena.tensor(shape.wanted, shape.config.hidden_size);
+}
 
 }  // namespace gigpo

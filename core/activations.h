@@ -63,11 +63,11 @@ inline Tensor logits_of(const ModelConfig& config, int64_t rows, Arena& arena) {
 
 // Of the policy's head on the wanted rows. The logits of all of them never exist at once.
 struct HeadBuffers {
-  HeadBuffers(const PassShape& shape, int64_t chunk_rows, bool training, Arena& arena);
+  HeadBuffers(const PassShape& shape, int64_t chunk_rows, int most_lanes, bool training, Arena& arena);
 
   PolicyHeadRow* inputs;
-  Tensor logits;    // of one chunk
-  Tensor d_hidden;  // empty where it only scores
+  std::vector<Tensor> logits;  // of one chunk each, as many as are under way at once
+  Tensor d_hidden;             // empty where it only scores
 };
 
 }  // namespace gigpo

@@ -114,6 +114,7 @@ struct DeviceTraits {
   int threads = 1;  // for that
   // Operations are queued and run while the host goes on, which should then queue a step of sampling before it reads the last one's.
   bool asynchronous = false;
+  int lanes = 1;  // passes of the head that are under way at once: one's losses beside products of the others
 
   // The same, in rows. A table's gradient is one sum for each `head_unit` rows in order (core/cpu/matmul.h's k_block), and a chunk is
   // a whole number of these, so that the bits do not tell how many rows one pass had. Fewer would not do: each pass goes
@@ -172,17 +173,16 @@ class Device {
   // How many tokens to pass where `tokens` are to be computed again and again: more, where that makes equal batches.
   virtual int64_t replay_size(int64_t tokens) const { return tokens; }
 
-  // C (+)= op(A) · op(B), where op transposes when its flag is set. C may be f32 where A and B are bf16.
-  virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) = 0;
-  // Y = X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself. Y may
-  // be f32 where X and W are bf16. The device may keep W in a form of its own until `weights_changed` names memory that it
+  // C (+)= factor · op(A) · op(B), where op transposes when its flag is set. C may be f32 where A and B are bf16. There is a factor only
+  // where nothing else is added, here and in `linear`.
+  virtual void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate, float factor = 1) = 0;
+  // Y = factor · X · Wᵀ + b + A, with W [out][in] as Hugging Face stores it; `bias` and `added` may be empty, and `added` may be Y itself.
+  // Y may be f32 where X and W are bf16. The device may keep W in a form of its own until `weights_changed` names memory that it
   // lies in.
-  virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) = 0;
+  virtual void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y, float factor = 1) = 0;
   virtual void weights_changed(Tensor written) = 0;
   // db[n] += Σ_t dY[t][n]
   virtual void bias_backward(Tensor d_y, Tensor d_bias) = 0;
-  // x *= factor
-  virtual void scale(Tensor x, float factor) = 0;
 
   // to[i] = from[indices[i]], and its backward pass. Instead of an index that the host does not know yet stands -1 - j: it is found at
   // later[j]. `indices` and `later` are device memory.
@@ -234,6 +234,13 @@ class Device {
   // Arrays [rows] are device memory.
   virtual void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                            PolicyHeadResult* results) = 0;
+  // The same, which may run beside what is issued until this lane is joined: products of so many multiplications altogether, none of
+  // which touches what it does. No lane is taken twice before it is joined.
+  virtual void policy_head_beside(int /*lane*/, double /*multiplications*/, Tensor logits, const PolicyHeadRow* inputs,
+                                  const PolicyHeadOptions& options, PolicyHeadResult* results) {
+    policy_head(logits, inputs, options, results);
+  }
+  virtual void join(int /*lane*/) {}
   // Where that lies: of the activation type, each row where its logits began.
   Tensor gradient_of_logits(Tensor logits) const {
     const Type type = activation_type();
@@ -262,6 +269,8 @@ struct CudaOptions {
   bool graphs = true;           // steps of sampling are recorded and replayed
   bool cublas = true;           // cuBLASLt where it is found; else the kernels of this library alone
   bool cublas_samples = false;  // it computes what is sampled too: then tokens may depend on what is sampled beside them
+  bool two_streams = true;      // the head's losses run beside its products
+  int64_t head_logits = 0;      // DeviceTraits', where tests want fewer
 };
 DeviceTraits cuda_traits(Type precision);
 // Throws Error DEVICE_UNAVAILABLE with the reason where there is none.

@@ -16,7 +16,7 @@ int64_t activation_bytes(const ModelConfig& config, const EngineOptions& options
   Arena arena(traits.activation_type);
   take_uploads(tokens, tokens, options.adapter ? 0 : config.vocabulary_size, arena);
   Activations().allocate(shape, options.recompute, arena);
-  HeadBuffers(shape, traits.head_rows(config.vocabulary_size), true, arena);
+  HeadBuffers(shape, traits.head_rows(config.vocabulary_size), traits.lanes, true, arena);
   ActivationGradients(shape, arena);
   return int64_t(arena.peak());
 }
@@ -132,7 +132,14 @@ std::string describe(const MemoryPlan& plan) {
 
 DeviceTraits cuda_traits(Type precision) {
   // 4,096 rows of Qwen's vocabulary: 2.5 GB of logits, so that adding up dW in fp32 is a small part of each chunk's work.
-  return {precision, int64_t{4096} * 151936, 4096, 256, true, true, nullptr, true};
+  return {.activation_type = precision,
+          .head_logits = int64_t{4096} * 151936,
+          .step_tokens = 4096,
+          .sequences = 256,
+          .one_region = true,
+          .equal_chunks = true,
+          .asynchronous = true,
+          .lanes = 2};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

@@ -96,8 +96,7 @@ Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l)
 void Transformer::linear(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const {
   device_.linear(x, layer.weight, layer.bias, added, y);
   if (!layer.a) return;
-  device_.linear(x, layer.a, {}, {}, narrow);
-  device_.scale(narrow, adapter_.scale());
+  device_.linear(x, layer.a, {}, {}, narrow, adapter_.scale());
   int64_t column = 0;
   for (size_t part = 0; part < layer.b.size(); part++) {
     const Tensor b = layer.b[part], y_part = y.column_range(column, b.rows);
@@ -117,10 +116,9 @@ void Transformer::linear_backward(const Linear& layer, const Linear& gradients, 
     const Tensor b = layer.b[part], d_y_part = d_y.column_range(column, b.rows);
     const int64_t first = int64_t(part) * adapter_.rank;
     device_.matmul(d_y_part, true, narrow.column_range(first, adapter_.rank), false, gradients.b[part], true);
-    device_.matmul(d_y_part, false, b, false, d_narrow.column_range(first, adapter_.rank), false);
+    device_.matmul(d_y_part, false, b, false, d_narrow.column_range(first, adapter_.rank), false, adapter_.scale());
     column += b.rows;
   }
-  device_.scale(d_narrow, adapter_.scale());
   device_.matmul(d_narrow, true, x, false, gradients.a, true);
   device_.matmul(d_narrow, false, layer.a, false, d_x, true);
 }

@@ -43,7 +43,7 @@ uint32_t alignment_of(const void* pointer) {
 }
 
 // All that the choice of an algorithm depends on.
-using Key = std::array<int64_t, 14>;
+using Key = std::array<int64_t, 15>;
 
 Key key_of(const Matmul& p, size_t workspace_bytes) {
   const int64_t flags = int64_t(p.transpose_a) | int64_t(p.transpose_b) << 1 | int64_t(p.bias.data != nullptr) << 2 |
@@ -51,7 +51,7 @@ Key key_of(const Matmul& p, size_t workspace_bytes) {
                         int64_t(p.a.type) << 5 | int64_t(p.c.type) << 6;
   return {p.m(), p.n(), p.k(), p.a.stride, p.b.stride, p.c.stride, p.added ? p.added.stride : p.c.stride, flags,
           alignment_of(p.a.data), alignment_of(p.b.data), alignment_of(p.c.data),
-          alignment_of(p.added ? p.added.data : p.c.data), alignment_of(p.bias.data), int64_t(workspace_bytes)};
+          alignment_of(p.added ? p.added.data : p.c.data), alignment_of(p.bias.data), int64_t(workspace_bytes), p.multiprocessors};
 }
 
 struct Choice {
@@ -95,6 +95,7 @@ struct Description {
     set(f, operation_transpose_a, transpose_a);
     set(f, operation_transpose_b, transpose_b);
     set(f, operation_epilogue, p.bias ? epilogue_bias : epilogue_plain);
+    if (p.multiprocessors > 0) set(f, operation_multiprocessors, int32_t(p.multiprocessors));
     if (!p.bias) return;
     set(f, operation_bias_pointer, static_cast<const void*>(p.bias.data));
     set(f, operation_bias_type, int32_t(type_number(p.bias.type)));
@@ -148,7 +149,7 @@ bool MatmulLibrary::matmul(const Matmul& p, void* workspace, size_t workspace_by
   }
   Choice& choice = place->second;
   if (!choice.usable) return false;
-  const float alpha = 1, beta = p.added ? 1 : 0;
+  const float alpha = p.factor, beta = p.added ? 1 : 0;
   const void* const c = p.added ? p.added.data : p.c.data;
   const int status = f.multiply(state_->handle, description.operation.object, &alpha, p.b.data, description.a.object,
                                 p.a.data, description.b.object, &beta, c, description.c.object, p.c.data,

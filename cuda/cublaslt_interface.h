@@ -25,9 +25,9 @@ constexpr int compute_f32 = 68;
 constexpr int32_t as_it_is = 0, transposed = 1;
 constexpr int type_number(Type type) { return type == Type::f32 ? real_f32 : real_bf16; }
 
-// Attributes of an operation, and the values of the epilogue: int32, int32, uint32, const void*, int32.
+// Attributes of an operation, and the values of the epilogue: int32, int32, uint32, const void*, int32, int32.
 constexpr int operation_transpose_a = 3, operation_transpose_b = 4, operation_epilogue = 7, operation_bias_pointer = 8,
-              operation_bias_type = 26;
+              operation_multiprocessors = 15, operation_bias_type = 26;
 constexpr uint32_t epilogue_plain = 1, epilogue_bias = 4;
 
 // Attributes of a preference: uint64, uint32, and four uint32 for A, B, C, D.

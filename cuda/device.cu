@@ -12,6 +12,7 @@
 #include "cuda/memory.h"
 #include "cuda/operations.h"
 #include "cuda/recordings.h"
+#include "cuda/side_stream.h"
 
 namespace gigpo {
 
@@ -31,6 +32,13 @@ struct Stream {
   cudaStream_t handle = nullptr;
 };
 
+int count_multiprocessors() {
+  int device = 0, count = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
 class GpuDevice final : public Device {
  public:
   GpuDevice(int index, const CudaOptions& options)
@@ -46,7 +54,12 @@ class GpuDevice final : public Device {
     cudaStreamSynchronize(stream_.handle);
   }
 
-  DeviceTraits traits() const override { return cuda_traits(options_.precision); }
+  DeviceTraits traits() const override {
+    DeviceTraits traits = cuda_traits(options_.precision);
+    if (!options_.two_streams) traits.lanes = 1;
+    if (options_.head_logits > 0) traits.head_logits = options_.head_logits;
+    return traits;
+  }
 
   void* allocate(size_t bytes) override {
     use(index_);
@@ -115,17 +128,16 @@ class GpuDevice final : public Device {
     return (tokens + step - 1) / step * step;
   }
 
-  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) override {
-    multiply({a, transpose_a, b, transpose_b, {}, accumulate ? c : Tensor{}, c});
+  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate, float factor) override {
+    multiply({a, transpose_a, b, transpose_b, {}, accumulate ? c : Tensor{}, c, factor});
   }
-  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
-    multiply({x, false, weight, true, bias, added, y});
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y, float factor) override {
+    multiply({x, false, weight, true, bias, added, y, factor});
   }
   void weights_changed(Tensor) override {}
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     cuda::bias_backward(d_y, d_bias, scratch(bias_backward_workspace(d_y.rows, d_y.columns)), stream());
   }
-  void scale(Tensor x, float factor) override { cuda::scale(x, factor, stream()); }
 
   void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later) override {
     cuda::gather(indices, from, to, later, stream());
@@ -176,11 +188,22 @@ class GpuDevice final : public Device {
 
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
                    PolicyHeadResult* results) override {
-    if (logits.type == Type::f32) {
-      policy_head_chunk(logits.rows, logits.columns, logits.floats(), options_.precision, inputs, options, results, stream());
-    } else {
-      policy_head_chunk(logits.rows, logits.columns, static_cast<__nv_bfloat16*>(logits.data), inputs, options, results, stream());
-    }
+    losses(logits, inputs, options, results, stream(), 0);
+  }
+  void policy_head_beside(int lane, double multiplications, Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
+                          PolicyHeadResult* results) override {
+    if (multiplications == 0) return policy_head(logits, inputs, options, results);
+    const bool training = options.mode != HeadMode::score;
+    const int64_t bytes = bytes_of(logits.type) * (training ? 2 : 1) + (training ? bytes_of(options_.precision) : 0);
+    const int share = share_of_losses(double(logits.rows * logits.columns * bytes), multiplications, multiprocessors_);
+    use(index_);
+    side_.fork(lane, [&] { losses(logits, inputs, options, results, side_.handle(), share); });
+    given_away_[lane] = share;
+  }
+  void join(int lane) override {
+    use(index_);
+    side_.join(lane);
+    given_away_[lane] = 0;
   }
   void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options,
                   ValueHeadResult* results, Tensor d_hidden, Tensor d_weight) override {
@@ -214,8 +237,20 @@ class GpuDevice final : public Device {
     return stream_.handle;
   }
 
-  void multiply(const Matmul& product) {
+  void losses(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, PolicyHeadResult* results,
+              cudaStream_t stream, int multiprocessors) const {
+    const int64_t rows = logits.rows, vocabulary = logits.columns;
+    if (logits.type == Type::f32) {
+      policy_head_chunk(rows, vocabulary, logits.floats(), options_.precision, inputs, options, results, stream, multiprocessors);
+    } else {
+      policy_head_chunk(rows, vocabulary, static_cast<__nv_bfloat16*>(logits.data), inputs, options, results, stream, multiprocessors);
+    }
+  }
+
+  void multiply(Matmul product) {
     if (product.c.rows == 0 || product.c.columns == 0) return;
+    if (const int given_away = *std::max_element(given_away_.begin(), given_away_.end()); given_away > 0)
+      product.multiprocessors = multiprocessors_ - given_away;
     void* workspace = matmul_workspace_.data();
     if (!library_pauses_) {
       if (library_ && library_->matmul(product, workspace, matmul_workspace_bytes, stream())) return;
@@ -251,6 +286,9 @@ class GpuDevice final : public Device {
   bool library_pauses_ = false;
   Scratch matmul_workspace_, scratch_;
   Staging staging_{stream_.handle};
+  const int multiprocessors_ = count_multiprocessors();
+  SideStream side_{stream_.handle};
+  std::array<int, SideStream::lanes> given_away_ = {};  // multiprocessors, to losses that run beside products
   Recordings recordings_{stream_.handle};
 };
 

@@ -1,4 +1,4 @@
-// C = op(A) · op(B) + bias + added: the product that every layer is made of. These are the kernels of this program; they
+// C = factor · op(A) · op(B) + bias + added: the product that every layer is made of. These are the kernels of this program; they
 // take every shape, stride and alignment. cuda/cublaslt.h offers the same product from NVIDIA's library, where there is one.
 #pragma once
 #include <cuda_runtime_api.h>
@@ -16,6 +16,8 @@ struct Matmul {
   Tensor bias;   // [1][n] of A's type, on every row; or empty
   Tensor added;  // [m][n] of C's type: C itself to accumulate, or another matrix; or empty
   Tensor c;      // f32, or bf16 where A is bf16; overlaps none but `added`, and that only when they are the same
+  float factor = 1;
+  int multiprocessors = 0;  // that it may take; 0: all. Blocks that soon make room for others need not be told
 
   int64_t m() const { return c.rows; }
   int64_t n() const { return c.columns; }

@@ -1,4 +1,4 @@
-// The end of a product: C = sums + bias + added, in fp32, then C's type. Four neighbours of a row at a time.
+// The end of a product: C = factor · sums + bias + added, in fp32, then C's type. Four neighbours of a row at a time.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -16,6 +16,7 @@ struct MatmulOutput {
   int64_t added_stride;
   bool bf16_c, bf16_bias;
   bool in_fours;  // n, strides and pointers allow four elements in one access
+  float factor = 1;
 };
 
 inline bool multiple_of(const void* pointer, size_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
@@ -25,6 +26,7 @@ inline MatmulOutput output_of(const Matmul& p) {
                       p.c.stride,     p.bias.data,    p.added.data,
                       p.added.stride, p.c.type == Type::bf16, p.a.type == Type::bf16,
                       false};
+  out.factor = p.factor;
   const size_t four = 4 * size_t(bytes_of(p.c.type));
   out.in_fours = out.n % 4 == 0 && out.c_stride % 4 == 0 && multiple_of(out.c, four) &&
                  (!out.added || (out.added_stride % 4 == 0 && multiple_of(out.added, four))) &&
@@ -68,6 +70,8 @@ __device__ inline void write_four(const MatmulOutput& out, int64_t row, int64_t 
   using bf16 = __nv_bfloat16;
   if (row >= out.m || column >= out.n) return;
   const int count = int(out.n - column < 4 ? out.n - column : 4);
+#pragma unroll
+  for (float& value : values) value *= out.factor;
   if (out.bias) {
     if (out.bf16_bias) add_four(static_cast<const bf16*>(out.bias) + column, count, out.in_fours, values);
     else add_four(static_cast<const float*>(out.bias) + column, count, out.in_fours, values);

@@ -158,9 +158,9 @@ template <class T>
 bool launch_tiles(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::lines_of_b, &p.b)) return false;
   const int64_t tiles = steps_of(p.m, wgmma_rows) * steps_of(p.n, T::step) * p.ranges;
-  int device = 0, blocks = 0;  // as many as run at once; the bits are the same with any number
+  int device = 0, blocks = product.multiprocessors;  // as many as run at once; the bits are the same with any number
   CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device));
+  if (blocks == 0) CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device));
   const dim3 grid(unsigned(std::min<int64_t>(tiles, blocks)));
   launch(wgmma_kernel<T>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
   return true;

@@ -30,8 +30,6 @@ void scatter_add(const int32_t* targets, const int32_t* offsets, const int32_t* 
                  Tensor to, cudaStream_t stream);
 // Converts where the types differ; to bf16 to the nearest, ties to even.
 void copy(Tensor from, Tensor to, cudaStream_t stream);
-// x *= factor
-void scale(Tensor x, float factor, cudaStream_t stream);
 
 // d_bias (f32) += Σ_t d_y[t]
 size_t bias_backward_workspace(int64_t rows, int64_t columns);

@@ -85,12 +85,13 @@ __device__ bool is_used(const PolicyHeadRow& input, int64_t vocab) {
 }
 
 constexpr int streaming_threads = 256;
+// Blocks of a row each that share a multiprocessor; one less where they walk over rows, which takes registers.
+constexpr int score_blocks = 5, read_twice_blocks = 4;
 
 template <class Logit>
-__global__ __launch_bounds__(streaming_threads, 5) void score_rows(int64_t vocab, const Logit* logits,
-                                                                   const PolicyHeadRow* inputs, double temperature,
-                                                                   PolicyHeadResult* results) {
-  const int64_t row = blockIdx.x, token = inputs[row].token;
+__device__ void score_row(int64_t row, int64_t vocab, const Logit* logits, const PolicyHeadRow* inputs, double temperature,
+                          PolicyHeadResult* results) {
+  const int64_t token = inputs[row].token;
   const Logit* z = logits + row * vocab;
   const bool known = token >= 0 && token < vocab;  // the same for the whole block
   SoftmaxSums sums;
@@ -105,6 +106,17 @@ __global__ __launch_bounds__(streaming_threads, 5) void score_rows(int64_t vocab
     result.log_prob = result.entropy = result.loss = result.kl = result.ratio = NAN;
   }
   results[row] = result;
+}
+
+template <class Logit, bool walks>
+__global__ __launch_bounds__(streaming_threads, score_blocks - walks) void score_rows(int64_t rows, int64_t vocab, const Logit* logits,
+                                                                                      const PolicyHeadRow* inputs, double temperature,
+                                                                                      PolicyHeadResult* results) {
+  if constexpr (!walks) return score_row(blockIdx.x, vocab, logits, inputs, temperature, results);
+  for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    score_row(row, vocab, logits, inputs, temperature, results);
+    __syncthreads();  // warp 0 has read the other warps' sums
+  }
 }
 
 // A block overwrites `count` places of a row that it reads a second time. read(i, values) and write(i, values) are of one place.
@@ -138,10 +150,8 @@ __device__ void overwrite(int64_t count, Read read, Write write) {
 }
 
 template <class Logit, class Gradient>
-__global__ __launch_bounds__(streaming_threads, 4) void read_twice(int64_t vocab, Logit* logits,
-                                                                   const PolicyHeadRow* inputs, PolicyHeadOptions options,
-                                                                   PolicyHeadResult* results) {
-  const int64_t row = blockIdx.x;
+__device__ void read_row_twice(int64_t row, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
+                               PolicyHeadResult* results) {
   Logit* z = logits + row * vocab;
   auto* const out = reinterpret_cast<Gradient*>(z);
   if (!is_used(inputs[row], vocab)) return write_unused(vocab, out, inputs[row], results + row);
@@ -169,6 +179,17 @@ __global__ __launch_bounds__(streaming_threads, 4) void read_twice(int64_t vocab
           assign(out + j, value[0]);
         });
   }
+}
+
+template <class Logit, class Gradient, bool walks>
+__global__ __launch_bounds__(streaming_threads, read_twice_blocks - walks) void read_twice(int64_t rows, int64_t vocab, Logit* logits,
+                                                                                           const PolicyHeadRow* inputs,
+                                                                                           PolicyHeadOptions options,
+                                                                                           PolicyHeadResult* results) {
+  if constexpr (!walks) return read_row_twice<Logit, Gradient>(blockIdx.x, vocab, logits, inputs, options, results);
+  // Thread 0 writes a row's gradient behind a barrier of its sums, which the others reach with the last row behind them.
+  for (int64_t row = blockIdx.x; row < rows; row += gridDim.x)
+    read_row_twice<Logit, Gradient>(row, vocab, logits, inputs, options, results);
 }
 
 // A block of held_rows: `kept` packs a thread stay in registers, the rest of the row in shared memory, and `blocks` of them
@@ -322,10 +343,11 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks) void held_rows(int64
 
 // What the card has room for.
 struct Card {
-  Card() {
+  // `most` multiprocessors of it, if that is not 0.
+  explicit Card(int most) : multiprocessors(most) {
     int device;
     CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    if (most == 0) CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
     CUDA_CHECK(cudaDeviceGetAttribute(&most_shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   }
 
@@ -350,13 +372,16 @@ bool launch_held(const Card& card, int64_t rows, int64_t vocab, Logit* logits, c
 
 template <class Gradient, class Logit>
 void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const PolicyHeadRow* inputs,
-                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
+                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream, int multiprocessors) {
   if (rows == 0) return;
+  // A block a row, or as many as the multiprocessors take at once.
+  const bool walk = multiprocessors > 0;
+  const auto blocks = [&](int of_each) { return unsigned(walk ? std::min<int64_t>(rows, int64_t{multiprocessors} * (of_each - 1)) : rows); };
   if (options.mode == HeadMode::score)
-    return launch(score_rows<Logit>, unsigned(rows), streaming_threads, 0, stream, vocab, logits, inputs,
+    return launch(walk ? score_rows<Logit, true> : score_rows<Logit, false>, blocks(score_blocks), streaming_threads, 0, stream, rows, vocab, logits, inputs,
                   options.temperature, results);
   if (in_packs(vocab, logits)) {
-    const Card card;
+    const Card card(multiprocessors);
     const auto fits = [&](auto shape) {
       return launch_held<Gradient, decltype(shape)>(card, rows, vocab, logits, inputs, options, results, stream);
     };
@@ -365,21 +390,22 @@ void launch_policy_head(int64_t rows, int64_t vocab, Logit* logits, const Policy
         fits(Shape<512, 18, 1>()))
       return;
   }
-  launch(read_twice<Logit, Gradient>, unsigned(rows), streaming_threads, 0, stream, vocab, logits, inputs, options, results);
+  launch(walk ? read_twice<Logit, Gradient, true> : read_twice<Logit, Gradient, false>, blocks(read_twice_blocks), streaming_threads, 0, stream, rows, vocab, logits, inputs, options,
+         results);
 }
 
 }  // namespace
 
 void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, Type gradient, const PolicyHeadRow* inputs,
-                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream, int multiprocessors) {
   with_type(gradient, [&](auto tag) {
-    launch_policy_head<typename decltype(tag)::type>(rows, vocab, logits, inputs, options, results, stream);
+    launch_policy_head<typename decltype(tag)::type>(rows, vocab, logits, inputs, options, results, stream, multiprocessors);
   });
 }
 
 void policy_head_chunk(int64_t rows, int64_t vocab, __nv_bfloat16* logits, const PolicyHeadRow* inputs,
-                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream) {
-  launch_policy_head<__nv_bfloat16>(rows, vocab, logits, inputs, options, results, stream);
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream, int multiprocessors) {
+  launch_policy_head<__nv_bfloat16>(rows, vocab, logits, inputs, options, results, stream, multiprocessors);
 }
 
 }  // namespace gigpo::cuda

@@ -53,7 +53,7 @@ __device__ void store(T* to, const float (&from)[width]) {
   if constexpr (std::is_same_v<T, __nv_bfloat16> && width % 2 == 0) {
 #pragma unroll
     for (int i = 0; i < width; i += 2) {
-      const __nv_bfloat162 pair = __floats2bfloat162_rn(from[i], from[i + 1]);  // one instruction on sm_80 and newer
+      const uint32_t pair = pack_bf16(from[i], from[i + 1]);
       std::memcpy(&pack.values[i], &pair, sizeof(pair));
     }
   } else {

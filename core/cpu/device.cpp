@@ -68,14 +68,20 @@ class CpuDevice final : public Device {
 
   size_t available() const override { return size_t(available_memory()); }
 
-  void matmul(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate) override {
-    if (a.type == Type::bf16) return cpu::matmul(pool_, cpu::Bf16Matmul{a, ta, b, tb, c, accumulate, {}});
+  void matmul(Tensor a, bool ta, Tensor b, bool tb, Tensor c, bool accumulate, float factor) override {
     const int64_t k = ta ? a.rows : a.columns;
-    cpu::matmul(pool_, {c.rows, c.columns, k, a.floats(), a.stride, ta, b.floats(), b.stride, tb, c.floats(), c.stride,
-                        accumulate, nullptr});
+    if (a.type == Type::bf16) cpu::matmul(pool_, cpu::Bf16Matmul{a, ta, b, tb, c, accumulate, {}});
+    else cpu::matmul(pool_, {c.rows, c.columns, k, a.floats(), a.stride, ta, b.floats(), b.stride, tb, c.floats(), c.stride,
+                           accumulate, nullptr});
+    scale(c, factor);
   }
 
-  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y, float factor) override {
+    multiply(x, weight, bias, added, y);
+    scale(y, factor);
+  }
+
+  void multiply(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) {
     const bool accumulate = bool(added);
     if (accumulate && added.data != y.data) copy(added, y);
     const bool half = x.type == Type::bf16;
@@ -98,7 +104,9 @@ class CpuDevice final : public Device {
                        accumulate);
   }
 
-  void scale(Tensor x, float factor) override {
+  // x *= factor
+  void scale(Tensor x, float factor) {
+    if (factor == 1) return;
     each_row_block(x.rows, [&](int64_t first, int64_t count) {
       const FloatRows rows(x, first, count, Access::both);
       for (int64_t r = 0; r < count; r++) {

@@ -14,14 +14,14 @@ std::unique_ptr<Device> queued() { return std::make_unique<test::QueuedDevice>(o
 
 Completion complete(Subject& subject, const SampleRequest& request) {
   std::vector<Completion> done;
-  subject.generator.submit(request);
+  subject.engine.submit(request);
   test::run_until_idle(subject, done);
   CHECK(done.size() == 1);
   return done.at(0);
 }
 
 void check_counts(Subject& found, Subject& wanted, const char* what) {
-  const GeneratorCounts &a = *found.generator.counts(), &b = *wanted.generator.counts();
+  const GeneratorCounts &a = *found.engine.counts(), &b = *wanted.engine.counts();
   CHECK(a.computed == b.computed && a.reused == b.reused && a.sampled == b.sampled && a.preempted == b.preempted,
         "%s: %d computed, %d reused, %d sampled, %d preempted; not %d, %d, %d, %d", what, int(a.computed), int(a.reused), int(a.sampled),
         int(a.preempted), int(b.computed), int(b.reused), int(b.sampled), int(b.preempted));
@@ -35,7 +35,7 @@ void queues_the_next_step_before_it_reads() {
   CHECK(complete(subject, request).tokens.size() == 30);
   const auto& device = dynamic_cast<test::QueuedDevice&>(subject.engine.device());
   CHECK(device.idle_waits == 1, "%d waits with nothing queued", int(device.idle_waits));
-  CHECK(subject.generator.counts()->computed == 200 + 29);  // an end by length is known beforehand
+  CHECK(subject.engine.counts()->computed == 200 + 29);  // an end by length is known beforehand
 }
 
 // A sequence ends by a stop token while the step that reads this token is under way. Where that token would fill a page, the page is not
@@ -57,7 +57,7 @@ void drops_what_was_drawn_behind_a_stop() {
     const Completion wanted = complete(reference, request), found = complete(ahead, request);
     CHECK(wanted.stopped && test::same(found, wanted) && int64_t(found.tokens.size()) == reply, "%d tokens", int(found.tokens.size()));
     check_counts(ahead, reference, "with a stop");
-    CHECK(ahead.generator.counts()->sampled == reply && ahead.generator.counts()->computed == 20 + reply - 1);
+    CHECK(ahead.engine.counts()->sampled == reply && ahead.engine.counts()->computed == 20 + reply - 1);
 
     SampleRequest next = request;
     next.prompt.insert(next.prompt.end(), found.tokens.begin(), found.tokens.end());
@@ -74,8 +74,8 @@ void reads_before_it_preempts() {
   Subject plain(on_cpu, config, {.cache_bytes = 1}), ahead(queued, config, {.cache_bytes = 1});
   for (Subject* subject : {&plain, &ahead}) {
     std::vector<Completion> done;
-    subject->generator.submit({0, test::random_tokens(32, 0, config.vocabulary_size), 2, 1, {}, {1, 1}});
-    subject->generator.submit({1, test::random_tokens(15, 1, config.vocabulary_size), 10, 1, {}, {1, 2}});
+    subject->engine.submit({0, test::random_tokens(32, 0, config.vocabulary_size), 2, 1, {}, {1, 1}});
+    subject->engine.submit({1, test::random_tokens(15, 1, config.vocabulary_size), 10, 1, {}, {1, 2}});
     test::run_until_idle(*subject, done);
     CHECK(done.size() == 2 && done[0].id == 0 && done[1].tokens.size() == 10);
   }
@@ -104,22 +104,22 @@ void same_completions_whatever_happens() {
       if (i > 0 && below(4) == 0) request = requests.back(), request.id = i;  // one twice
       requests.push_back(request);
     }
-    for (size_t next = 0; next < requests.size() || !subject.generator.idle();) {
-      while (next < requests.size() && below(3) != 0) subject.generator.submit(requests[next++]);
+    for (size_t next = 0; next < requests.size() || subject.engine.sampling();) {
+      while (next < requests.size() && below(3) != 0) subject.engine.submit(requests[next++]);
       if (next > 0 && below(12) == 0) {
         const uint64_t id = below(uint32_t(next));
         const bool ended = std::any_of(done.begin(), done.end(), [&](const Completion& each) { return each.id == id; });
-        subject.generator.cancel({id});
+        subject.engine.cancel({id});
         if (!ended) gone.insert(id);
       }
-      subject.generator.step(subject.engine.policy(), done);
+      subject.engine.sample_step(done);
     }
-    alone.generator.weights_changed();
+    alone.forget_cached();
     for (const SampleRequest& request : requests) {
       if (!gone.contains(request.id)) wanted.push_back(complete(alone, request));
     }
     test::expect_same(done, wanted, "at random");
-    preempted += subject.generator.counts()->preempted, cancelled += int64_t(gone.size());
+    preempted += subject.engine.counts()->preempted, cancelled += int64_t(gone.size());
     stopped += std::count_if(done.begin(), done.end(), [](const Completion& each) { return each.stopped; });
   }
   CHECK(preempted > 20 && cancelled > 100 && stopped > 500, "%d preempted, %d cancelled, %d stopped", int(preempted), int(cancelled),
@@ -137,10 +137,10 @@ void reads_before_the_cache_is_lost() {
   std::vector<Completion> wanted, found;
   for (const auto& [subject, done] : {std::pair{&plain, &wanted}, {&ahead, &found}}) {
     for (uint32_t i = 0; i < 12; i++) {
-      subject->generator.submit({i, test::random_tokens(4, i, config.vocabulary_size), 5, 3, stops, {2, i}});
+      subject->engine.submit({i, test::random_tokens(4, i, config.vocabulary_size), 5, 3, stops, {2, i}});
     }
-    while (!subject->generator.idle()) {
-      subject->generator.step(subject->engine.policy(), *done);
+    while (subject->engine.sampling()) {
+      subject->engine.sample_step(*done);
       test::train(*subject, rows, test::policy_loss());
     }
   }
@@ -156,7 +156,7 @@ void all_that_an_engine_does() {
     Subject plain(on_cpu, config), ahead(queued, config);
     std::vector<Completion> wanted, found;
     for (const SampleRequest& request : test::sample_requests(config.vocabulary_size, 300)) {
-      plain.generator.submit(request), ahead.generator.submit(request);
+      plain.engine.submit(request), ahead.engine.submit(request);
     }
     test::run_until_idle(plain, wanted), test::run_until_idle(ahead, found);
     std::sort(wanted.begin(), wanted.end(), [](const Completion& a, const Completion& b) { return a.id < b.id; });

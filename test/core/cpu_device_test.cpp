@@ -36,6 +36,31 @@ static void only_written_weights_are_packed_again() {
   CHECK(product(0) == 4 * in && product(1) == 4 * in, "both: %g %g", double(product(0)), double(product(1)));
 }
 
+// A factor is what a pass over the finished product would do, to the bit: of few rows, whose weight is packed, and of many.
+static void factors_are_applied_last() {
+  const auto device = make_cpu_device(2);
+  constexpr int64_t in = 1100, out = 24;
+  constexpr float factor = 0.3f;
+  for (const int64_t rows : {3, 200}) {
+    std::vector<float> x(rows * in), weight(out * in), plain(rows * out), with(rows * out);
+    for (size_t i = 0; i < x.size(); i++) x[i] = test::Subject::uniform(int64_t(i));
+    for (size_t i = 0; i < weight.size(); i++) weight[i] = test::Subject::uniform(int64_t(i) + 99);
+    const Tensor given{x.data(), Type::f32, rows, in, in}, w{weight.data(), Type::f32, out, in, in};
+    const auto to = [&](std::vector<float>& y) { return Tensor{y.data(), Type::f32, rows, out, out}; };
+    const auto scaled = [&] {
+      for (size_t i = 0; i < plain.size(); i++)
+        if (with[i] != plain[i] * factor) return false;
+      return plain[0] != 0;
+    };
+    device->linear(given, w, {}, {}, to(plain));
+    device->linear(given, w, {}, {}, to(with), factor);
+    CHECK(scaled(), "%d rows", int(rows));
+    device->matmul(given, false, w, true, to(plain), false);
+    device->matmul(given, false, w, true, to(with), false, factor);
+    CHECK(scaled(), "%d rows", int(rows));
+  }
+}
+
 // Clearing what no training has made takes no memory for it.
 static void clearing_allocates_nothing() {
 #ifdef GIGPO_COUNTS_MEMORY
@@ -63,6 +88,7 @@ static void a_matrix_is_read_as_what_it_is() {
 int main() {
   a_matrix_is_read_as_what_it_is();
   only_written_weights_are_packed_again();
+  factors_are_applied_last();
   clearing_allocates_nothing();
   return test::report();
 }

@@ -29,6 +29,7 @@ static_assert(cublaslt::operation_transpose_b == CUBLASLT_MATMUL_DESC_TRANSB);
 static_assert(cublaslt::operation_epilogue == CUBLASLT_MATMUL_DESC_EPILOGUE);
 static_assert(cublaslt::operation_bias_pointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
 static_assert(cublaslt::operation_bias_type == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+static_assert(cublaslt::operation_multiprocessors == CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET);
 static_assert(cublaslt::epilogue_plain == CUBLASLT_EPILOGUE_DEFAULT && cublaslt::epilogue_bias == CUBLASLT_EPILOGUE_BIAS);
 static_assert(cublaslt::preference_workspace_bytes == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 static_assert(cublaslt::preference_reductions == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);

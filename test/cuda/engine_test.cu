@@ -105,10 +105,10 @@ void decodes_ahead(const CudaOptions& options) {
   std::vector<Completion> done;
   for (SampleRequest request : test::sample_requests(53, 20)) {
     request.max_tokens = 40, request.stop_tokens.clear();
-    subject.generator.submit(std::move(request));
+    subject.engine.submit(std::move(request));
   }
-  const GeneratorCounts& counts = *subject.generator.counts();
-  const auto step = [&] { subject.generator.step(subject.engine.policy(), done); };
+  const GeneratorCounts& counts = *subject.engine.counts();
+  const auto step = [&] { subject.engine.sample_step(done); };
   step();
   CHECK(counts.sampled == 0, "%d tokens", int(counts.sampled));
   for (int i = 0; i < 4; i++) step();  // memory grows, and steps are recorded

@@ -24,7 +24,7 @@ struct Operation {
   int32_t transposed[2] = {0, 0};
   uint32_t epilogue = 1;
   const void* bias = nullptr;
-  int32_t bias_type = -1;
+  int32_t bias_type = -1, multiprocessors = 0;
 };
 struct Layout {
   int type;
@@ -175,6 +175,7 @@ int cublasLtMatmulDescSetAttribute(Operation* o, int attribute, const void* valu
       if (assign(&o->epilogue, value, bytes) != success) return invalid_value;
       return o->epilogue == 1 || o->epilogue == 4 ? success : not_supported;
     case 8: return assign(&o->bias, value, bytes);
+    case 15: return assign(&o->multiprocessors, value, bytes) == success && o->multiprocessors > 0 ? success : invalid_value;
     case 26: return assign(&o->bias_type, value, bytes);
     default: return invalid_value;
   }

@@ -29,6 +29,7 @@ struct Case {
   bool bias = false;
   Added added = Added::none;
   bool workspace = false;
+  float factor = 1;
   MatmulTile tile = MatmulTile::chosen;
   int64_t first_row = 0, of_rows = 0;  // op(A) and `added` are rows of larger ones (A not transposed)
 };
@@ -66,6 +67,7 @@ inline Case random_case(uint32_t number) {
   c.bias = pick(2);
   c.added = Added(pick(3));
   c.workspace = pick(2);
+  c.factor = pick(2) ? 1.0f : -0.3f;
   return c;
 }
 
@@ -160,6 +162,7 @@ struct Run {
     if (c.added == Added::same) product.added = out.view();
     if (c.added == Added::other) product.added = c.of_rows ? other.view().row_range(c.first_row, c.m) : other.view();
     product.c = out.view();
+    product.factor = c.factor;
   }
 
   int64_t rows;
@@ -197,7 +200,7 @@ inline void check_case(const Case& c, const Multiply& multiply = nullptr) {
       double sum = 0, size = 0;
       const auto add = [&](double term) { sum += term, size += std::abs(term); };
       for (int64_t k = 0; k < c.k; k++) {
-        add(double(c.transpose_a ? r.a.at(k, i) : r.a.at(i, k)) * double(c.transpose_b ? r.b.at(j, k) : r.b.at(k, j)));
+        add(double(c.factor) * double(c.transpose_a ? r.a.at(k, i) : r.a.at(i, k)) * double(c.transpose_b ? r.b.at(j, k) : r.b.at(k, j)));
       }
       if (c.bias) add(r.bias.at(0, j));
       if (c.added == Added::same) add(r.out.at(i, j));

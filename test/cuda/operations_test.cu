@@ -28,9 +28,10 @@ void each_layout(Body body) {
 struct NormShape {
   int64_t rows, groups, size;
 };
+constexpr int64_t many = 500000;  // elements
 constexpr NormShape norm_shapes[] = {{3, 1, 1},    {5, 1, 7},    {7, 14, 64},  {9, 3, 128},   {4, 2, 131},
                                      {70, 1, 896}, {3, 1, 1536}, {2, 1, 3584}, {2, 1, 4099},  {1, 1, 40000},
-                                     {0, 2, 64},   {600, 2, 16}, {514, 1, 2051}};
+                                     {0, 2, 64},   {600, 2, 16}, {514, 1, 2051}, {515, 1, 1088}, {16400, 1, 32}};
 
 struct Norm {
   std::vector<double> out, scales;
@@ -51,7 +52,7 @@ Norm expected_norm(const NormShape& shape, const std::vector<float>& x, const st
 void norms() {
   for (const NormShape& shape : norm_shapes) {
     const int64_t columns = shape.groups * shape.size;
-    if (shape.rows * columns > 1000000) continue;  // for the backward pass, whose blocks take several rows
+    if (shape.rows * columns > many) continue;  // for the backward pass, whose blocks take several rows
     each_layout([&](Type type, const Layout& layout) {
       const std::string what = describe("rms_norm", type, shape.rows, columns, layout);
       DeviceMatrix x(type, shape.rows, columns, layout), out(type, shape.rows, columns, layout);
@@ -71,7 +72,7 @@ void norm_gradients() {
   for (const NormShape& shape : norm_shapes) {
     const int64_t columns = shape.groups * shape.size, groups = shape.rows * shape.groups;
     each_layout([&](Type type, const Layout& layout) {
-      if (groups * shape.size > 1000000 && layout.offset + layout.gap > 0) return;  // large, and its rows are odd anyway
+      if (groups * shape.size > many && layout.offset + layout.gap > 0) return;  // large, and its rows are odd anyway
       const std::string what = describe("rms_norm_backward", type, shape.rows, columns, layout);
       DeviceMatrix x(type, shape.rows, columns, layout), d_out(type, shape.rows, columns, layout);
       DeviceMatrix weight(type, 1, shape.size), d_weight(Type::f32, 1, shape.size);
@@ -264,13 +265,6 @@ void copies() {
           for (const float value : values) expected.push_back(to_type == Type::bf16 ? from_bf16(to_bf16(value)) : value);
           cuda::copy(from.view, to.view, nullptr);
           check_equal(what, to.read(what), expected);
-          cuda::scale(from.view, -3, nullptr);
-          std::vector<double> scaled;
-          for (const float value : values) scaled.push_back(std::isinf(value) || value > 1e38f ? 0 : -3.0 * value);
-          std::vector<float> found = from.read(what);
-          for (size_t i = 0; i < found.size(); i++)
-            if (scaled[i] == 0 && values[i] != 0) CHECK(found[i] == -INFINITY, "%s", what.c_str()), found[i] = 0;
-          check_near(what + ", scaled", type, found, scaled, 1e-7);
         }
       });
 }

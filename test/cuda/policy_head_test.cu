@@ -206,13 +206,14 @@ struct Outcome {
 
 template <class Gradient, class Logit>
 Outcome<Logit> run(int64_t vocab, const std::vector<Logit>& logits, const std::vector<PolicyHeadRow>& inputs,
-                   const PolicyHeadOptions& options, int64_t shift = 0) {
+                   const PolicyHeadOptions& options, int64_t shift = 0, int multiprocessors = 0) {
   const DeviceRows<Logit> rows(logits, shift);
   const DeviceArray<PolicyHeadRow> device_inputs(inputs);
   PolicyHeadResult unwritten;
   unwritten.log_prob = unwritten.entropy = -77;
   const DeviceArray<PolicyHeadResult> results(std::vector<PolicyHeadResult>(inputs.size(), unwritten));
-  test::policy_head_chunk_of<Gradient>(int64_t(inputs.size()), vocab, rows.data(), device_inputs.data, options, results.data, nullptr);
+  test::policy_head_chunk_of<Gradient>(int64_t(inputs.size()), vocab, rows.data(), device_inputs.data, options, results.data, nullptr,
+                                       multiprocessors);
   return {rows.read(), results.read()};
 }
 
@@ -296,6 +297,24 @@ void many_rows() {
   }
 }
 
+// Few multiprocessors, whose blocks take row after row, change no bit: rows that are held, that are read twice, that are scored.
+template <class Logit, class Gradient = Logit>
+void few_multiprocessors() {
+  for (const int64_t vocab : {40 * pack<Logit>, int64_t{1001}})
+    for (const HeadMode mode : {HeadMode::policy, HeadMode::score}) {
+      const std::vector<Logit> logits = random_logits<Logit>(70, vocab);
+      const std::vector<PolicyHeadRow> inputs = random_inputs(70, vocab, true);
+      const Outcome<Logit> all = run<Gradient>(vocab, logits, inputs, options_of(mode, 0.02));
+      const Outcome<Logit> few = run<Gradient>(vocab, logits, inputs, options_of(mode, 0.02), 0, 2);
+      const auto same = [](const auto& a, const auto& b) { return std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0; };
+      CHECK(same(few.memory, all.memory), "vocab %d, mode %d", int(vocab), int(mode));
+      for (size_t i = 0; i < inputs.size(); i++)
+        CHECK(std::memcmp(&few.results[i].log_prob, &all.results[i].log_prob, sizeof(float)) == 0 &&
+                  std::memcmp(&few.results[i].entropy, &all.results[i].entropy, sizeof(float)) == 0,
+              "vocab %d, row %d", int(vocab), int(i));
+    }
+}
+
 // Logits that are off their alignment are read twice.
 template <class Logit, class Gradient = Logit>
 void paths_agree() {
@@ -363,6 +382,9 @@ constexpr gigpo::test::Test tests[] = {{"bf16 at the vocabularies of Qwen2.5", t
                           {"more bf16 rows than blocks", many_rows<__nv_bfloat16>},
                           {"more fp32 rows than blocks", many_rows<float>},
                           {"more rows than blocks, fp32 to bf16", many_rows<float, __nv_bfloat16>},
+                          {"few multiprocessors for bf16", few_multiprocessors<__nv_bfloat16>},
+                          {"few multiprocessors for fp32", few_multiprocessors<float>},
+                          {"few multiprocessors, fp32 to bf16", few_multiprocessors<float, __nv_bfloat16>},
                           {"bf16 held and read twice", paths_agree<__nv_bfloat16>},
                           {"fp32 held and read twice", paths_agree<float>},
                           {"fp32 to bf16 held and read twice", paths_agree<float, __nv_bfloat16>},

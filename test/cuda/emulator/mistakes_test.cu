@@ -12,6 +12,7 @@
 #include "test/cuda/emulator/array.h"
 #include "test/cuda/emulator/asynchronous_mistakes.h"
 #include "test/cuda/emulator/kernel_names.h"
+#include "test/cuda/emulator/streams.h"
 
 using namespace gigpo::cuda;
 using emulator::Array;
@@ -227,6 +228,82 @@ void asynchronous_mistakes_show() {
   }
 }
 
+enum class Event { none, fork, join };
+
+__global__ void put(int* to, int value) { *to = value; }
+__global__ void add_to(int* to, const int* from, int value) { *to = *from + value; }
+
+// A second stream adds 10 to what the first has put in each of two places; the first adds 100 to what comes of that. An event of the
+// second place's fork, or of the first one's join, may be missing.
+bool forks_and_joins(Event missing, bool captured) {
+  const Array<int> put_there(2), between(2), result(2);
+  for (int i = 0; i < 2; i++) put_there[size_t(i)] = between[size_t(i)] = result[size_t(i)] = 0;
+  cudaStream_t main, side;
+  cudaEvent_t events[4];
+  CUDA_CHECK(cudaStreamCreateWithFlags(&main, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaStreamCreateWithPriority(&side, cudaStreamNonBlocking, -1));
+  for (cudaEvent_t& event : events) CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  const auto wait = [&](cudaStream_t waiting, cudaStream_t passed, cudaEvent_t event, bool left_out) {
+    CUDA_CHECK(cudaEventRecord(event, passed));
+    if (!left_out) CUDA_CHECK(cudaStreamWaitEvent(waiting, event, 0));
+  };
+  if (captured) CUDA_CHECK(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < 2; i++) {
+    launch(put, 1, 1, 0, main, put_there.data + i, i + 1);
+    wait(side, main, events[i], missing == Event::fork && i == 1);
+    launch(add_to, 1, 1, 0, side, between.data + i, put_there.data + i, 10);
+    CUDA_CHECK(cudaEventRecord(events[2 + i], side));
+  }
+  for (int i = 0; i < 2; i++) {
+    if (missing != Event::join || i == 1) CUDA_CHECK(cudaStreamWaitEvent(main, events[2 + i], 0));
+    launch(add_to, 1, 1, 0, main, result.data + i, between.data + i, 100);
+  }
+  if (captured) {
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    CUDA_CHECK(cudaStreamEndCapture(main, &graph));
+    CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    CUDA_CHECK(cudaGraphLaunch(executable, main));
+    CUDA_CHECK(cudaGraphExecDestroy(executable));
+  }
+  CUDA_CHECK(cudaStreamSynchronize(main));
+  const bool right = result[0] == 111 && result[1] == 112;
+  for (const cudaEvent_t event : events) CUDA_CHECK(cudaEventDestroy(event));
+  CUDA_CHECK(cudaStreamDestroy(side));
+  CUDA_CHECK(cudaStreamDestroy(main));
+  return right;
+}
+
+// A fork without an event shows where the second stream is early, a join without one where it is late. A capture whose second stream is
+// not joined at all ends as CUDA has it.
+void missing_events_show() {
+  for (const bool captured : {false, true})
+    for (const bool early : {false, true}) {
+      emulator::priority_is_early = early;
+      CHECK(forks_and_joins(Event::none, captured), "early %d, captured %d", early, captured);
+      CHECK(forks_and_joins(Event::fork, captured) == !early, "early %d, captured %d", early, captured);
+      CHECK(forks_and_joins(Event::join, captured) == early, "early %d, captured %d", early, captured);
+    }
+  emulator::priority_is_early = false;
+  const Array<int> to(1);
+  cudaStream_t main, side;
+  cudaEvent_t event;
+  cudaGraph_t graph;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&main, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  CUDA_CHECK(cudaStreamBeginCapture(main, cudaStreamCaptureModeThreadLocal));
+  CUDA_CHECK(cudaEventRecord(event, main));
+  CUDA_CHECK(cudaStreamWaitEvent(side, event, 0));
+  launch(put, 1, 1, 0, side, to.data, 1);
+  CHECK(cudaStreamEndCapture(main, &graph) == cudaErrorStreamCaptureUnjoined);
+  cudaGetLastError();
+  CUDA_CHECK(cudaEventDestroy(event));
+  CUDA_CHECK(cudaStreamDestroy(side));
+  CUDA_CHECK(cudaStreamDestroy(main));
+}
+
 template <class T, int width>
 __global__ void sized(T*) {}
 
@@ -259,6 +336,7 @@ void limits_are_kept() {
 constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
                           {"limits", limits_are_kept},
                           {"races", races_show},
+                          {"missing events", missing_events_show},
                           {"asynchronous mistakes", asynchronous_mistakes_show}};
 
 }  // namespace

@@ -46,6 +46,7 @@ const char* cudaGetErrorName(cudaError_t status) {
     GIGPO_NAME(cudaErrorNotSupported)
     GIGPO_NAME(cudaErrorStreamCaptureUnsupported)
     GIGPO_NAME(cudaErrorStreamCaptureInvalidated)
+    GIGPO_NAME(cudaErrorStreamCaptureUnjoined)
     GIGPO_NAME(cudaErrorUnknown)
 #undef GIGPO_NAME
   }

@@ -1,28 +1,24 @@
 // A stream is a queue, and what is queued runs when somebody waits for it: as late as a card might run it, so that whoever
-// forgets to wait sees old bytes. The default stream waits for all others and runs at once. While a stream is captured,
-// work goes into a graph.
+// forgets to wait sees old bytes. Or, of streams with priority and where a test wants it, as early as a card might: then whoever does
+// not let them wait does. The default stream waits for all others and runs at once. While a stream is captured, work goes into a graph.
 #include "streams.h"
 
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <set>
-#include <vector>
+
+#include "graph.h"
 
 using namespace gigpo::cuda::emulator;
 
-struct CUgraph_st {
-  std::vector<Work> nodes;
-  bool relaxed = false, valid = true;
-};
-
 struct CUgraphExec_st {
-  std::vector<Work> nodes;
+  std::shared_ptr<const CUgraph_st> graph;
   size_t memory = 0;  // on the device, once it has been uploaded
 };
 
 struct CUstream_st {
   bool blocking;  // does what the default stream waits for
+  bool first;     // has priority over others
   std::deque<Work> queue;
   uint64_t queued = 0, done = 0;
   cudaGraph_t capture = nullptr;
@@ -30,7 +26,7 @@ struct CUstream_st {
 
 struct CUevent_st {
   cudaStream_t stream = nullptr;
-  uint64_t position = 0;  // of the last record, in the stream's work
+  uint64_t position = 0;  // of the last record, in the stream's work or in its branch of the capture
   cudaGraph_t capture = nullptr;
   std::shared_ptr<std::chrono::steady_clock::time_point> time;
 };
@@ -64,6 +60,7 @@ namespace gigpo::cuda::emulator {
 std::recursive_mutex one_call;
 size_t waits = 0;
 int64_t graph_launches = 0;
+bool priority_is_early = false;
 
 void run_streams(bool non_blocking_too) {
   for (cudaStream_t stream : streams)
@@ -75,10 +72,11 @@ void queue(cudaStream_t stream, Work work) {
     run_streams(false);
     work();
   } else if (stream->capture) {
-    stream->capture->nodes.push_back(std::move(work));
+    stream->capture->nodes(stream).push_back({std::move(work)});
   } else {
     stream->queue.push_back(std::move(work));
     stream->queued++;
+    if (stream->first && priority_is_early) run_stream(stream);
   }
 }
 
@@ -125,8 +123,12 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) { return *least = 0, *greatest = -5, cudaSuccess; }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   const Lock lock(one_call);
-  *stream = new CUstream_st{flags != cudaStreamNonBlocking, {}};
+  *stream = new CUstream_st{flags != cudaStreamNonBlocking, priority < 0, {}};
   streams.insert(*stream);
   return cudaSuccess;
 }
@@ -159,7 +161,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Lock lock(one_call);
   event->capture = stream ? stream->capture : nullptr;
   event->stream = stream;
-  if (event->capture) return cudaSuccess;
+  if (event->capture) return event->position = event->capture->nodes(stream).size(), cudaSuccess;
   auto time = event->time = std::make_shared<std::chrono::steady_clock::time_point>();
   queue(stream, [time] { *time = std::chrono::steady_clock::now(); });
   event->position = stream ? stream->queued : 0;
@@ -173,6 +175,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (event->capture) {
     if (!stream || (stream->capture && stream->capture != event->capture)) return result(cudaErrorStreamCaptureUnsupported);
     stream->capture = event->capture;
+    stream->capture->nodes(stream).push_back({nullptr, event->capture->number(event->stream), event->position});
   } else if (event->stream) {
     if (stream && stream->capture) return result(cudaErrorStreamCaptureUnsupported);
     queue(stream, [from = event->stream, position = event->position] {
@@ -201,7 +204,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   const Lock lock(one_call);
   if (!stream) return result(cudaErrorStreamCaptureUnsupported);
   if (stream->capture) return result(cudaErrorIllegalState);
-  stream->capture = new CUgraph_st;
+  stream->capture = new CUgraph_st(stream);
   stream->capture->relaxed = mode == cudaStreamCaptureModeRelaxed;
   return cudaSuccess;
 }
@@ -212,9 +215,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const cudaGraph_t captured = stream->capture;
   for (cudaStream_t other : streams)
     if (other->capture == captured) other->capture = nullptr;
-  if (!captured->valid) {
+  if (!captured->valid || !captured->joined()) {
+    const cudaError_t status = captured->valid ? cudaErrorStreamCaptureUnjoined : cudaErrorStreamCaptureInvalidated;
     delete captured;
-    return result(cudaErrorStreamCaptureInvalidated);
+    return result(status);
   }
   *graph = captured;
   return cudaSuccess;
@@ -228,12 +232,12 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   const Lock lock(one_call);
-  *executable = new CUgraphExec_st{graph->nodes, 0};
+  *executable = new CUgraphExec_st{std::make_shared<const CUgraph_st>(*graph), 0};
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t) {
   const Lock lock(one_call);
-  const size_t bytes = executable->nodes.size() * node_bytes;
+  const size_t bytes = executable->graph->size() * node_bytes;
   if (executable->memory == 0 && !take_memory(bytes)) return result(cudaErrorMemoryAllocation);
   executable->memory = bytes;
   return cudaSuccess;
@@ -243,7 +247,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (default_stream_in_capture(stream)) return result(cudaErrorStreamCaptureUnsupported);
   if (const cudaError_t status = cudaGraphUpload(executable, stream)) return status;
   gigpo::cuda::emulator::graph_launches++;
-  for (const Work& work : executable->nodes) queue(stream, work);
+  queue(stream, [graph = executable->graph] { graph->run(priority_is_early); });
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }

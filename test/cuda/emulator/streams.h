@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "cuda_runtime_api.h"
 
@@ -39,6 +40,8 @@ bool take_memory(size_t bytes);
 void give_back_memory(size_t bytes);
 // How many graphs have been launched.
 extern int64_t graph_launches;
+// Whether streams with priority, and what a graph forks, run as early as they may: else as late.
+extern bool priority_is_early;
 
 // Work from outside: queue() under the lock.
 cudaError_t enqueue(cudaStream_t stream, Work work);

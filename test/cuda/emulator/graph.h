@@ -1,0 +1,61 @@
+// A graph keeps what was captured in branches, one for each stream, and what of one waits for what of another. It runs them as streams
+// run: one after the other as far as their waits let them, the first branch first (the others as late as may be), or last.
+#pragma once
+#include <deque>
+#include <map>
+
+#include "streams.h"
+
+struct CUgraph_st {
+  using Branch = cudaStream_t;  // its capture's name for it
+
+  struct Node {
+    gigpo::cuda::emulator::Work work;  // empty: waits until `of` has run so many
+    size_t of = 0, count = 0;
+  };
+  std::deque<std::vector<Node>> branches;  // the first is of the stream that the graph is launched on
+  std::map<Branch, size_t> numbers;
+  bool relaxed = false, valid = true;
+
+  explicit CUgraph_st(Branch first) { number(first); }
+
+  size_t number(Branch branch) {
+    const auto [place, fresh] = numbers.try_emplace(branch, branches.size());
+    if (fresh) branches.emplace_back();
+    return place->second;
+  }
+  std::vector<Node>& nodes(Branch branch) { return branches[number(branch)]; }
+
+  size_t size() const {
+    size_t all = 0;
+    for (const auto& branch : branches) all += branch.size();
+    return all;
+  }
+
+  // Whether the first branch waits, in the end, for all that the others do.
+  bool joined() const {
+    std::vector<size_t> done(branches.size(), 0);
+    run_until(0, branches[0].size(), done, [](const Node&) {});
+    for (size_t i = 0; i < branches.size(); i++)
+      if (done[i] < branches[i].size()) return false;
+    return true;
+  }
+
+  void run(bool first_last) const {
+    std::vector<size_t> done(branches.size(), 0);
+    for (size_t i = 0; i < branches.size(); i++) {
+      const size_t branch = first_last ? branches.size() - 1 - i : i;
+      run_until(branch, branches[branch].size(), done, [](const Node& node) { node.work(); });
+    }
+  }
+
+ private:
+  template <class Run>
+  void run_until(size_t branch, size_t count, std::vector<size_t>& done, const Run& run) const {
+    while (done[branch] < count) {
+      const Node& node = branches[branch][done[branch]++];
+      if (node.work) run(node);
+      else run_until(node.of, node.count, done, run);
+    }
+  }
+};

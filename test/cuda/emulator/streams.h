@@ -1,5 +1,6 @@
 // What the parts of the runtime share.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <mutex>
 
@@ -39,6 +40,9 @@ bool take_memory(size_t bytes);
 void give_back_memory(size_t bytes);
 // How many graphs have been launched.
 extern int64_t graph_launches;
+
+// What the device's clock is ahead of the host's: work may be said to take long without anybody waiting for it.
+extern std::chrono::nanoseconds spent;
 
 // Work from outside: queue() under the lock.
 cudaError_t enqueue(cudaStream_t stream, Work work);

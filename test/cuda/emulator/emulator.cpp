@@ -275,6 +275,8 @@ void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::func
 
 }  // namespace
 
+const void* last_kernel = nullptr;
+
 cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                          std::function<void()> thread) {
   const uint64_t size = uint64_t{block.x} * block.y * block.z;
@@ -282,6 +284,7 @@ cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t share
       grid.size.y == 0 || grid.size.y > 65535 || grid.size.z == 0 || grid.size.z > 65535)
     return result(cudaErrorInvalidConfiguration);
   if (const cudaError_t status = check_limits(kernel, unsigned(size), shared_bytes)) return result(status);
+  last_kernel = kernel;
   const auto run = [grid, block, shared_bytes, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); };
   return result(enqueue(stream, run));
 }

@@ -57,6 +57,9 @@ struct Grid {
 cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                          std::function<void()> thread);
 
+// The kernel that was launched last, for tests that ask which it was.
+extern const void* last_kernel;
+
 // What a kernel takes: by kernel_resources.inc, or as a test says of its own.
 struct Resources {
   size_t static_shared = 0;

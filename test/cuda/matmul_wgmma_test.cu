@@ -48,6 +48,8 @@ void test_layouts() {
       c.padding = 8, c.c_padding = 1;
       c.bias = true, c.added = Added::other;
       check_case(c, with_columns(columns));
+      c.m = 264;  // three tiles below each other: none in pairs
+      check_case(c, with_columns(columns));
     }
   }
 }
@@ -74,6 +76,8 @@ void test_random_cases() {
 void test_many_tiles() {
   Case c = with_layout(0);
   c.m = 1, c.n = 133 * 128 + 40, c.k = 136;
+  check_case(c, with_columns(128));
+  c.m = 136, c.n = 67 * 128 + 40;  // in pairs of blocks
   check_case(c, with_columns(128));
 }
 

@@ -51,6 +51,7 @@ static Napi::Value matmul_library_report_call(const Napi::CallbackInfo& info) {
   result.Set("found", report.found);
   if (report.found) result.Set("path", report.path), result.Set("version", report.version);
   result.Set("message", report.message);
+  if (!report.without_wgmma.empty()) result.Set("withoutWgmma", report.without_wgmma);
   return result;
 }
 

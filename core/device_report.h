@@ -40,7 +40,8 @@ DeviceReport device_report();
 struct MatmulLibraryReport {
   bool found = false;
   std::string path, version;  // where found
-  std::string message;        // else: the reason
+  std::string message;        // what it keeps for later; else: the reason
+  std::string without_wgmma;  // why Hopper's own products do not stand in for it; empty where they would
 };
 
 MatmulLibraryReport matmul_library_report();

@@ -24,10 +24,12 @@ class MatmulLibrary {
 
   const std::string& path() const;
   std::string version() const;  // "13.1.0"
+  // Where it is kept which of its algorithms are the fastest: "kept in …" or "not kept: …".
+  std::string kept_choices() const;
 
   // False when the library has nothing for this product, or not for these alignments: then nothing has been written. A
-  // workspace of 32 MiB is what it wants. The first product of a kind looks up an algorithm and may load its code: do not
-  // let that happen while a graph is captured.
+  // workspace of 32 MiB is what it wants. The first product of a kind that nobody has met on such a card times the library's
+  // algorithms (cuda/cublaslt_choices.h), and may load their code: while a graph is captured it takes the first instead.
   bool matmul(const Matmul& product, void* workspace, size_t workspace_bytes, cudaStream_t stream);
 
  private:

@@ -61,6 +61,7 @@ struct Functions {
   int (*preference_set)(Preference, int attribute, const void* value, size_t bytes);
   int (*preference_destroy)(Preference);
   int (*find)(Handle, Operation, Layout a, Layout b, Layout c, Layout d, Preference, int wanted, Heuristic*, int* found);
+  int (*check)(Handle, Operation, Layout a, Layout b, Layout c, Layout d, const Algorithm*, Heuristic*);
   int (*multiply)(Handle, Operation, const void* alpha, const void* a, Layout, const void* b, Layout, const void* beta,
                   const void* c, Layout, void* d, Layout, const Algorithm*, void* workspace, size_t workspace_bytes, Stream);
 
@@ -84,6 +85,7 @@ struct Functions {
     get(preference_set, "cublasLtMatmulPreferenceSetAttribute");
     get(preference_destroy, "cublasLtMatmulPreferenceDestroy");
     get(find, "cublasLtMatmulAlgoGetHeuristic");
+    get(check, "cublasLtMatmulAlgoCheck");
     get(multiply, "cublasLtMatmul");
     return missing;
   }

@@ -7,6 +7,7 @@
 
 #include "cuda/check.h"
 #include "cuda/cublaslt.h"
+#include "cuda/matmul_wgmma.h"
 
 namespace gigpo {
 
@@ -73,12 +74,13 @@ DeviceReport device_report() {
 
 MatmulLibraryReport matmul_library_report() {
   const DeviceReport report = device_report();
-  if (report.devices.empty()) return {false, {}, {}, report.message};
+  if (report.devices.empty()) return {false, {}, {}, report.message, report.message};
   CUDA_CHECK(cudaSetDevice(report.devices[0].index));
   std::string why_not;
   const auto library = cuda::MatmulLibrary::open(&why_not);
-  if (!library) return {false, {}, {}, why_not};
-  return {true, library->path(), library->version(), {}};
+  const std::string without_wgmma = cuda::why_no_wgmma();
+  if (!library) return {false, {}, {}, why_not, without_wgmma};
+  return {true, library->path(), library->version(), "its fastest algorithms are " + library->kept_choices(), without_wgmma};
 }
 
 }  // namespace gigpo

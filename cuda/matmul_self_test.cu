@@ -102,6 +102,7 @@ std::string matmul_self_test(const Multiply& multiply) {
       {bf16, bf16, false, true, 33, 72, 40, 8, true, true, false},
       {bf16, f32, false, false, 200, 272, 520, 0, true, false, false},  // several tiles, each of more than a block holds at once
       {bf16, bf16, true, false, 136, 264, 392, 0, false, true, false},
+      {bf16, f32, true, false, 72, 72, 1037, 0, false, true, true},  // few tiles and many k, which is summed in ranges
       {f32, f32, false, true, 37, 41, 29, 3, true, true, true},
   };
   constexpr size_t workspace_bytes = 32 << 20;

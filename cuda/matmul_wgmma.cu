@@ -5,6 +5,10 @@
 // memory, also of the next tile while this one is written. The other two, the consumers, each multiply 64 rows of A with all
 // columns of B. Two barriers a stage tell when it is full and when it may be filled again.
 //
+// Where the tiles of C come in pairs below each other, two blocks are a cluster: they need the same columns of B, so each fetches
+// half of them into the shared memory of both (TMA multicast). A stage may then be filled when the consumers of both blocks have
+// left it, who tell both producers; it is full when A, the own half and the other's have come.
+//
 // What an element of C is: over each range of k (cuda/matmul_wgmma_plan.h: by the shape alone), one chain of wgmma steps of
 // 16 from zero, in order; the ranges' sums added in order.
 #include "cuda/matmul_wgmma.h"
@@ -31,10 +35,10 @@ struct WgmmaProduct {
 // Calls work(row, column, range) for every tile of this block.
 template <class T, class Work>
 __device__ void for_each_tile(const WgmmaProduct& p, const Work& work) {
-  const int64_t down = steps_of(p.m, wgmma_rows), across = steps_of(p.n, T::step), tiles = down * across;
-  for (int64_t i = blockIdx.x; i < tiles * p.ranges; i += gridDim.x) {
+  const int64_t down = steps_of(p.m, T::blocks * wgmma_rows), across = steps_of(p.n, T::step), tiles = down * across;
+  for (int64_t i = blockIdx.x / T::blocks; i < tiles * p.ranges; i += gridDim.x / T::blocks) {
     const TilePlace place = place_of_tile(i % tiles, down, across);
-    work(place.down * wgmma_rows, place.across * T::step, i / tiles);
+    work((place.down * T::blocks + blockIdx.x % T::blocks) * wgmma_rows, place.across * T::step, i / tiles);
   }
 }
 
@@ -48,18 +52,23 @@ __device__ void for_each_step(const WgmmaProduct& p, int64_t range, const Step& 
 template <class T>
 __device__ void produce(const WgmmaProduct& p, char* memory, uint64_t* full, uint64_t* empty) {
   Ring<T::stages> ring;
+  const int rank = int(blockIdx.x % T::blocks);
   for_each_tile<T>(p, [&](int64_t row, int64_t column, int64_t range) {
     for_each_step<T>(p, range, [&](int64_t step, bool) {
       char* const stage = memory + ring.stage * T::stage_bytes;
       barrier_wait(empty + ring.stage, ring.round ^ 1);  // in the first round nobody has to leave
       barrier_expect(full + ring.stage, T::stage_bytes);
-      T::A::fetch(stage, &p.a, row, step * wgmma_depth, full + ring.stage);
+      T::A::template fetch<1, 1>(stage, &p.a, row, step * wgmma_depth, full + ring.stage);
       char* const b = stage + T::A::bytes;
       if constexpr (T::gated) {
-        T::HalfOfB::fetch(b, &p.b, column, step * wgmma_depth, full + ring.stage);
-        T::HalfOfB::fetch(b + T::HalfOfB::bytes, &p.b, p.n + column, step * wgmma_depth, full + ring.stage);
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+          if (T::blocks == 2 && half != rank) continue;
+          T::HalfOfB::template fetch<1, T::blocks>(b + half * T::HalfOfB::bytes, &p.b, half * p.n + column, step * wgmma_depth,
+                                                   full + ring.stage);
+        }
       } else {
-        T::B::fetch(b, &p.b, column, step * wgmma_depth, full + ring.stage);
+        T::B::template fetch<T::blocks, T::blocks>(b, &p.b, column, step * wgmma_depth, full + ring.stage, rank);
       }
       ring.advance();
     });
@@ -92,7 +101,9 @@ __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint
   float* const own_staged = staged + (group * 4 + warp) * Slice::floats;
   Ring<T::stages> ring;
   const auto leave = [&](int stage) {  // every warp for itself: it knows of no other that it has read
-    if (threadIdx.x % 32 == 0) barrier_arrive(empty + stage);
+    if (threadIdx.x % 32 != 0) return;
+    if constexpr (T::blocks == 1) barrier_arrive(empty + stage);
+    else for (unsigned block = 0; block < T::blocks; block++) barrier_arrive_at(empty + stage, block);
   };
   for_each_tile<T>(p, [&](int64_t row, int64_t column, int64_t range) {
     float sums[T::columns / 2];
@@ -129,7 +140,7 @@ __device__ void consume(const WgmmaProduct& p, char* memory, float* staged, uint
 }
 
 template <class T>
-__global__ __launch_bounds__(wgmma_threads, 1) void wgmma_kernel(const __grid_constant__ WgmmaProduct p) {
+__global__ __launch_bounds__(wgmma_threads, 1) GIGPO_CLUSTER(T::blocks) void wgmma_kernel(const __grid_constant__ WgmmaProduct p) {
 #if defined(GIGPO_CUDA_EMULATOR) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   char* const shared = dynamic_shared<char>();
   char* const memory = shared + (T::alignment - shared_address(shared) % T::alignment) % T::alignment;
@@ -139,11 +150,15 @@ __global__ __launch_bounds__(wgmma_threads, 1) void wgmma_kernel(const __grid_co
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < T::stages; stage++) {
       barrier_init(full + stage, 1);
-      barrier_init(empty + stage, consumers * warpgroup / 32);
+      barrier_init(empty + stage, T::blocks * consumers * warpgroup / 32);
     }
     fence_async_proxy();
   }
-  __syncthreads();
+  const auto meet = [] {
+    if constexpr (T::blocks == 1) __syncthreads();
+    else meet_cluster();
+  };
+  meet();
   if (threadIdx.x < warpgroup) {
     give_registers<producer_registers>();
     if (threadIdx.x == 0) produce<T>(p, memory, full, empty);
@@ -151,26 +166,43 @@ __global__ __launch_bounds__(wgmma_threads, 1) void wgmma_kernel(const __grid_co
     take_registers<consumer_registers>();
     consume<T>(p, memory, staged, full, empty);
   }
+  if constexpr (T::blocks > 1) {
+    __syncwarp();
+    meet();  // the other block still arrives at the barriers here
+  }
 #endif
 }
 
 template <class T>
 bool launch_tiles(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::lines_of_b, &p.b)) return false;
-  const int64_t tiles = steps_of(p.m, wgmma_rows) * steps_of(p.n, T::step) * p.ranges;
-  int device = 0, blocks = product.multiprocessors;  // as many as run at once; the bits are the same with any number
+  const int64_t tiles = steps_of(p.m, T::blocks * wgmma_rows) * T::blocks * steps_of(p.n, T::step) * p.ranges;
+  int device = 0, blocks = product.multiprocessors;  // as many as run at once (a TPC has two multiprocessors); the bits are the same with any number
   CUDA_CHECK(cudaGetDevice(&device));
   if (blocks == 0) CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device));
-  const dim3 grid(unsigned(std::min<int64_t>(tiles, blocks)));
+  Grid grid(unsigned(std::min<int64_t>(tiles, std::max(blocks / T::blocks, 1) * T::blocks)));
+#ifdef GIGPO_CUDA_EMULATOR
+  grid.cluster = T::blocks;  // which the compiled kernel says itself
+#endif
   launch(wgmma_kernel<T>, grid, dim3(wgmma_threads), T::shared_bytes, stream, p);
   return true;
 }
 
+// In pairs of blocks where the rows come out even, and B's columns can be halved.
+template <int columns, bool transpose_a, bool transpose_b, bool gated = false>
+bool launch_blocks(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
+  if constexpr (transpose_b || columns % 128 == 0) {
+    if (steps_of(p.m, wgmma_rows) % 2 == 0)
+      return launch_tiles<WgmmaTile<columns, transpose_a, transpose_b, gated, 2>>(product, p, stream);
+  }
+  return launch_tiles<WgmmaTile<columns, transpose_a, transpose_b, gated>>(product, p, stream);
+}
+
 template <int columns>
 bool launch_columns(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
-  if (product.transpose_a) return launch_tiles<WgmmaTile<columns, true, false>>(product, p, stream);
-  if (product.transpose_b) return launch_tiles<WgmmaTile<columns, false, true>>(product, p, stream);
-  return launch_tiles<WgmmaTile<columns, false, false>>(product, p, stream);
+  if (product.transpose_a) return launch_blocks<columns, true, false>(product, p, stream);
+  if (product.transpose_b) return launch_blocks<columns, false, true>(product, p, stream);
+  return launch_blocks<columns, false, false>(product, p, stream);
 }
 
 // Whether TMA can read the operands.
@@ -228,7 +260,7 @@ bool matmul_wgmma_swiglu(Tensor x, Tensor weight, Tensor gate_up, Tensor activat
   const int64_t steps = steps_of(x.columns, wgmma_depth);
   WgmmaProduct p = {{}, {}, gate_up.rows, half, steps, steps, 1, output_of(into(gate_up.column_range(0, half))),
                     output_of(into(gate_up.column_range(half, half))), output_of(into(activated))};
-  return launch_tiles<WgmmaTile<256, false, true, true>>(into(gate_up), p, stream);
+  return launch_blocks<256, false, true, true>(into(gate_up), p, stream);
 }
 
 }  // namespace gigpo::cuda

@@ -26,11 +26,17 @@ struct WgmmaOperand {
   static constexpr int lines = along_k ? width : wgmma_depth;  // of 64 elements, a box
   static constexpr int boxes = along_k ? 1 : width / 64, box_bytes = lines * 128, bytes = boxes * box_bytes;
 
-  __device__ static void fetch(char* to, const CUtensorMap* map, int64_t first, int64_t k, uint64_t* full) {
+  // One of `shares` equal parts of it, to as many blocks.
+  template <int shares, int readers>
+  __device__ static void fetch(char* to, const CUtensorMap* map, int64_t first, int64_t k, uint64_t* full, int share = 0) {
+    static_assert(along_k ? width / shares % 8 == 0 : boxes % shares == 0);
+    const int begin = int(first) + share * (width / shares);
 #pragma unroll
-    for (int box = 0; box < boxes; box++) {
-      const int across = int(first) + 64 * box;
-      copy_tile(to + box * box_bytes, map, along_k ? int(k) : across, along_k ? across : int(k), full);
+    for (int box = 0; box < (along_k ? 1 : boxes / shares); box++) {
+      char* const place = to + share * (bytes / shares) + box * box_bytes;
+      const int across = begin + 64 * box, x = along_k ? int(k) : across, y = along_k ? across : int(k);
+      if constexpr (readers == 1) copy_tile(place, map, x, y, full);
+      else copy_tile_to_all(place, map, x, y, full);
     }
   }
 
@@ -41,16 +47,18 @@ struct WgmmaOperand {
   }
 };
 
+// `blocks` of a cluster have the same columns and the rows below each other: each fetches its share of B for both.
 // With `gated`, half of the columns are of the first half of B's rows, gate, and half of the second, up (SwiGLU).
-template <int columns_, bool transpose_a_, bool transpose_b_, bool gated_ = false>
+template <int columns_, bool transpose_a_, bool transpose_b_, bool gated_ = false, int blocks_ = 1>
 struct WgmmaTile {
   static constexpr bool transpose_a = transpose_a_, transpose_b = transpose_b_, gated = gated_;
+  static constexpr int blocks = blocks_;
   using A = WgmmaOperand<wgmma_rows, !transpose_a>;
   using B = WgmmaOperand<columns_, transpose_b>;
   using HalfOfB = WgmmaOperand<columns_ / 2, transpose_b>;
   static constexpr int columns = columns_, stage_bytes = A::bytes + B::bytes;
   static constexpr int step = gated ? columns / 2 : columns;  // from one tile to the next
-  static constexpr int lines_of_b = gated ? HalfOfB::lines : B::lines;
+  static constexpr int lines_of_b = gated ? HalfOfB::lines : transpose_b ? B::lines / blocks : B::lines;
   static constexpr int output_bytes = consumers * warpgroup / 32 * Slice::floats * 4;
   static constexpr int alignment = 1024;  // of the swizzle's pattern
   static constexpr int most_bytes = (227 << 10) - alignment - output_bytes - 128;

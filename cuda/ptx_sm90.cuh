@@ -8,14 +8,25 @@
 
 namespace gigpo::cuda {
 
+// A kernel whose blocks are clusters of so many.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define GIGPO_CLUSTER(blocks) __cluster_dims__(blocks, 1, 1)
+#else
+#define GIGPO_CLUSTER(blocks)
+#endif
+
 #ifdef GIGPO_CUDA_EMULATOR
 
 using emulator::barrier_arrive;
+using emulator::barrier_arrive_at;
 using emulator::barrier_expect;
 using emulator::barrier_init;
 using emulator::barrier_wait;
+using emulator::cluster_rank;
 using emulator::copy_tile;
+using emulator::copy_tile_to_all;
 using emulator::fence_async_proxy;
+using emulator::meet_cluster;
 using emulator::shared_address;
 
 #else
@@ -54,6 +65,34 @@ __device__ inline void copy_tile(void* to, const CUtensorMap* map, int x, int y,
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
           shared_address(to)),
       "l"(map), "r"(x), "r"(y), "r"(shared_address(barrier))
+      : "memory");
+}
+
+// Of a cluster's blocks (__cluster_dims__): which this is, and where all their threads wait for each other. What was written to
+// shared memory before, the initialisation of barriers too, the other blocks see afterwards. Before its end a block waits so
+// for those that still copy to it, or arrive at its barriers.
+__device__ inline unsigned cluster_rank() {
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+__device__ inline void meet_cluster() {
+  asm volatile("fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+// At the barrier that lies in the same place in another block.
+__device__ inline void barrier_arrive_at(uint64_t* barrier, unsigned rank) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(barrier)),
+      "r"(rank)
+      : "memory");
+}
+// As copy_tile, to the same place in both blocks of a cluster of two, with the bytes told to the barrier of each.
+__device__ inline void copy_tile_to_all(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(
+          shared_address(to)),
+      "l"(map), "r"(x), "r"(y), "r"(shared_address(barrier)), "h"(uint16_t{3})
       : "memory");
 }
 

@@ -260,12 +260,14 @@ export interface NativeDeviceReport {
   }
 }
 
-/** Whether NVIDIA's matrix library (cuBLASLt) is found and passes a test; else `message` says why not. */
+/** Whether NVIDIA's matrix library (cuBLASLt) is found and passes a test; else `message` says why not. See core/device_report.h. */
 export interface NativeMatmulLibraryReport {
   readonly found: boolean
   readonly path?: string
   readonly version?: string
   readonly message: string
+  /** Why Hopper's own products do not stand in for it; absent where they would. */
+  readonly withoutWgmma?: string
 }
 
 export interface NativeSurrogateReport {

@@ -59,7 +59,7 @@ export function describeDevices(
     { name: "memory", state: "ok", value: `${formatBytes(cpu.memoryBytes)} free of ${formatBytes(totalmem())}` },
     { name: "CPU", state: "ok", value: `${cpu.instructionSet}, ${threads}` },
     ...(gpus.length > 0 ? gpus : [none]),
-    ...(library ? [describeCublasLt(library)] : []),
+    ...(library ? [describeCublasLt(library), describeWgmma(library)] : []),
   ]
 }
 
@@ -73,6 +73,11 @@ function whyNoGpu(unavailable: DeviceReport["unavailable"]): string {
 function describeCublasLt({ found, path, version, message }: MatmulLibraryReport): Finding {
   const what = [version, path, message].filter((part) => part !== undefined && part !== "")
   return { name: "cuBLASLt", state: found ? "ok" : "note", value: what.join(", ") }
+}
+
+function describeWgmma({ found, withoutWgmma }: MatmulLibraryReport): Finding {
+  const passed = `passed their test${found ? "; cuBLASLt goes before them" : ""}`
+  return { name: "wgmma products", state: withoutWgmma === undefined ? "ok" : "note", value: withoutWgmma ?? passed }
 }
 
 async function selfTest(device: "cpu" | "cuda"): Promise<Finding> {

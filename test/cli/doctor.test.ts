@@ -15,18 +15,24 @@ describe("what the doctor says of GPUs", () => {
       found: true,
       path: "/usr/lib/libcublasLt.so.12",
       version: "12.8.4",
-      message: "it passed its test",
+      message: "its fastest algorithms are kept in /home/ada/.cache/gigpo/cublaslt-1.txt",
     }
     expect(lines({ cpu, devices: [card, card], driver: "570.86" }, cublasLt)).toEqual([
       "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
       "ok GPU: NVIDIA H100 80GB HBM3, 80.0 GiB, compute 9.0, driver 570.86",
-      "ok cuBLASLt: 12.8.4, /usr/lib/libcublasLt.so.12, it passed its test",
+      "ok cuBLASLt: 12.8.4, /usr/lib/libcublasLt.so.12, its fastest algorithms are kept in /home/ada/.cache/gigpo/cublaslt-1.txt",
+      "ok wgmma products: passed their test; cuBLASLt goes before them",
     ])
   })
 
   it("takes a library that is not there for a note, and says why there is no card", () => {
     const cublasLt = { found: false, message: "not found; our own kernels are used" }
-    expect(lines({ cpu, devices: [card] }, cublasLt)[1]).toBe("note cuBLASLt: not found; our own kernels are used")
+    expect(lines({ cpu, devices: [card] }, cublasLt).slice(1)).toEqual([
+      "note cuBLASLt: not found; our own kernels are used",
+      "ok wgmma products: passed their test",
+    ])
+    const older = { ...cublasLt, withoutWgmma: "the GPU is not a Hopper" }
+    expect(lines({ cpu, devices: [card] }, older)[2]).toBe("note wgmma products: the GPU is not a Hopper")
     const unavailable = { code: "no_driver", message: "No driver." } as const
     expect(lines({ cpu, devices: [], unavailable })).toEqual(["note GPU: No driver."])
     expect(lines({ cpu, devices: [] })).toEqual(["note GPU: none found"])

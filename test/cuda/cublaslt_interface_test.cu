@@ -66,6 +66,7 @@ static_assert(alike<decltype(F::preference_create), decltype(&cublasLtMatmulPref
 static_assert(alike<decltype(F::preference_set), decltype(&cublasLtMatmulPreferenceSetAttribute)>);
 static_assert(alike<decltype(F::preference_destroy), decltype(&cublasLtMatmulPreferenceDestroy)>);
 static_assert(alike<decltype(F::find), decltype(&cublasLtMatmulAlgoGetHeuristic)>);
+static_assert(alike<decltype(F::check), decltype(&cublasLtMatmulAlgoCheck)>);
 static_assert(alike<decltype(F::multiply), decltype(&cublasLtMatmul)>);
 
 #endif

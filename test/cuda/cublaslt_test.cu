@@ -81,21 +81,21 @@ void test_health(const FakeLibrary& fake, const std::string& path) {
   CHECK(library->path() == path);
   const int taken = check_products(*library, 96);
   CHECK(taken > 24 && taken < 96, "%d taken", taken);
-  CHECK(fake.get("objects") == 1, "%ld live beside the handle", fake.get("objects") - 1);
 
-  // The same product again is not looked up again; one of other alignment is.
+  // The same product again is not looked up again, nor is anything made for it; one of other alignment is.
   Case c;
   c.m = 24, c.n = 32, c.k = 40, c.transpose_b = true, c.c_type = Type::bf16;
   const auto multiply = [&](const cuda::Matmul& product, void* workspace, size_t bytes) {
     CHECK(library->matmul(product, workspace, bytes, nullptr));
   };
   check_case(c, multiply);
-  const long searches = fake.get("searches");
+  const long searches = fake.get("searches"), creates = fake.get("creates");
   check_case(c, multiply);
-  CHECK(fake.get("searches") == searches);
+  CHECK(fake.get("searches") == searches && fake.get("creates") == creates);
   c.offset = 8;
   check_case(c, multiply);
   CHECK(fake.get("searches") == searches + 1);
+  CHECK(fake.get("creates") == creates + 6, "%ld made", fake.get("creates") - creates);  // operation, layouts, preference
 
   // Nothing to do, and what is left to the own kernels: k of 0, pointers off by one, a call that fails, also afterwards.
   const auto outcome = [&](const Case& tried) {

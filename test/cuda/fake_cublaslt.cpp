@@ -12,10 +12,12 @@ namespace {
 
 enum Status { success = 0, not_initialized = 1, invalid_value = 7, execution_failed = 13, not_supported = 15 };
 
-// What a test can turn: "version", "create", "multiply" (statuses to return), "refuse", "off_by_one", "no_bias", "no_beta".
-// And read: "objects" that live, "searches", "products". "enqueue" is a function of test/cuda/fake_library.h.
+// What a test can turn: "version", "create", "multiply" (statuses to return), "refuse", "refuse_known", "off_by_one", "no_bias",
+// "no_beta"; how many algorithms there are ("candidates"), and which takes no time ("fastest").
+// And read: "objects" that live, "creates", "searches", "checks", "products", and the last one's "algorithm". "enqueue" and "spend" are
+// functions of test/cuda/fake_library.h.
 std::map<std::string, long>& settings() {
-  static std::map<std::string, long> values = {{"version", 130001}};
+  static std::map<std::string, long> values = {{"version", 130001}, {"candidates", 1}};
   return values;
 }
 
@@ -48,11 +50,13 @@ struct Found {
 
 constexpr uint64_t mark = 0x6769'6770'6F00'0001;  // in the last word, so that the structure's size matters
 constexpr size_t workspace_needed = 4096;
+constexpr int word_of_workspace = 4, word_of_number = 5;  // of an algorithm
 
 template <class T>
 int create(T** to) {
   *to = new T();
   settings()["objects"]++;
+  settings()["creates"]++;
   return success;
 }
 template <class T>
@@ -119,6 +123,7 @@ struct Product {
   const void *a, *b, *c;
   void *d, *workspace;
   size_t workspace_bytes;
+  long number;  // of the algorithm
 };
 
 void multiply(const Product& p) {
@@ -127,7 +132,7 @@ void multiply(const Product& p) {
   const Layout &la = p.layout_a, &lb = p.layout_b, &lc = p.layout_c, &ld = p.layout_d;
   const auto m = int64_t(ld.rows), n = int64_t(ld.columns);
   const auto k = int64_t(o.transposed[0] ? la.rows : la.columns) - settings()["off_by_one"];
-  const int64_t parts = 1 + n % 5;
+  const int64_t parts = 1 + (n + p.number) % 5;
   for (int64_t j = 0; j < n; j++) {
     for (int64_t i = 0; i < m; i++) {
       float sum = 0;
@@ -211,10 +216,23 @@ int cublasLtMatmulAlgoGetHeuristic(Handle* handle, const Operation* o, const Lay
     if (p->alignments[i] < (layouts[i]->type == 14 ? 16 : 4)) return not_supported;
     algorithm.words[i] = p->alignments[i];  // it holds for pointers of these alignments
   }
+  algorithm.words[word_of_workspace] = p->workspace_bytes >= workspace_needed ? workspace_needed : 0;
   algorithm.words[7] = mark;
-  *found = {algorithm, p->workspace_bytes >= workspace_needed ? workspace_needed : 0, success, 1.0f, {}};
-  *count = 1;
+  for (*count = 0; *count < wanted && *count < settings()["candidates"]; ++*count) {
+    algorithm.words[word_of_number] = uint64_t(*count);
+    found[*count] = {algorithm, size_t(algorithm.words[word_of_workspace]), success, 1.0f, {}};
+  }
   return success;
+}
+
+int cublasLtMatmulAlgoCheck(Handle* handle, const Operation* o, const Layout* a, const Layout* b, const Layout* c,
+                            const Layout* d, const Algorithm* algorithm, Found* result) {
+  settings()["checks"]++;
+  if (!handle || algorithm->words[7] != mark) return invalid_value;
+  if (settings()["refuse_known"]) return not_supported;
+  result->workspace_bytes = size_t(algorithm->words[word_of_workspace]);
+  result->waves = 1;
+  return examine(*o, *a, *b, *c, *d);
 }
 
 int cublasLtMatmul(Handle* handle, const Operation* o, const float* alpha, const void* a, const Layout* la, const void* b,
@@ -228,10 +246,17 @@ int cublasLtMatmul(Handle* handle, const Operation* o, const float* alpha, const
   for (int i = 0; i < 4; i++) {
     if (!aligned(pointers[i], uint32_t(algorithm->words[i]))) return invalid_value;
   }
+  settings()["algorithm"] = long(algorithm->words[word_of_number]);
   const auto enqueue = reinterpret_cast<void (*)(void*, std::function<void()>)>(settings()["enqueue"]);
-  const Product product = {*o, *la, *lb, *lc, *ld, *alpha, *beta, a, b, c, d, workspace, workspace_bytes};
-  if (enqueue) enqueue(stream, [product] { multiply(product); });
-  else multiply(product);
+  const Product product = {*o, *la, *lb, *lc, *ld, *alpha, *beta, a, b, c, d, workspace, workspace_bytes,
+                           settings()["algorithm"]};
+  const auto work = [product] {
+    multiply(product);
+    const auto spend = reinterpret_cast<void (*)()>(settings()["spend"]);
+    if (spend && product.number != settings()["fastest"]) spend();
+  };
+  if (enqueue) enqueue(stream, work);
+  else work();
   return success;
 }
 

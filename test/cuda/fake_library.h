@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -18,8 +19,22 @@ inline void choose_library(const std::string& path) { setenv("GIGPO_CUBLASLT", p
 
 #ifdef GIGPO_CUDA_EMULATOR
 
+struct TemporaryFolder {
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "gigpo-XXXXXX").string();
+    if (CHECK(mkdtemp(name.data()), "%s cannot be made", name.c_str())) path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+
+  std::string path;
+};
+
 // The same object that a device loads, since both name the same file. Its products are queued on the emulator's streams, and
-// recorded with what else is.
+// recorded with what else is. What is found out about it is kept in a folder that goes with it.
 struct FakeLibrary {
   explicit FakeLibrary(const std::string& path) : library(dlopen(path.c_str(), RTLD_NOW)) {
     if (library) {
@@ -27,10 +42,14 @@ struct FakeLibrary {
       get = reinterpret_cast<long (*)(const char*)>(dlsym(library, "fake_cublaslt_get"));
     }
     CHECK(*this, "%s is not the stand-in library", path.c_str());
-    if (*this) set("enqueue", reinterpret_cast<long>(&enqueue));
+    if (!*this) return;
+    set("enqueue", reinterpret_cast<long>(&enqueue));
+    set("spend", reinterpret_cast<long>(&spend));
+    setenv("XDG_CACHE_HOME", cache.path.c_str(), 1);
   }
   explicit operator bool() const { return set && get; }
 
+  const TemporaryFolder cache;
   void* library;
   void (*set)(const char*, long) = nullptr;
   long (*get)(const char*) = nullptr;
@@ -39,6 +58,7 @@ struct FakeLibrary {
   static void enqueue(void* stream, std::function<void()> work) {
     cuda::emulator::enqueue(static_cast<cudaStream_t>(stream), std::move(work));
   }
+  static void spend() { cuda::emulator::spent += std::chrono::minutes(1); }
 };
 
 #endif

@@ -5,16 +5,22 @@
 #include <vector>
 
 #include "core/device.h"
+#include "cuda/matmul_self_test.h"
 #include "cuda/matmul_wgmma_plan.h"
 #include "cuda/operations.h"
 #include "test/cuda/matmul_case.h"
 #include "test/cuda/on_card.h"
+#ifdef GIGPO_CUDA_EMULATOR
+#include "test/cuda/emulator/kernel_names.h"
+#endif
 
 using namespace gigpo;
 using namespace gigpo::test;
 using namespace gigpo::cuda;
 
 namespace {
+
+using test::Multiply;  // not the self-test's
 
 Multiply with_columns(int columns) {
   return [columns](const Matmul& product, void* workspace, size_t bytes) {
@@ -42,6 +48,8 @@ void test_layouts() {
       c.padding = 8, c.c_padding = 1;
       c.bias = true, c.added = Added::other;
       check_case(c, with_columns(columns));
+      c.m = 264;  // three tiles below each other: none in pairs
+      check_case(c, with_columns(columns));
     }
   }
 }
@@ -68,6 +76,8 @@ void test_random_cases() {
 void test_many_tiles() {
   Case c = with_layout(0);
   c.m = 1, c.n = 133 * 128 + 40, c.k = 136;
+  check_case(c, with_columns(128));
+  c.m = 136, c.n = 67 * 128 + 40;  // in pairs of blocks
   check_case(c, with_columns(128));
 }
 
@@ -147,6 +157,56 @@ void test_plans() {
   }
 }
 
+// The test that it has to pass looks at ranges of k, too.
+void test_self_test() {
+  const std::string found = matmul_self_test([](Matmul p, void* workspace, size_t bytes, cudaStream_t stream) {
+    const double output_bytes = double((p.added ? 2 : 1) * bytes_of(p.c.type));
+    const WgmmaPlan plan = wgmma_plan(p.m(), p.n(), p.k(), output_bytes, p.transpose_a ? 8 : 1, int64_t(bytes));
+    if (plan.ranges > 1) p.a = p.a.row_range(0, p.a.rows - 1), p.b = p.b.row_range(0, p.b.rows - 1);
+    return matmul_wgmma(p, workspace, bytes, stream);
+  });
+  CHECK(found == "its product of 72 x 72 x 1037 is wrong", "%s", found.c_str());
+}
+
+// What a layer's products are to the device: what is large comes here, in every layout, and what must be the same in any batch
+// does not. In the emulator the kernel tells its name.
+void test_layers() {
+  const auto device = make_cuda_device({.cublas = false});
+  const auto taken = [](const char* what, bool expected) {
+#ifdef GIGPO_CUDA_EMULATOR
+    const std::string name = emulator::kernel_name(emulator::last_kernel);
+    CHECK((name.find("wgmma_kernel") == 0) == expected, "%s: %s", what, name.c_str());
+#else
+    (void)what, (void)expected;
+#endif
+  };
+  Case forward = {.c_type = Type::bf16, .transpose_b = true, .m = 512, .n = 1024, .k = 512, .bias = true, .added = Added::other};
+  const Multiply linear = [&](const Matmul& p, void*, size_t) { device->linear(p.a, p.b, p.bias, p.added, p.c); };
+  check_case(forward, linear);
+  taken("linear", true);
+  device->batch_invariant([&] { run(forward, linear); });
+  taken("linear of what is sampled", false);
+  forward.m = 248;
+  run(forward, linear);
+  taken("linear of few rows", false);
+
+  const Case backward = {.c_type = Type::bf16, .m = 512, .n = 1024, .k = 512};
+  check_case(backward, [&](const Matmul& p, void*, size_t) { device->matmul(p.a, false, p.b, false, p.c, false); });
+  taken("backward", true);
+
+  const Type type = Type::bf16;
+  Matrix x(type, 512, 512, 512, 0), weight(type, 1024, 512, 512, 0), gate_up(type, 512, 1024, 1024, 0);
+  Matrix activated(type, 512, 512, 512, 0), expected(type, 512, 512, 512, 0);
+  x.fill(1), weight.fill(2);
+  device->linear_swiglu(x.view(), weight.view(), gate_up.view(), activated.view());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  taken("gate and up", true);
+  swiglu(gate_up.view(), expected.view(), nullptr);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  bool clean;
+  CHECK(activated.read(&clean) == expected.read(&clean));
+}
+
 // The device takes it for what is large, which shows in the ranges of k that a gradient is summed in.
 void test_device() {
   CHECK(why_no_wgmma().empty(), "%s", why_no_wgmma().c_str());
@@ -186,6 +246,8 @@ int main() {
   }
   return on_card(std::initializer_list<Test>{{"plans", test_plans},
                                              {"device", test_device},
+                                             {"layers", test_layers},
+                                             {"self-test", test_self_test},
                                              {"layouts", test_layouts},
                                              {"random cases", test_random_cases},
                                              {"many tiles", test_many_tiles},

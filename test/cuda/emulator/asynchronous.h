@@ -14,8 +14,15 @@ namespace gigpo::cuda::emulator {
 
 // --- of emulator.cpp ---
 
-char* shared_at(uint32_t address);  // what shared_address gave; null where no shared memory of the block is
-size_t shared_bytes();              // of the block; dynamic
+// Addresses are those of a cluster's shared memory: each of its blocks has as many as an operand's descriptor can name.
+constexpr uint32_t window_bytes = 1 << 18;
+char* shared_at(uint32_t address);  // what shared_address gave; null where no shared memory of the cluster is
+size_t shared_bytes();              // of a block; dynamic
+constexpr uint32_t first_address = 128;
+unsigned cluster_size();
+unsigned rank_of_warp(unsigned warp);
+// The same place in the shared memory of another block of the cluster, which must not have ended.
+void* in_block(const char* what, void* own, unsigned rank);
 unsigned thread_number();
 unsigned random_below(unsigned limit);
 void sleep(const char* what, const Place& place);  // until another thread, or what arrives, wakes it
@@ -37,7 +44,10 @@ inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 3 & 0x
 
 bool copy_arrives();  // one that is on its way, if there is one
 void forget_copies();
-bool copies_are_on_their_way();  // or may be: nobody has waited for them
+bool copies_are_on_their_way(unsigned rank);  // to this block; or may be: nobody has waited for them
+// Other blocks have reached into this one's shared memory since they all met: they may do so again when it has ended.
+bool reached_from_elsewhere(unsigned rank);
+void cluster_has_met();
 // A product reads these 16 bytes: they must have arrived, or been fenced.
 void check_async_read(uint32_t address);
 

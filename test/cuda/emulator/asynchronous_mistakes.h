@@ -84,24 +84,31 @@ inline __global__ void stream_tiles(const __grid_constant__ CUtensorMap map, Lef
   for (int i = 0; i < 64; i++) d[(16 * warp + lane / 4 + i / 2 % 2 * 8) * 128 + i / 4 * 8 + lane % 4 * 2 + i % 2] = read[i];
 }
 
-// Whether the result is right.
-inline bool stream_tiles_with(LeftOut left_out) {
+// Whether D [rows][128] = X[0:rows] · Xᵀ is what launch_with(map, d) makes of boxes of `lines` rows.
+template <class LaunchWith>
+bool streamed_product(int lines, int rows, const LaunchWith& launch_with) {
   constexpr int columns = 64 * streamed_steps;
   const emulator::Array<uint16_t> x(128 * columns);
-  const emulator::Array<float> d(64 * 128);
+  const emulator::Array<float> d(size_t(rows * 128));
   const auto value = [](int i, int j) { return float((i * 7 + j * 5 + i * j) % 9 - 4); };
   for (int i = 0; i < 128; i++)
     for (int j = 0; j < columns; j++) x[size_t(i * columns + j)] = __bfloat16_as_ushort(__float2bfloat16_rn(value(i, j)));
   CUtensorMap map;
-  if (!map_tiles({x.data, Type::bf16, 128, columns, columns}, 128, &map)) return false;
-  launch(stream_tiles, 1, 256, 1024 + 2 * 128 * 128 + 64, nullptr, map, left_out, d.data);
-  for (int i = 0; i < 64; i++)
+  if (!map_tiles({x.data, Type::bf16, 128, columns, columns}, lines, &map)) return false;
+  launch_with(map, d.data);
+  for (int i = 0; i < rows; i++)
     for (int j = 0; j < 128; j++) {
       float sum = 0;
       for (int k = 0; k < columns; k++) sum += value(i, k) * value(j, k);
       if (d[size_t(i * 128 + j)] != sum) return false;
     }
   return true;
+}
+
+inline bool stream_tiles_with(LeftOut left_out) {
+  return streamed_product(128, 64, [&](const CUtensorMap& map, float* d) {
+    launch(stream_tiles, 1, 256, 1024 + 2 * 128 * 128 + 64, nullptr, map, left_out, d);
+  });
 }
 
 struct AsynchronousMistake {

@@ -20,6 +20,7 @@ struct Barrier {
   unsigned copied = 0, waited = 0;  // phases up to which copies were asked for, and waited for
   int64_t bytes = 0;
   std::vector<unsigned> waiting;
+  bool from_elsewhere = false;  // other blocks have arrived here, or copied, since all met
   char order = 0;
 };
 
@@ -37,7 +38,6 @@ struct AsyncWorld {
 AsyncWorld& world = *new AsyncWorld;  // outlives whatever ends the program
 
 Barrier& barrier_at(const char* what, uint64_t* at) {
-  check_shared(what, at, 8);
   const auto found = world.barriers.find(at);
   if (found == world.barriers.end()) fault("%s of an mbarrier that nobody has initialised", what);
   if (*at != initialised) fault("%s of an mbarrier that something else was written over", what);
@@ -63,8 +63,8 @@ void arrive(const char* what, uint64_t* at, unsigned bytes) {
 }
 
 uint8_t* seen_at(uint32_t address) {
-  if (world.seen.empty()) world.seen.assign(shared_bytes(), 0xFF);
-  return world.seen.data() + (shared_at(address) - shared_at(shared_address(dynamic_shared_memory())));
+  if (world.seen.empty()) world.seen.assign(cluster_size() * shared_bytes(), 0xFF);
+  return world.seen.data() + address / window_bytes * shared_bytes() + (address % window_bytes - first_address);
 }
 
 bool is_seen(uint32_t address) { return std::memcmp(seen_at(address), shared_at(address), chunk_bytes) == 0; }
@@ -85,6 +85,13 @@ void barrier_init(uint64_t* at, unsigned arrivals) {
 void barrier_arrive(uint64_t* at) {
   const Unlooked unlooked;
   arrive("mbarrier.arrive", at, 0);
+}
+
+void barrier_arrive_at(uint64_t* at, unsigned rank) {
+  const Unlooked unlooked;
+  auto* const there = static_cast<uint64_t*>(in_block("mbarrier.arrive", at, rank));
+  arrive("mbarrier.arrive", there, 0);
+  world.barriers[there].from_elsewhere |= there != at;
 }
 
 void barrier_expect(uint64_t* at, unsigned bytes) {
@@ -115,11 +122,11 @@ void fence_async_proxy() {
   std::memcpy(seen_at(shared_address(dynamic_shared_memory())), dynamic_shared_memory(), shared_bytes());
 }
 
-void copy_tile(void* to, const CUtensorMap* opaque, int x, int y, uint64_t* at) {
-  const Unlooked unlooked;
+namespace {
+
+void copy_to(void* to, const CUtensorMap* opaque, int x, int y, uint64_t* at) {
   const TensorMap map = tensor_map(opaque);
   const uint32_t bytes = map.box[0] * map.box[1] * 2, start = shared_address(to);
-  check_shared("cp.async.bulk.tensor", to, 128);
   if (!shared_at(start + bytes - 1)) fault("cp.async.bulk.tensor of %u bytes goes beyond the block's shared memory", bytes);
   Barrier& barrier = barrier_at("cp.async.bulk.tensor", at);
   barrier.copied = barrier.phase + 1;
@@ -145,6 +152,25 @@ void copy_tile(void* to, const CUtensorMap* opaque, int x, int y, uint64_t* at) 
     }
 }
 
+}  // namespace
+
+void copy_tile(void* to, const CUtensorMap* map, int x, int y, uint64_t* at) {
+  const Unlooked unlooked;
+  check_shared("cp.async.bulk.tensor", to, 128);
+  copy_to(to, map, x, y, at);
+}
+
+void copy_tile_to_all(void* to, const CUtensorMap* map, int x, int y, uint64_t* at) {
+  const Unlooked unlooked;
+  constexpr const char* what = "cp.async.bulk.tensor to all of a cluster";
+  check_shared(what, to, 128);
+  for (unsigned rank = 0; rank < cluster_size(); rank++) {
+    auto* const there = static_cast<uint64_t*>(in_block(what, at, rank));
+    copy_to(in_block(what, to, rank), map, x, y, there);
+    world.barriers[there].from_elsewhere |= there != at;
+  }
+}
+
 bool copy_arrives() {
   const Unlooked unlooked;
   if (world.copies.empty()) return false;
@@ -162,11 +188,22 @@ void forget_copies() {
   const Unlooked unlooked;
   if (!world.barriers.empty()) world = {};
 }
-bool copies_are_on_their_way() {
+bool copies_are_on_their_way(unsigned rank) {
   const Unlooked unlooked;
   for (const auto& [at, barrier] : world.barriers)
-    if (barrier.copied > barrier.waited) return true;
+    if (barrier.copied > barrier.waited && shared_address(at) / window_bytes == rank) return true;
   return false;
+}
+
+bool reached_from_elsewhere(unsigned rank) {
+  const Unlooked unlooked;
+  for (const auto& [at, barrier] : world.barriers)
+    if (barrier.from_elsewhere && shared_address(at) / window_bytes == rank) return true;
+  return false;
+}
+void cluster_has_met() {
+  const Unlooked unlooked;
+  for (auto& [at, barrier] : world.barriers) barrier.from_elsewhere = false;
 }
 
 void check_async_read(uint32_t address) {

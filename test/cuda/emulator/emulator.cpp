@@ -1,4 +1,4 @@
-// Runs the blocks of a grid one after the other. Every thread that is not waiting is in `ready`; where one waits, another
+// Runs the blocks of a grid, or its clusters, one after the other. Every thread that is not waiting is in `ready`; where one waits, another
 // is drawn at random, so that whatever depends on the order of the threads differs sooner or later.
 #include "emulator.h"
 
@@ -44,7 +44,8 @@ struct Order {
 struct Thread {
   Worker* worker;
   uint3 index;
-  unsigned number;
+  unsigned number;  // in the cluster
+  unsigned rank;    // of its block there
   const char* waits_for;  // null: does not wait
   Place place;
   Votes votes;
@@ -65,19 +66,22 @@ struct Warp {
   Order orders[lanes];  // of a meeting
 };
 
-struct Barrier {
-  unsigned arrived, votes;
+// The threads of a block, or of a cluster, and what they meet at.
+struct Group {
+  Thread *begin, *end;
+  unsigned living, arrived, votes;
   const char* what;
   Place place;
   Order order;
 };
 
-// The grid that runs.
+// The grid that runs. Its blocks are clusters, most of them of one.
 struct Launch {
   const std::function<void()>* thread;
   Place place;
-  char* shared;
+  char* shared;  // of a cluster: one block's behind the other's
   size_t shared_bytes;
+  unsigned cluster;
   uint64_t random;
   unsigned worker_set;
 };
@@ -85,8 +89,9 @@ struct Launch {
 Thread threads[most_threads];
 Warp warps[most_threads / lanes];
 Thread* ready[most_threads];
-unsigned ready_count, living, block_size;
-Barrier barrier;
+unsigned ready_count;
+Group blocks[most_threads / lanes], cluster;
+uint3 first_block;  // of the cluster
 Launch launched;
 Thread* current;
 Fiber host;
@@ -108,6 +113,8 @@ uint64_t scramble(uint64_t x) {
 }
 
 UNSEEN Warp& own_warp() { return warps[current->number / lanes]; }
+UNSEEN Group& own_block() { return blocks[current->rank]; }
+UNSEEN char* shared_of(unsigned rank) { return launched.shared + rank * launched.shared_bytes; }
 
 UNSEEN void print_place(const char* what, const Place& place) {
   std::fprintf(stderr, "  %s %s:%u in %s\n", what, place.file_name(), unsigned(place.line()), place.function_name());
@@ -121,17 +128,18 @@ UNSEEN void go_on(Thread* thread) {
 UNSEEN void resume(Fiber& from, Thread* thread) {
   current = thread;
   threadIdx = thread->index;
+  blockIdx = {first_block.x + thread->rank, first_block.y, first_block.z};
   switch_fiber(from, thread->worker->fiber);
 }
 
 [[noreturn]] UNSEEN void report_deadlock() {
-  std::fprintf(stderr, "CUDA emulator: the threads wait for each other; %u have not ended:\n", living);
-  for (Thread* thread = threads; thread < threads + block_size; thread++) {
+  std::fprintf(stderr, "CUDA emulator: the threads wait for each other; %u have not ended:\n", cluster.living);
+  for (Thread* thread = cluster.begin; thread < cluster.end; thread++) {
     if (!thread->waits_for) continue;
     const char* what = thread->waits_for;
     const Place place = thread->place;
     unsigned count = 0;
-    for (Thread* other = thread; other < threads + block_size; other++)
+    for (Thread* other = thread; other < cluster.end; other++)
       if (other->waits_for == what && other->place.line() == place.line()) {
         other->waits_for = nullptr;
         count++;
@@ -165,13 +173,38 @@ UNSEEN char* next_order(Order& order, bool first_to_come) {
   return &order.marks[launched.worker_set][order.count % 2];
 }
 
-UNSEEN void open_barrier() {
-  const Votes votes = {barrier.votes, barrier.arrived};
-  barrier.arrived = barrier.votes = 0;
-  for (Thread* thread = threads; thread < threads + block_size; thread++) {
-    if (thread->waits_for == barrier.what) go_on(thread);
+UNSEEN void open_barrier(Group& group) {
+  const Votes votes = {group.votes, group.arrived};
+  group.arrived = group.votes = 0;
+  for (Thread* thread = group.begin; thread < group.end; thread++) {
+    if (thread->waits_for == group.what) go_on(thread);
     thread->votes = votes;
   }
+}
+
+UNSEEN Votes meet(Group& group, const char* what, bool predicate, Place place) {
+  if (group.arrived == 0) {
+    group.what = what;
+    group.place = place;
+  } else if (group.what != what || group.place.line() != place.line()) {
+    print_place("one thread is at", place);
+    print_place("another waits at", group.place);
+    fault("the block's threads are at different barriers");
+  }
+  char* order = next_order(group.order, group.arrived == 0);
+  release_memory(order);
+  group.arrived++;
+  group.votes += predicate;
+  if (group.arrived == group.living) open_barrier(group);
+  else suspend(what, place);
+  acquire_memory(order);
+  return current->votes;
+}
+
+// A barrier does not wait for threads that have ended.
+UNSEEN void leave(Group& group) {
+  group.living--;
+  if (group.living > 0 && group.arrived == group.living) open_barrier(group);
 }
 
 UNSEEN void end_meeting(Warp& warp, Meeting& meeting) {
@@ -190,19 +223,20 @@ UNSEEN void end_thread() {
   const unsigned lane = self->number % lanes;
   if (products_are_on_their_way(self->number / lanes)) fault("a thread ends while a wgmma of its warp is on its way");
   warp.living &= ~(1u << lane);
-  living--;
   if (warp.waiting > 0)
     for (const Meeting& meeting : warp.meetings)
       if (meeting.arrived && (meeting.mask >> lane & 1)) {
         print_place("other lanes wait at", meeting.place);
         fault("a thread ends while %s with mask %#x waits for it", meeting.what, meeting.mask);
       }
-  if (living > 0 && barrier.arrived == living) open_barrier();
+  leave(own_block());
+  leave(cluster);
   release_memory(&launch_ends);
-  if (living == 0) {
-    if (copies_are_on_their_way()) fault("a block ends while bulk copies to its shared memory are on their way");
-    return switch_fiber(self->worker->fiber, host);
-  }
+  if (own_block().living == 0 && copies_are_on_their_way(self->rank))
+    fault("a block ends while bulk copies to its shared memory are on their way");
+  if (own_block().living == 0 && reached_from_elsewhere(self->rank))
+    fault("a block ends that others of its cluster reach into, and has not met them");
+  if (cluster.living == 0) return switch_fiber(self->worker->fiber, host);
   resume(self->worker->fiber, draw());
 }
 
@@ -218,16 +252,26 @@ void thread_main() {
   }
 }
 
-UNSEEN void run_block(uint3 index, unsigned size, uint64_t random) {
-  fill_shared(launched.shared, launched.shared_bytes);
+UNSEEN void begin(Group& group, unsigned first, unsigned size) {
+  group.begin = threads + first;
+  group.end = group.begin + size;
+  group.living = size;
+  group.arrived = group.votes = 0;
+}
+
+// The blocks of a cluster, of so many threads each.
+UNSEEN void run_cluster(uint3 index, unsigned block_size, uint64_t random) {
+  const unsigned size = launched.cluster * block_size;
+  fill_shared(launched.shared, launched.cluster * launched.shared_bytes);
   forget_copies();
   forget_products();
-  blockIdx = index;
+  first_block = index;
   launched.random = random;
   launched.worker_set = (launched.worker_set + 1) % worker_sets;
   const unsigned turn = random_below(size);
-  barrier.arrived = barrier.votes = 0;
-  living = ready_count = block_size = size;
+  begin(cluster, 0, size);
+  for (unsigned rank = 0; rank < launched.cluster; rank++) begin(blocks[rank], rank * block_size, block_size);
+  ready_count = size;
   for (unsigned i = 0; i < size; i++) {
     threads[i].worker = workers[launched.worker_set][(i + turn) % size];
     ready[i] = threads + i;
@@ -239,17 +283,19 @@ UNSEEN void run_block(uint3 index, unsigned size, uint64_t random) {
   resume(host, draw());
 }
 
-void prepare_threads(dim3 block) {
+void prepare_threads(dim3 block, unsigned cluster) {
   unsigned number = 0;
-  for (unsigned z = 0; z < block.z; z++)
-    for (unsigned y = 0; y < block.y; y++)
-      for (unsigned x = 0; x < block.x; x++, number++) {
-        threads[number].index = {x, y, z};
-        threads[number].number = number;
-        threads[number].waits_for = nullptr;
-        for (auto& set : workers)
-          if (!set[number]) set[number] = new Worker{new_fiber(thread_main), {}};
-      }
+  for (unsigned rank = 0; rank < cluster; rank++)
+    for (unsigned z = 0; z < block.z; z++)
+      for (unsigned y = 0; y < block.y; y++)
+        for (unsigned x = 0; x < block.x; x++, number++) {
+          threads[number].index = {x, y, z};
+          threads[number].number = number;
+          threads[number].rank = rank;
+          threads[number].waits_for = nullptr;
+          for (auto& set : workers)
+            if (!set[number]) set[number] = new Worker{new_fiber(thread_main), {}};
+        }
 }
 
 // streams.cpp lets one grid run at a time.
@@ -257,9 +303,10 @@ void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::func
   static uint64_t launches = 0;
   const KeptStaticMemory kept;
   void* shared = nullptr;
-  if (shared_bytes > 0 && posix_memalign(&shared, 128, shared_bytes) != 0) std::abort();
-  prepare_threads(block);
-  launched = {&thread, grid.place, static_cast<char*>(shared), shared_bytes, 0, 0};
+  if (grid.cluster > 1) shared_bytes = (shared_bytes + 127) / 128 * 128;
+  if (shared_bytes > 0 && posix_memalign(&shared, 128, grid.cluster * shared_bytes) != 0) std::abort();
+  prepare_threads(block, grid.cluster);
+  launched = {&thread, grid.place, static_cast<char*>(shared), shared_bytes, grid.cluster, 0, 0};
   host = this_fiber();
   blockDim = block;
   gridDim = grid.size;
@@ -267,13 +314,15 @@ void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::func
   uint64_t random = scramble(seed() + ++launches);
   for (unsigned z = 0; z < grid.size.z; z++)
     for (unsigned y = 0; y < grid.size.y; y++)
-      for (unsigned x = 0; x < grid.size.x; x++)
-        run_block({x, y, z}, block.x * block.y * block.z, random = scramble(random + 0x9E3779B97F4A7C15u));
+      for (unsigned x = 0; x < grid.size.x; x += grid.cluster)
+        run_cluster({x, y, z}, block.x * block.y * block.z, random = scramble(random + 0x9E3779B97F4A7C15u));
   acquire_memory(&launch_ends);
   std::free(shared);
 }
 
 }  // namespace
+
+const void* last_kernel = nullptr;
 
 cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                          std::function<void()> thread) {
@@ -281,7 +330,11 @@ cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t share
   if (size == 0 || size > most_threads || block.z > 64 || grid.size.x == 0 || grid.size.x > 0x7FFFFFFFu ||
       grid.size.y == 0 || grid.size.y > 65535 || grid.size.z == 0 || grid.size.z > 65535)
     return result(cudaErrorInvalidConfiguration);
+  const bool as_cluster = grid.size.x % grid.cluster == 0 && grid.cluster <= 8 && size * grid.cluster <= most_threads &&
+                          size % lanes == 0 && resources_of(kernel).static_shared == 0;
+  if (grid.cluster != 1 && !as_cluster) return result(cudaErrorInvalidConfiguration);
   if (const cudaError_t status = check_limits(kernel, unsigned(size), shared_bytes)) return result(status);
+  last_kernel = kernel;
   const auto run = [grid, block, shared_bytes, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); };
   return result(enqueue(stream, run));
 }
@@ -309,32 +362,29 @@ UNSEEN void wake(unsigned thread) { go_on(threads + thread); }
 // Addresses as a card might give them: dynamic shared memory begins at no multiple of more than it was promised.
 UNSEEN uint32_t shared_address(const void* pointer) {
   if (in_static_shared(pointer)) fault("the address of static shared memory is not known here");
-  return uint32_t(static_cast<const char*>(pointer) - launched.shared) + 128;
+  const auto at = size_t(static_cast<const char*>(pointer) - launched.shared);
+  return uint32_t(at / launched.shared_bytes * window_bytes + at % launched.shared_bytes) + first_address;
 }
 UNSEEN size_t shared_bytes() { return launched.shared_bytes; }
 UNSEEN char* shared_at(uint32_t address) {
-  return address >= 128 && address - 128 < launched.shared_bytes ? launched.shared + (address - 128) : nullptr;
+  const uint32_t rank = address / window_bytes, place = address % window_bytes - first_address;
+  return rank < launched.cluster && place < launched.shared_bytes ? shared_of(rank) + place : nullptr;
+}
+UNSEEN unsigned cluster_size() { return launched.cluster; }
+UNSEEN unsigned cluster_rank() { return current->rank; }
+UNSEEN unsigned rank_of_warp(unsigned warp) { return threads[warp * lanes].rank; }
+UNSEEN void* in_block(const char* what, void* own, unsigned rank) {
+  if (rank >= launched.cluster) fault("%s: block %u of a cluster of %u", what, rank, launched.cluster);
+  if (blocks[rank].living == 0) fault("%s in the shared memory of a block that has ended", what);
+  return shared_of(rank) + (static_cast<char*>(own) - shared_of(current->rank));
 }
 
 UNSEEN int lane_index() { return int(current->number % lanes); }
 
-UNSEEN Votes meet_block(const char* what, bool predicate, Place place) {
-  if (barrier.arrived == 0) {
-    barrier.what = what;
-    barrier.place = place;
-  } else if (barrier.what != what || barrier.place.line() != place.line()) {
-    print_place("one thread is at", place);
-    print_place("another waits at", barrier.place);
-    fault("the block's threads are at different barriers");
-  }
-  char* order = next_order(barrier.order, barrier.arrived == 0);
-  release_memory(order);
-  barrier.arrived++;
-  barrier.votes += predicate;
-  if (barrier.arrived == living) open_barrier();
-  else suspend(what, place);
-  acquire_memory(order);
-  return current->votes;
+UNSEEN Votes meet_block(const char* what, bool predicate, Place place) { return meet(own_block(), what, predicate, place); }
+UNSEEN void meet_cluster(Place place) {
+  if (cluster.arrived + 1 == cluster.living) cluster_has_met();
+  meet(cluster, "barrier.cluster", false, place);
 }
 
 // Shuffles and votes leave the lanes' accesses to memory in no order: only __syncwarp, which exchanges nothing, does.
@@ -391,13 +441,13 @@ UNSEEN Copies& own_copies() { return current->worker->copies; }
 UNSEEN void check_shared(const char* what, const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   if (address % bytes != 0) fault("%s at %p, which is not a multiple of %zu", what, pointer, bytes);
-  if (!in_static_shared(pointer) && address - reinterpret_cast<uintptr_t>(launched.shared) + bytes > launched.shared_bytes)
+  if (!in_static_shared(pointer) && address - reinterpret_cast<uintptr_t>(shared_of(current->rank)) + bytes > launched.shared_bytes)
     fault("%s at %p, which is not shared memory", what, pointer);
 }
 
 void* dynamic_shared_memory() {
   if (!launched.shared) fault("dynamic shared memory, and none was asked for");
-  return launched.shared;
+  return shared_of(current->rank);
 }
 
 }  // namespace gigpo::cuda::emulator

@@ -1,4 +1,4 @@
-// CUDA C++ for a plain C++ compiler: kernels run on the CPU, so that their mistakes show without a GPU. Blocks run one
+// CUDA C++ for a plain C++ compiler: kernels run on the CPU, so that their mistakes show without a GPU. Blocks, or clusters, run one
 // after the other, their threads as fibers that are scheduled in random order (emulator.cpp). Nothing here is faster or
 // more forgiving than a card: shared memory starts as 0xFF, cp.async arrives as late as it may, and what CUDA leaves
 // undefined (divergent barriers, masks that name absent lanes, misaligned addresses) ends the program with a report.
@@ -30,6 +30,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __cluster_dims__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #ifdef __SANITIZE_ADDRESS__
 #define __shared__ static  // so that it looks at what lies around
@@ -45,17 +46,22 @@ namespace gigpo::cuda::emulator {
 
 using Place = std::source_location;
 
-// Where a kernel was launched, taken along by the size of its grid.
+// Where a kernel was launched, taken along by the size of its grid. `cluster` blocks along x run at the same time and see each
+// other's shared memory (__cluster_dims__).
 struct Grid {
   Grid(dim3 size, Place place = Place::current()) : size(size), place(place) {}
   Grid(unsigned x, unsigned y = 1, unsigned z = 1, Place place = Place::current()) : size(x, y, z), place(place) {}
   dim3 size;
   Place place;
+  unsigned cluster = 1;
 };
 
 // Queues `thread`, to be called once for every thread of the grid.
 cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                          std::function<void()> thread);
+
+// The kernel that was launched last, for tests that ask which it was.
+extern const void* last_kernel;
 
 // What a kernel takes: by kernel_resources.inc, or as a test says of its own.
 struct Resources {
@@ -133,6 +139,10 @@ void barrier_expect(uint64_t* barrier, unsigned bytes);
 void barrier_wait(uint64_t* barrier, unsigned parity, Place place = Place::current());
 void fence_async_proxy();
 void copy_tile(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier);
+void copy_tile_to_all(void* to, const CUtensorMap* map, int x, int y, uint64_t* barrier);
+void barrier_arrive_at(uint64_t* barrier, unsigned rank);
+unsigned cluster_rank();
+void meet_cluster(Place place = Place::current());
 
 struct WarpgroupProduct {
   uint64_t a, b;  // descriptors

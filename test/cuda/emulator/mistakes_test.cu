@@ -10,7 +10,7 @@
 #include "cuda/ptx.cuh"
 #include "test/core/check.h"
 #include "test/cuda/emulator/array.h"
-#include "test/cuda/emulator/asynchronous_mistakes.h"
+#include "test/cuda/emulator/cluster_mistakes.h"
 #include "test/cuda/emulator/kernel_names.h"
 #include "test/cuda/emulator/streams.h"
 
@@ -213,18 +213,17 @@ void races_show() {
   }
 }
 
-int stream(LeftOut left_out) {
-  const bool right = stream_tiles_with(left_out);
+int tell(bool right) {
   if (!right) std::fprintf(stderr, "the result is wrong\n");
   return right ? 0 : 1;
 }
 
-void asynchronous_mistakes_show() {
-  CHECK(stream(LeftOut::nothing) == 0);
-  for (size_t i = 0; i < std::size(asynchronous_mistakes); i++) {
-    const Outcome found = outcome("asynchronous", i);
-    CHECK((found.aborted || found.wrong) && found.said.find(asynchronous_mistakes[i].message) != std::string::npos,
-          "expected \"%s\", found \"%s\"", asynchronous_mistakes[i].message, found.said.c_str());
+template <class Mistakes>
+void show(const char* table, const Mistakes& mistakes) {
+  for (size_t i = 0; i < std::size(mistakes); i++) {
+    const Outcome found = outcome(table, i);
+    CHECK((found.aborted || found.wrong) && found.said.find(mistakes[i].message) != std::string::npos,
+          "expected \"%s\", found \"%s\"", mistakes[i].message, found.said.c_str());
   }
 }
 
@@ -304,6 +303,16 @@ void missing_events_show() {
   CUDA_CHECK(cudaStreamDestroy(main));
 }
 
+void asynchronous_mistakes_show() {
+  CHECK(stream_tiles_with(LeftOut::nothing));
+  show("asynchronous", asynchronous_mistakes);
+}
+
+void cluster_mistakes_show() {
+  CHECK(share_tiles_with(ClusterLeftOut::nothing));
+  show("cluster", cluster_mistakes);
+}
+
 template <class T, int width>
 __global__ void sized(T*) {}
 
@@ -336,8 +345,9 @@ void limits_are_kept() {
 constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
                           {"limits", limits_are_kept},
                           {"races", races_show},
-                          {"missing events", missing_events_show},
-                          {"asynchronous mistakes", asynchronous_mistakes_show}};
+                           {"missing events", missing_events_show},
+                           {"asynchronous mistakes", asynchronous_mistakes_show},
+                           {"mistakes of clusters", cluster_mistakes_show}};
 
 }  // namespace
 
@@ -345,7 +355,8 @@ int main(int count, char** arguments) {
   if (count == 3) {
     const std::string table = arguments[1];
     const size_t index = std::strtoull(arguments[2], nullptr, 10);
-    if (table == "asynchronous") return stream(asynchronous_mistakes[index].left_out);
+    if (table == "asynchronous") return tell(stream_tiles_with(asynchronous_mistakes[index].left_out));
+    if (table == "cluster") return tell(share_tiles_with(cluster_mistakes[index].left_out));
     if (table == "mistake") return make_mistake(mistakes[index]);
     return race(table == "right" ? race_cases[index].right : race_cases[index].wrong);
   }

@@ -1,5 +1,6 @@
 // What the parts of the runtime share.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -42,6 +43,9 @@ void give_back_memory(size_t bytes);
 extern int64_t graph_launches;
 // Whether streams with priority, and what a graph forks, run as early as they may: else as late.
 extern bool priority_is_early;
+
+// What the device's clock is ahead of the host's: work may be said to take long without anybody waiting for it.
+extern std::chrono::nanoseconds spent;
 
 // Work from outside: queue() under the lock.
 cudaError_t enqueue(cudaStream_t stream, Work work);

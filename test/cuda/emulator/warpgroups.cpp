@@ -40,18 +40,19 @@ Warps& warps = *new Warps;  // outlives whatever ends the program
 
 unsigned own_warp() { return thread_number() / lanes; }
 
-// The 16-byte chunk that holds element (i, k) of an operand, where i is a row of A or a column of B.
-uint32_t chunk_of(uint64_t descriptor, bool mn_major, int i, int k) {
+// The 16-byte chunk that holds element (i, k) of an operand, where i is a row of A or a column of B. A descriptor names a place in
+// the shared memory of the warp's own block.
+uint32_t chunk_of(unsigned warp, uint64_t descriptor, bool mn_major, int i, int k) {
   const auto field = [&](int shift) { return uint32_t(descriptor >> shift & 0x3FFF) << 4; };
   const uint32_t start = field(0), leading = field(16), stride = field(32);
   const uint32_t at = mn_major ? start + uint32_t(i / 64) * leading + uint32_t(i % 64 / 8) * 16 + uint32_t(k / 8) * stride +
                                      uint32_t(k % 8) * 128
                                : start + uint32_t(i / 8) * stride + uint32_t(i % 8) * 128 + uint32_t(k / 8) * 16;
-  return swizzled(at);
+  return rank_of_warp(warp) * window_bytes + swizzled(at);
 }
 
 float element(uint64_t descriptor, bool mn_major, int i, int k) {
-  const char* chunk = shared_at(chunk_of(descriptor, mn_major, i, k));
+  const char* chunk = shared_at(chunk_of(own_warp(), descriptor, mn_major, i, k));
   uint16_t bits;
   std::memcpy(&bits, chunk + (mn_major ? i : k) % 8 * 2, 2);
   return __builtin_bit_cast(float, uint32_t(bits) << 16);
@@ -62,7 +63,7 @@ template <class Each>
 void for_each_chunk(const WarpgroupProduct& p, unsigned warp, const Each& each) {
   const auto operand = [&](uint64_t descriptor, bool mn_major, int first, int count) {
     for (int i = first; i < first + count; i += mn_major ? 8 : 1)
-      for (int k = 0; k < 16; k += mn_major ? 1 : 8) each(chunk_of(descriptor, mn_major, i, k));
+      for (int k = 0; k < 16; k += mn_major ? 1 : 8) each(chunk_of(warp, descriptor, mn_major, i, k));
   };
   operand(p.a, p.m_major, int(warp % 4) * 16, 16);
   operand(p.b, p.n_major, 0, p.columns);

@@ -1,0 +1,146 @@
+#include "cuda/cublaslt_choices.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <sstream>
+
+#include "cuda/check.h"
+#include "cuda/memory.h"
+#include "cuda/user_cache.h"
+
+namespace gigpo::cuda::cublaslt {
+
+namespace {
+
+constexpr int rounds = 3;  // the best of these counts
+// What is not slower by more may as well be disturbed: a share of the time, and a microsecond between an event and a kernel.
+constexpr float noise = 1.02f, noise_milliseconds = 0.001f;
+
+struct Event {
+  Event() { CUDA_CHECK(cudaEventCreate(&event)); }
+  ~Event() { cudaEventDestroy(event); }
+  Event(const Event&) = delete;
+
+  cudaEvent_t event = nullptr;
+};
+
+constexpr const char* format = "gigpo cublaslt 1";
+
+// FNV-1a
+std::string hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf2'9ce4'8422'2325;
+  for (const unsigned char c : text) hash = (hash ^ c) * 0x100'0000'01b3;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+// The format, the subject, a line of numbers a choice (the product's, then the algorithm's), and the hash of all that.
+std::string text_of(const std::string& subject, const std::map<Key, Algorithm>& choices) {
+  std::ostringstream text;
+  text << format << '\n' << subject << '\n';
+  for (const auto& [key, algorithm] : choices) {
+    for (const int64_t number : key) text << number << ' ';
+    for (const uint64_t word : algorithm.data) text << ' ' << word;
+    text << '\n';
+  }
+  return text.str() + hash_of(text.str()) + '\n';
+}
+
+std::optional<std::map<Key, Algorithm>> choices_of(const std::string& text, const std::string& subject) {
+  const std::string heading = std::string(format) + '\n' + subject + '\n';
+  constexpr size_t hash_bytes = 17;
+  if (text.size() < heading.size() + hash_bytes || text.compare(0, heading.size(), heading) != 0) return std::nullopt;
+  const std::string hashed = text.substr(0, text.size() - hash_bytes);
+  if (text.compare(hashed.size(), hash_bytes, hash_of(hashed) + '\n') != 0) return std::nullopt;
+  std::map<Key, Algorithm> choices;
+  std::istringstream lines(hashed.substr(heading.size()));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream numbers(line);
+    Key key;
+    Algorithm algorithm;
+    for (int64_t& number : key) numbers >> number;
+    for (uint64_t& word : algorithm.data) numbers >> word;
+    if (!numbers) return std::nullopt;
+    choices.emplace(key, algorithm);
+  }
+  return choices;
+}
+
+}  // namespace
+
+const Heuristic& fastest(Description& description, const Matmul& product, const std::vector<Heuristic>& found,
+                         void* workspace, cudaStream_t stream) {
+  cudaStreamCaptureStatus capture;
+  CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
+  if (found.size() == 1 || capture != cudaStreamCaptureStatusNone) return found[0];
+  Scratch beside;  // what a product is added to must not be added to twice
+  const bool in_place = product.added.data == product.c.data;
+  try {
+    if (in_place) beside.grow(size_t(product.m() * product.c.stride * bytes_of(product.c.type)));
+  } catch (const Error& error) {
+    if (std::strcmp(error.code, "OUT_OF_MEMORY") != 0) throw;
+    return found[0];
+  }
+  void* const to = in_place ? beside.data() : product.c.data;
+
+  const size_t count = found.size(), products = (rounds + 1) * count;
+  std::vector<bool> taken(count, true);
+  std::vector<Event> events(products + 1);  // all in one go: the device need not wait for the host in between
+  CUDA_CHECK(cudaEventRecord(events[0].event, stream));
+  for (size_t i = 0; i < products; i++) {
+    taken[i % count] = taken[i % count] && description.multiply(product, to, found[i % count], workspace, stream);
+    CUDA_CHECK(cudaEventRecord(events[i + 1].event, stream));
+  }
+  CUDA_CHECK(cudaEventSynchronize(events[products].event));
+  std::vector<float> best(count, std::numeric_limits<float>::infinity());
+  for (size_t i = count; i < products; i++) {  // the first round has loaded their code
+    float milliseconds = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds, events[i].event, events[i + 1].event));
+    if (taken[i % count]) best[i % count] = std::min(best[i % count], milliseconds);
+  }
+  const float bound = *std::min_element(best.begin(), best.end()) * noise + noise_milliseconds;
+  return found[size_t(std::find_if(best.begin(), best.end(), [&](float time) { return time <= bound; }) - best.begin())];
+}
+
+KeptChoices::KeptChoices(std::string subject) : subject_(std::move(subject)) {
+  const std::string folder = user_cache();
+  if (folder.empty()) {
+    why_not_ = "neither XDG_CACHE_HOME nor HOME names a folder for them";
+    return;
+  }
+  path_ = folder + "/cublaslt-" + hash_of(subject_) + ".txt";
+  if (!read()) write();  // so that it is known from the start whether they can be kept
+}
+
+const Algorithm* KeptChoices::find(const Key& key) {
+  auto found = choices_.find(key);
+  if (found == choices_.end()) {
+    read();  // another process, or another device of this one, may have met the product meanwhile
+    found = choices_.find(key);
+  }
+  return found == choices_.end() ? nullptr : &found->second;
+}
+
+void KeptChoices::keep(const Key& key, const Algorithm& algorithm) {
+  read();
+  choices_.emplace(key, algorithm);
+  write();
+}
+
+std::string KeptChoices::place() const { return why_not_.empty() ? "kept in " + path_ : "not kept: " + why_not_; }
+
+bool KeptChoices::read() {
+  const auto text = path_.empty() ? std::nullopt : read_file(path_);
+  auto choices = text ? choices_of(*text, subject_) : std::nullopt;
+  if (choices) choices_.merge(*choices);
+  return choices.has_value();
+}
+
+void KeptChoices::write() {
+  if (!path_.empty()) why_not_ = replace_file(path_, text_of(subject_, choices_));
+}
+
+}  // namespace gigpo::cuda::cublaslt

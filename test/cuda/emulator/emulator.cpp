@@ -1,121 +1,35 @@
-// Runs the blocks of a grid one after the other. Every thread that is not waiting is in `ready`; where one waits, another
-// is drawn at random, so that whatever depends on the order of the threads differs sooner or later.
-#include "emulator.h"
-
+// Runs the threads of a block. Every thread that is not waiting is in `ready`; where one waits, another is drawn at random, so
+// that whatever depends on the order of the threads differs sooner or later.
 #include <cstdarg>
 #include <cstdlib>
 
 #include "asynchronous.h"
-#include "cuda/check.h"
-#include "fiber.h"
-#include "launch_limits.h"
-#include "scheduler.h"
+#include "block.h"
 #include "shared_memory.h"
-#include "streams.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
 namespace gigpo::cuda::emulator {
 
-namespace {
-
-constexpr int most_threads = 1024, lanes = 32;
-
-// ThreadSanitizer knows a fiber by what it has seen. Blocks know nothing of each other, so neighbours run on different
-// fibers, and a thread on a different one in every block.
-#ifdef __SANITIZE_THREAD__
-constexpr unsigned worker_sets = 2;
-#else
-constexpr unsigned worker_sets = 1;
-#endif
-
-struct Worker {
-  Fiber fiber;
-  Copies copies;
-};
-
-// What orders the threads' accesses to memory, twice: who is late may still look at the last, while others come to the next.
-struct Order {
-  char marks[worker_sets][2];
-  unsigned count;
-};
-
-struct Thread {
-  Worker* worker;
-  uint3 index;
-  unsigned number;
-  const char* waits_for;  // null: does not wait
-  Place place;
-  Votes votes;
-};
-
-// Lanes that wait for each other; found by the lowest of them.
-struct Meeting {
-  unsigned mask, arrived = 0;
-  const char* what;
-  Place place;
-  void* brought[lanes];
-};
-
-struct Warp {
-  unsigned living;
-  int waiting;  // lanes
-  Meeting meetings[lanes];
-  Order orders[lanes];  // of a meeting
-};
-
-struct Barrier {
-  unsigned arrived, votes;
-  const char* what;
-  Place place;
-  Order order;
-};
-
-// The grid that runs.
-struct Launch {
-  const std::function<void()>* thread;
-  Place place;
-  char* shared;
-  size_t shared_bytes;
-  uint64_t random;
-  unsigned worker_set;
-};
-
 Thread threads[most_threads];
 Warp warps[most_threads / lanes];
 Thread* ready[most_threads];
-unsigned ready_count, living, block_size;
+unsigned ready_count, living, block_size, held;
 Barrier barrier;
 Launch launched;
-Thread* current;
 Fiber host;
-Worker* workers[worker_sets][most_threads];
-char launch_starts, launch_ends;  // what orders them
+char launch_starts, launch_ends;
 
-uint64_t seed() {
-  static const uint64_t value = [] {
-    const char* text = std::getenv("GIGPO_EMULATOR_SEED");
-    return text ? std::strtoull(text, nullptr, 0) : 0;
-  }();
-  return value;
-}
+namespace {
 
-uint64_t scramble(uint64_t x) {
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-  return x ^ x >> 31;
-}
+Thread* current;
+char fences;  // what orders them
 
 UNSEEN Warp& own_warp() { return warps[current->number / lanes]; }
 
 UNSEEN void print_place(const char* what, const Place& place) {
   std::fprintf(stderr, "  %s %s:%u in %s\n", what, place.file_name(), unsigned(place.line()), place.function_name());
-}
-
-UNSEEN void go_on(Thread* thread) {
-  thread->waits_for = nullptr;
-  ready[ready_count++] = thread;
 }
 
 UNSEEN void resume(Fiber& from, Thread* thread) {
@@ -189,6 +103,7 @@ UNSEEN void end_thread() {
   Warp& warp = own_warp();
   const unsigned lane = self->number % lanes;
   if (products_are_on_their_way(self->number / lanes)) fault("a thread ends while a wgmma of its warp is on its way");
+  if (launched.must_wait && !self->waited) fault("a thread ends that has not waited for the kernel before (wait_for_previous_kernel)");
   warp.living &= ~(1u << lane);
   living--;
   if (warp.waiting > 0)
@@ -206,6 +121,8 @@ UNSEEN void end_thread() {
   resume(self->worker->fiber, draw());
 }
 
+}  // namespace
+
 void thread_main() {
   entered_fiber();
   for (;;) {
@@ -218,73 +135,12 @@ void thread_main() {
   }
 }
 
-UNSEEN void run_block(uint3 index, unsigned size, uint64_t random) {
-  fill_shared(launched.shared, launched.shared_bytes);
-  forget_copies();
-  forget_products();
-  blockIdx = index;
-  launched.random = random;
-  launched.worker_set = (launched.worker_set + 1) % worker_sets;
-  const unsigned turn = random_below(size);
-  barrier.arrived = barrier.votes = 0;
-  living = ready_count = block_size = size;
-  for (unsigned i = 0; i < size; i++) {
-    threads[i].worker = workers[launched.worker_set][(i + turn) % size];
-    ready[i] = threads + i;
-  }
-  for (unsigned i = 0; i * lanes < size; i++) {
-    const unsigned left = size - i * lanes;
-    warps[i].living = left < lanes ? (1u << left) - 1 : ~0u;
-  }
-  resume(host, draw());
+UNSEEN void go_on(Thread* thread) {
+  thread->waits_for = nullptr;
+  ready[ready_count++] = thread;
 }
 
-void prepare_threads(dim3 block) {
-  unsigned number = 0;
-  for (unsigned z = 0; z < block.z; z++)
-    for (unsigned y = 0; y < block.y; y++)
-      for (unsigned x = 0; x < block.x; x++, number++) {
-        threads[number].index = {x, y, z};
-        threads[number].number = number;
-        threads[number].waits_for = nullptr;
-        for (auto& set : workers)
-          if (!set[number]) set[number] = new Worker{new_fiber(thread_main), {}};
-      }
-}
-
-// streams.cpp lets one grid run at a time.
-void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
-  static uint64_t launches = 0;
-  const KeptStaticMemory kept;
-  void* shared = nullptr;
-  if (shared_bytes > 0 && posix_memalign(&shared, 128, shared_bytes) != 0) std::abort();
-  prepare_threads(block);
-  launched = {&thread, grid.place, static_cast<char*>(shared), shared_bytes, 0, 0};
-  host = this_fiber();
-  blockDim = block;
-  gridDim = grid.size;
-  release_memory(&launch_starts);
-  uint64_t random = scramble(seed() + ++launches);
-  for (unsigned z = 0; z < grid.size.z; z++)
-    for (unsigned y = 0; y < grid.size.y; y++)
-      for (unsigned x = 0; x < grid.size.x; x++)
-        run_block({x, y, z}, block.x * block.y * block.z, random = scramble(random + 0x9E3779B97F4A7C15u));
-  acquire_memory(&launch_ends);
-  std::free(shared);
-}
-
-}  // namespace
-
-cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-                         std::function<void()> thread) {
-  const uint64_t size = uint64_t{block.x} * block.y * block.z;
-  if (size == 0 || size > most_threads || block.z > 64 || grid.size.x == 0 || grid.size.x > 0x7FFFFFFFu ||
-      grid.size.y == 0 || grid.size.y > 65535 || grid.size.z == 0 || grid.size.z > 65535)
-    return result(cudaErrorInvalidConfiguration);
-  if (const cudaError_t status = check_limits(kernel, unsigned(size), shared_bytes)) return result(status);
-  const auto run = [grid, block, shared_bytes, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); };
-  return result(enqueue(stream, run));
-}
+UNSEEN void run_ready() { resume(host, draw()); }
 
 UNSEEN void fault(const char* format, ...) {
   std::fprintf(stderr, "CUDA emulator: ");
@@ -384,6 +240,25 @@ unsigned ballot(const char* what, unsigned mask, bool predicate, Place place) {
       static_cast<Brought*>(brought[__builtin_ctz(rest)])->ballot = all;
   });
   return own.ballot;
+}
+
+// A block that has begun ahead of the kernel before stays here until that one has ended; another need not, but finds out here, too,
+// what that one has written.
+UNSEEN void wait_for_previous_kernel(Place place) {
+  Thread* const self = current;
+  self->waited = true;
+  if (launched.ahead) {
+    self->waits_for = "wait_for_previous_kernel";
+    self->place = place;
+    if (++held == living) switch_fiber(self->worker->fiber, host);
+    else resume(self->worker->fiber, draw());
+  }
+  acquire_memory(&launch_starts);
+}
+
+UNSEEN void fence() {
+  release_memory(&fences);
+  acquire_memory(&fences);
 }
 
 UNSEEN Copies& own_copies() { return current->worker->copies; }

@@ -11,6 +11,7 @@
 #include "test/core/check.h"
 #include "test/cuda/emulator/array.h"
 #include "test/cuda/emulator/asynchronous_mistakes.h"
+#include "test/cuda/emulator/early_mistakes.h"
 #include "test/cuda/emulator/kernel_names.h"
 
 using namespace gigpo::cuda;
@@ -180,6 +181,20 @@ __global__ void count_blocks(const int*, int* to) {
   if (right) atomicAdd(to, 1);
   else ++*to;
 }
+// The block that comes last adds to what the others wrote.
+template <bool right>
+__global__ void finish_last(const int*, int* to) {
+  __shared__ bool last;
+  to[blockIdx.x * 256 + threadIdx.x] = 254 - int(threadIdx.x);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (right) __threadfence();
+    last = atomicAdd(to + gridDim.x * 256, 1) == int(gridDim.x) - 1;
+    if (right) __threadfence();
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; last && i < gridDim.x * 256; i += 256) to[i]++;
+}
 
 struct Race {
   void (*right)(const int*, int*);
@@ -191,10 +206,12 @@ constexpr Race race_cases[] = {{reverse<true>, reverse<false>, true},
                                {reverse_warps<true>, reverse_warps<false>, true},
                                {reverse_copies<true>, reverse_copies<false>, true},
                                {two_copies<true>, two_copies<false>, false},
-                               {count_blocks<true>, count_blocks<false>, false}};
+                               {count_blocks<true>, count_blocks<false>, false},
+                               {finish_last<true>, finish_last<false>, false}};
 
 int race(void (*kernel)(const int*, int*)) {
-  const Array<int> to(4 * 256), from(256);
+  const Array<int> to(4 * 256 + 1), from(256);
+  to[4 * 256] = 0;
   for (int i = 0; i < 256; i++) from[size_t(i)] = i;
   launch(kernel, 4, 256, 1024, nullptr, from.data, to.data);
   bool right = true;
@@ -212,19 +229,28 @@ void races_show() {
   }
 }
 
-int stream(LeftOut left_out) {
-  const bool right = stream_tiles_with(left_out);
+int status_of(bool right) {
   if (!right) std::fprintf(stderr, "the result is wrong\n");
   return right ? 0 : 1;
 }
 
-void asynchronous_mistakes_show() {
-  CHECK(stream(LeftOut::nothing) == 0);
-  for (size_t i = 0; i < std::size(asynchronous_mistakes); i++) {
-    const Outcome found = outcome("asynchronous", i);
-    CHECK((found.aborted || found.wrong) && found.said.find(asynchronous_mistakes[i].message) != std::string::npos,
-          "expected \"%s\", found \"%s\"", asynchronous_mistakes[i].message, found.said.c_str());
+template <class Case, size_t count>
+void show(const char* table, const Case (&cases)[count]) {
+  for (size_t i = 0; i < count; i++) {
+    const Outcome found = outcome(table, i);
+    CHECK((found.aborted || found.wrong) && found.said.find(cases[i].message) != std::string::npos, "expected \"%s\", found \"%s\"",
+          cases[i].message, found.said.c_str());
   }
+}
+
+void asynchronous_mistakes_show() {
+  CHECK(stream_tiles_with(LeftOut::nothing));
+  show("asynchronous", asynchronous_mistakes);
+}
+
+void early_mistakes_show() {
+  CHECK(add_with(Early::nothing));
+  show("early", early_mistakes);
 }
 
 template <class T, int width>
@@ -237,9 +263,9 @@ void limits_are_kept() {
   CHECK(emulator::kernel_name(function) == "sized<float, 4>", "%s", emulator::kernel_name(function).c_str());
   CHECK(emulator::resources_of(function).registers == 0);
   float* pointer = nullptr;
-  void* arguments[] = {&pointer};
   const auto status = [&](unsigned threads, size_t shared_bytes) {
-    const cudaError_t found = cudaLaunchKernel(kernel, 1, threads, arguments, shared_bytes, nullptr);
+    const cudaLaunchConfig_t config = {1, threads, shared_bytes, nullptr, nullptr, 0};
+    const cudaError_t found = cudaLaunchKernelEx(&config, kernel, pointer);
     cudaGetLastError();
     return found;
   };
@@ -259,7 +285,8 @@ void limits_are_kept() {
 constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
                           {"limits", limits_are_kept},
                           {"races", races_show},
-                          {"asynchronous mistakes", asynchronous_mistakes_show}};
+                          {"asynchronous mistakes", asynchronous_mistakes_show},
+                          {"mistakes beside the previous kernel", early_mistakes_show}};
 
 }  // namespace
 
@@ -267,7 +294,8 @@ int main(int count, char** arguments) {
   if (count == 3) {
     const std::string table = arguments[1];
     const size_t index = std::strtoull(arguments[2], nullptr, 10);
-    if (table == "asynchronous") return stream(asynchronous_mistakes[index].left_out);
+    if (table == "asynchronous") return status_of(stream_tiles_with(asynchronous_mistakes[index].left_out));
+    if (table == "early") return status_of(add_with(early_mistakes[index].early));
     if (table == "mistake") return make_mistake(mistakes[index]);
     return race(table == "right" ? race_cases[index].right : race_cases[index].wrong);
   }

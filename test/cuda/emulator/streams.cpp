@@ -1,6 +1,6 @@
 // A stream is a queue, and what is queued runs when somebody waits for it: as late as a card might run it, so that whoever
 // forgets to wait sees old bytes. The default stream waits for all others and runs at once. While a stream is captured,
-// work goes into a graph.
+// work goes into a graph. A kernel that need not wait for the one ahead of it begins before that one does.
 #include "streams.h"
 
 #include <chrono>
@@ -46,7 +46,8 @@ void run_until(cudaStream_t stream, uint64_t position) {
     const Work work = std::move(stream->queue.front());
     stream->queue.pop_front();
     stream->done++;
-    work();
+    if (Work* next = stream->queue.empty() ? nullptr : &stream->queue.front(); work.kernel && next && next->begin) next->run = next->begin();
+    work.run();
   }
 }
 
@@ -73,7 +74,7 @@ void run_streams(bool non_blocking_too) {
 void queue(cudaStream_t stream, Work work) {
   if (!stream) {
     run_streams(false);
-    work();
+    work.run();
   } else if (stream->capture) {
     stream->capture->nodes.push_back(std::move(work));
   } else {

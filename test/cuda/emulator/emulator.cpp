@@ -270,7 +270,7 @@ UNSEEN void check_shared(const char* what, const void* pointer, size_t bytes) {
     fault("%s at %p, which is not shared memory", what, pointer);
 }
 
-void* dynamic_shared_memory() {
+UNSEEN void* dynamic_shared_memory() {
   if (!launched.shared) fault("dynamic shared memory, and none was asked for");
   return launched.shared;
 }

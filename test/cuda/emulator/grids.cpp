@@ -123,7 +123,7 @@ UNSEEN void run_block(const Kernel& kernel, uint64_t number, Worker* const* with
   run_ready();
 }
 
-void run_grid(const Kernel& kernel, Begun* begun) {
+UNSEEN void run_grid(const Kernel& kernel, Begun* begun) {
   const KeptStaticMemory kept;
   const DynamicMemory shared(kernel.shared_bytes);
   prepare_launch(kernel, shared.data, false);
@@ -147,7 +147,7 @@ void run_grid(const Kernel& kernel, Begun* begun) {
 }
 
 // Which block a card would have begun is anyone's guess.
-std::shared_ptr<Begun> begin_grid(const Kernel& kernel) {
+UNSEEN std::shared_ptr<Begun> begin_grid(const Kernel& kernel) {
   const KeptStaticMemory kept;
   auto begun = std::make_shared<Begun>(kernel);
   prepare_launch(kernel, begun->shared.data, true);

@@ -270,7 +270,7 @@ __device__ void fold_spans(const Arguments& at, const Rows& rows) {
       totals[e] = {-INFINITY, 0};
       found[e] = 0;
     }
-#pragma unroll 2
+#pragma unroll 4
     for (int i = 0; i < spans; i++) {
 #pragma unroll
       for (int e = 0; e < at_once; e++) {

@@ -35,9 +35,11 @@ void store_heads(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTran
 // Rows of one sequence stand together, at consecutive positions. A token with sequences[t] < 0 is padding: it writes no
 // page, and its output is zeros. A token's bits depend on its sequence and position alone, not on what else is in the
 // batch or how much of its sequence comes with it. Positions and sequences are read on the device only: a CUDA graph of
-// this call serves every batch of as many tokens. `workspace` may be null where none is asked for.
+// this call serves every batch of as many tokens. `workspace` may be null where none is asked for; `counters` are zeros, and are
+// again when the call has run.
+constexpr int64_t paged_attention_counters = 4 * 132;
 size_t paged_attention_workspace(int64_t tokens, int64_t heads, int64_t kv_heads, int64_t head_size, int64_t table_stride);
 void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedBatch& batch, const PagedCache& cache, Tensor out,
-                     void* workspace, cudaStream_t stream);
+                     void* workspace, unsigned* counters, cudaStream_t stream);
 
 }  // namespace gigpo::cuda

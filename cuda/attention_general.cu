@@ -157,6 +157,7 @@ __global__ __launch_bounds__(warps * lanes) void paged_kernel(Heads<const Elemen
                                                               const Element* cached_keys, const Element* cached_values,
                                                               int64_t key_stride, int64_t value_stride, Heads<Element> out) {
   __shared__ float scratch[warps][largest_head];
+  wait_for_previous_kernel();
   const int64_t token = blockIdx.x, sequence = batch.sequences[token];
   const int head = int(blockIdx.y) * warps + warp_index();
   if (head >= shape.heads) return;
@@ -313,9 +314,9 @@ void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedB
   const Shape shape = shape_of(q, kv_heads, head_size);
   with_type(q.type, head_size, [&](auto element) {
     using Element = decltype(element);
-    launch(paged_kernel<Element>, grid_of(q.rows, shape.heads), dim3(warps * lanes), 0, stream, heads_of<const Element>(q),
-           shape, batch, static_cast<const Element*>(cache.keys.data), static_cast<const Element*>(cache.values.data),
-           cache.keys.stride, cache.values.stride, heads_of<Element>(out));
+    launch_early(paged_kernel<Element>, grid_of(q.rows, shape.heads), dim3(warps * lanes), 0, stream, heads_of<const Element>(q),
+                 shape, batch, static_cast<const Element*>(cache.keys.data), static_cast<const Element*>(cache.values.data),
+                 cache.keys.stride, cache.values.stride, heads_of<Element>(out));
   });
 }
 

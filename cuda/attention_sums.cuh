@@ -8,7 +8,7 @@ namespace gigpo::cuda {
 constexpr int page_size = PagedCache::page_size;
 
 // The softmax of part of a row: the largest score, and Σ 2^(c (s - max)).
-struct RowSum {
+struct alignas(8) RowSum {
   float max, sum;
 };
 

@@ -45,6 +45,8 @@ class GpuDevice final : public Device {
       : index_(use(index)), options_(options), library_(options.cublas ? MatmulLibrary::open(&without_library_) : nullptr),
         wgmma_(!library_ && why_no_wgmma().empty()) {
     matmul_workspace_.grow(matmul_workspace_bytes);
+    counters_.grow(paged_attention_counters * sizeof(unsigned));
+    zero(counters_.data(), counters_.bytes());
   }
   ~GpuDevice() override {
     try {
@@ -264,7 +266,8 @@ class GpuDevice final : public Device {
                     const PagedCache& cache, Tensor out) {
     store_heads(q, k, v, head_size, heads, batch, cache, stream());
     const size_t bytes = paged_attention_workspace(q.rows, q.columns / head_size, k.columns / head_size, head_size, batch.table_stride);
-    cuda::paged_attention(q, k.columns / head_size, head_size, batch, cache, out, scratch(bytes), stream());
+    cuda::paged_attention(q, k.columns / head_size, head_size, batch, cache, out, scratch(bytes),
+                          static_cast<unsigned*>(counters_.data()), stream());
   }
 
   // For one operation: the next may write over it. Recordings know its address.
@@ -284,7 +287,7 @@ class GpuDevice final : public Device {
   std::unique_ptr<MatmulLibrary> library_;
   const bool wgmma_;  // what stands in for it
   bool library_pauses_ = false;
-  Scratch matmul_workspace_, scratch_;
+  Scratch matmul_workspace_, scratch_, counters_;
   Staging staging_{stream_.handle};
   const int multiprocessors_ = count_multiprocessors();
   SideStream side_{stream_.handle};

@@ -51,6 +51,7 @@ constexpr int blocks_at_once = T::rows * T::columns == 128 * 128 && !several_ran
 
 template <class T, bool transpose_a, bool transpose_b, bool several_ranges, bool any>
 __global__ __launch_bounds__(T::threads, blocks_at_once<T, several_ranges>) void matmul_kernel(Product p) {
+  wait_for_previous_kernel();
   using Both = Operands<T, transpose_a, transpose_b>;
   bf16* const shared = dynamic_shared<bf16>();
   const TilePlace place = place_of_tile(blockIdx.x, steps_of(p.m, T::rows), steps_of(p.n, T::columns));
@@ -114,8 +115,8 @@ int64_t tiles_of(const Product& p) {
 template <class T, bool transpose_a, bool transpose_b, bool several_ranges, bool any = false>
 void launch_tile(const Product& p, cudaStream_t stream) {
   const dim3 grid(unsigned(tiles_of<T>(p)), p.parallel ? unsigned(steps_of(p.k, p.range)) : 1);
-  launch(matmul_kernel<T, transpose_a, transpose_b, several_ranges, any>, grid, dim3(T::threads), T::shared_bytes, stream,
-         p);
+  launch_early(matmul_kernel<T, transpose_a, transpose_b, several_ranges, any>, grid, dim3(T::threads), T::shared_bytes, stream,
+               p);
 }
 
 void launch_product(const Product& p, MatmulTile tile, cudaStream_t stream) {

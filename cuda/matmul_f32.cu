@@ -49,6 +49,7 @@ struct Piece {
 };
 
 __global__ __launch_bounds__(threads) void matmul_f32_kernel(Strided a, Strided b, int64_t k, MatmulOutput out) {
+  wait_for_previous_kernel();
   __shared__ __align__(16) float a_tile[depth][line];
   __shared__ __align__(16) float b_tile[depth][line];
   const int64_t across = (out.n + size - 1) / size;
@@ -89,7 +90,7 @@ void matmul_f32(const Matmul& product, cudaStream_t stream) {
   const Strided left = {a.floats(), product.transpose_a ? 1 : a.stride, product.transpose_a ? a.stride : 1, m};
   const Strided right = {b.floats(), product.transpose_b ? b.stride : 1, product.transpose_b ? 1 : b.stride, n};
   const int64_t blocks = (m + size - 1) / size * ((n + size - 1) / size);
-  launch(matmul_f32_kernel, dim3(unsigned(blocks)), dim3(threads), 0, stream, left, right, product.k(), output_of(product));
+  launch_early(matmul_f32_kernel, dim3(unsigned(blocks)), dim3(threads), 0, stream, left, right, product.k(), output_of(product));
 }
 
 }  // namespace gigpo::cuda

@@ -10,6 +10,7 @@ constexpr int sum_threads = 256;
 
 // The ranges' sums added in order, four columns a thread.
 __global__ __launch_bounds__(sum_threads) void add_ranges_kernel(int ranges, MatmulOutput sums, MatmulOutput out) {
+  wait_for_previous_kernel();
   const int64_t i = int64_t(blockIdx.x) * sum_threads + threadIdx.x, fours = sums.c_stride / 4;
   const int64_t row = i / fours, column = i % fours * 4;
   if (row >= out.m) return;
@@ -38,7 +39,7 @@ MatmulOutput RangeRoom::output(int64_t m, int64_t n) const {
 
 void add_ranges(int64_t ranges, const MatmulOutput& sums, const MatmulOutput& out, cudaStream_t stream) {
   const int64_t blocks = (sums.m * (sums.n / 4) + sum_threads - 1) / sum_threads;
-  launch(add_ranges_kernel, dim3(unsigned(blocks)), dim3(sum_threads), 0, stream, int(ranges), sums, out);
+  launch_early(add_ranges_kernel, dim3(unsigned(blocks)), dim3(sum_threads), 0, stream, int(ranges), sums, out);
 }
 
 }  // namespace gigpo::cuda

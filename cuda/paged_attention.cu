@@ -7,7 +7,7 @@
 //   - the pages of each span of 512 tokens go to four warps in turn, each with a running maximum (as in cuda/attention.cu);
 //   - the four sums of a span are added in order, then the spans in order.
 // Rows of a product on the tensor cores do not touch each other, and keys that a row does not see weigh exactly 0 and
-// leave its maximum as it is. Whether one block goes through the spans or each has its own, and a second kernel adds them
+// leave its maximum as it is. Whether one block goes through the spans or each has its own, and the last to end adds them
 // up (small batches, to fill the card), is then a matter of speed only.
 //
 // While a warp computes on a page its next one arrives: 8 KB at 128 numbers a head, times the 8 to 12 warps of a
@@ -24,7 +24,7 @@ namespace {
 constexpr int warps = 4, threads = warps * 32;
 constexpr int span_pages = 32, span = span_pages * page_size, warp_pages = span_pages / warps;
 constexpr int most_rows = 32;                // of a block
-constexpr int64_t enough_blocks = 4 * 132;   // for a card to be busy
+constexpr int64_t enough_blocks = paged_attention_counters;  // for a card to be busy
 constexpr int64_t long_batch = 512;          // tokens from which rows of one sequence are likely to share blocks
 
 struct Arguments {
@@ -36,9 +36,12 @@ struct Arguments {
   float scale;         // c = log2(e) / √D
   float* span_values;  // [T][heads][spans][D], where blocks share them
   RowSum* span_sums;   // [T][heads][spans]
-};
+  unsigned* arrivals;  // [T][kv_heads], of blocks that share spans
 
-__device__ __nv_bfloat16 normalised(float value, float sum) { return __float2bfloat16_rn(value * (1 / sum)); }
+  __device__ int64_t span_index(int64_t token, int head, int which_span) const {
+    return (token * heads + head) * spans + which_span;
+  }
+};
 
 // The rows of a block: tokens [token, token + count) at positions [position, last], `group` query heads each.
 struct Rows {
@@ -193,9 +196,15 @@ __device__ void write_zeros(const Arguments& at, const Rows& rows, int head_size
   for (int i = int(threadIdx.x); i < size; i += threads) out[i] = __float2bfloat16_rn(0);
 }
 
+template <int D>
+__device__ void write_value(const Arguments& at, const Rows& rows, int row, int column, float value, float sum) {
+  at.out[rows.token_of(row) * at.out_stride + rows.head_of(row) * D + column] = __float2bfloat16_rn(value * (1 / sum));
+}
+
 // A block goes through all spans of its rows.
 template <int D, int row_tiles>
 __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kernel(Arguments at) {
+  wait_for_previous_kernel();
   const Shared<D, row_tiles> shared;
   const Rows rows = rows_of(at, row_tiles * 16);
   if (rows.padding) write_zeros(at, rows, D);
@@ -226,9 +235,55 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
 #pragma unroll unrolled
   for (int i = 0; i < own_values; i++) {
     const int element = int(threadIdx.x) + i * threads, row = element / D;
-    if (row < rows.size()) {
-      at.out[rows.token_of(row) * at.out_stride + rows.head_of(row) * D + element % D] =
-          normalised(values[i], shared.total[row].sum);
+    if (row < rows.size()) write_value<D>(at, rows, row, element % D, values[i], shared.total[row].sum);
+  }
+}
+
+// Whether this block is the last of so many to come here: it sees what all of them have written, and the counter is 0 again.
+__device__ bool comes_last(unsigned* counter, unsigned blocks) {
+  __syncthreads();  // the block's writes, then
+  bool last = false;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(counter, blocks - 1) == blocks - 1;
+    __threadfence();
+  }
+  return __syncthreads_or(last);
+}
+
+// Adds up the spans of a block's rows, in order; the sums of several elements and spans are on the way together.
+template <int D>
+__device__ void fold_spans(const Arguments& at, const Rows& rows) {
+  constexpr int at_once = 4;
+  const int size = rows.size() * D, spans = rows.last() / span + 1;
+#pragma unroll 1
+  for (int first = int(threadIdx.x); first < size; first += at_once * threads) {
+    const auto element = [&](int e) { return min(first + e * threads, size - 1); };
+    const RowSum* sums[at_once];
+    const float* values[at_once];
+    RowSum totals[at_once];
+    float found[at_once];
+#pragma unroll
+    for (int e = 0; e < at_once; e++) {
+      const int row = element(e) / D;
+      const int64_t index = at.span_index(rows.token_of(row), rows.head_of(row), 0);
+      sums[e] = at.span_sums + index;
+      values[e] = at.span_values + index * D + element(e) % D;
+      totals[e] = {-INFINITY, 0};
+      found[e] = 0;
+    }
+#pragma unroll 4
+    for (int i = 0; i < spans; i++) {
+#pragma unroll
+      for (int e = 0; e < at_once; e++) {
+        const float value = values[e][i * D];
+        const Fold fold = Fold::of(totals[e], sums[e][i], at.scale);
+        found[e] = fold.of(found[e], value);
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < at_once; e++) {
+      if (first + e * threads < size) write_value<D>(at, rows, element(e) / D, element(e) % D, found[e], totals[e].sum);
     }
   }
 }
@@ -236,6 +291,7 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void sequence_kern
 // A block has every so many spans of its rows, and leaves their sums in the workspace.
 template <int D, int row_tiles>
 __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(Arguments at) {
+  wait_for_previous_kernel();
   const Shared<D, row_tiles> shared;
   const Rows rows = rows_of(at, row_tiles * 16);
   if (rows.padding && blockIdx.z == 0) write_zeros(at, rows, D);
@@ -246,9 +302,7 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(A
     __syncthreads();  // the queries are there, and the pages' room is free
     sum_pages(at, rows, shared, which_span);
     __syncthreads();
-    const auto index = [&](int row) {
-      return (int64_t(rows.token_of(row)) * at.heads + rows.head_of(row)) * at.spans + which_span;
-    };
+    const auto index = [&](int row) { return at.span_index(rows.token_of(row), rows.head_of(row), which_span); };
     const int own_row = int(threadIdx.x);
     if (own_row < rows.size()) at.span_sums[index(own_row)] = span_sum(shared, own_row, at.scale);
     __syncthreads();
@@ -258,22 +312,8 @@ __global__ __launch_bounds__(threads, row_tiles == 1 ? 3 : 2) void span_kernel(A
       at.span_values[index(row) * D + column] = span_value(shared, row, column);
     }
   }
-}
-
-// A block adds up the spans of one token and head.
-__global__ void fold_kernel(Arguments at, int head_size) {
-  const int64_t token = blockIdx.x, head = blockIdx.y, first = (token * at.heads + head) * at.spans;
-  if (at.batch.sequences[token] < 0) return;
-  const int spans = at.batch.positions[token] / span + 1;
-  for (int column = int(threadIdx.x); column < head_size; column += int(blockDim.x)) {
-    RowSum total = {-INFINITY, 0};
-    float value = 0;
-    for (int i = 0; i < spans; i++) {
-      const Fold fold = Fold::of(total, at.span_sums[first + i], at.scale);
-      value = fold.of(value, at.span_values[(first + i) * head_size + column]);
-    }
-    at.out[token * at.out_stride + head * head_size + column] = normalised(value, total.sum);
-  }
+  const unsigned blocks = min(gridDim.z, unsigned(rows.last() / span + 1));  // that these rows have
+  if (comes_last(at.arrivals + rows.token * at.kv_heads + rows.kv_head, blocks)) fold_spans<D>(at, rows);
 }
 
 int64_t spans_of(int64_t table_stride) { return (table_stride + span_pages - 1) / span_pages; }
@@ -288,11 +328,8 @@ void launch_rows(const Arguments& arguments, bool split, cudaStream_t stream) {
   const int64_t blocks = int64_t(arguments.tokens) * arguments.kv_heads, share = (2 * enough_blocks + blocks - 1) / blocks;
   const dim3 grid(unsigned(arguments.tokens), unsigned(arguments.kv_heads),
                   split ? unsigned(std::min<int64_t>(share, arguments.spans)) : 1);
-  launch(split ? span_kernel<D, row_tiles> : sequence_kernel<D, row_tiles>, grid, dim3(threads),
-         Shared<D, row_tiles>::bytes(), stream, arguments);
-  if (!split) return;
-  launch(fold_kernel, dim3(unsigned(arguments.tokens), unsigned(arguments.heads)), dim3(D < 32 ? 32 : D), 0, stream,
-         arguments, D);
+  launch_early(split ? span_kernel<D, row_tiles> : sequence_kernel<D, row_tiles>, grid, dim3(threads),
+               Shared<D, row_tiles>::bytes(), stream, arguments);
 }
 
 template <int D>
@@ -310,7 +347,7 @@ size_t paged_attention_workspace(int64_t tokens, int64_t heads, int64_t kv_heads
 }
 
 void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedBatch& batch, const PagedCache& cache, Tensor out,
-                     void* workspace, cudaStream_t stream) {
+                     void* workspace, unsigned* counters, cudaStream_t stream) {
   if (q.rows == 0) return;
   const int64_t heads = q.columns / head_size;
   if (!in_tiles(q, head_size) || !in_tiles(cache.keys, head_size) || !in_tiles(cache.values, head_size) ||
@@ -325,7 +362,7 @@ void paged_attention(Tensor q, int64_t kv_heads, int64_t head_size, const PagedB
   const Arguments arguments = {bf16_of(q), bf16_of(cache.keys), bf16_of(cache.values), bf16_of(out), q.stride,
                                cache.keys.stride, cache.values.stride, out.stride, batch, int(q.rows), int(heads),
                                int(kv_heads), int(spans), float(1.4426950408889634 / std::sqrt(double(head_size))),
-                               span_values, span_sums};
+                               span_values, span_sums, counters};
   switch (head_size) {
     case 16: return launch_paged<16>(arguments, split, stream);
     case 32: return launch_paged<32>(arguments, split, stream);

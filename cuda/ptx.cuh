@@ -17,6 +17,7 @@ using emulator::dynamic_shared;
 using emulator::load_matrices;
 using emulator::load_matrices_transposed;
 using emulator::multiply_add;
+using emulator::wait_for_previous_kernel;
 
 #else
 
@@ -25,6 +26,18 @@ template <class T>
 __device__ T* dynamic_shared() {
   extern __shared__ __align__(128) unsigned char dynamic_shared_bytes[];
   return reinterpret_cast<T*>(dynamic_shared_bytes);
+}
+
+// Of kernels that launch_early() starts (cuda/launch.h), by every thread: griddepcontrol.wait, until the kernel before
+// this one in the stream has ended and all that it wrote can be seen; then griddepcontrol.launch_dependents, the kernel behind it
+// may start once all blocks have come here. In this order, whatever runs before the wait comes behind the wait of the kernel
+// before: it may read what kernels before that one have written, such as weights. What the previous kernel writes it must not
+// read, and it must write nothing that one reads; a kernel none of whose threads waited would let its successors pass by its
+// predecessors. The emulator ends a program where a thread does not wait, and runs a block up to here before the previous kernel.
+__device__ inline void wait_for_previous_kernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;\ngriddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 __device__ inline uint32_t shared_address(const void* pointer) { return uint32_t(__cvta_generic_to_shared(pointer)); }

@@ -12,6 +12,7 @@ template <class T, int width, int lanes>
 __global__ void __launch_bounds__(largest_block)
 rms_norm_kernel(RowGroups groups, const T* x, int64_t x_stride, const T* weight, float epsilon, T* out, int64_t out_stride,
                 float* scales) {
+  wait_for_previous_kernel();
   using Threads = Team<lanes>;
   const int64_t group = int64_t{blockIdx.x} * Threads::teams() + Threads::index();
   const bool active = group < groups.count;
@@ -74,9 +75,9 @@ void rms_norm(Tensor x, Tensor weight, int64_t groups, float epsilon, Tensor out
       const TeamPlan plan(shape.size / width);
       with_team(plan, [&](auto lanes) {
         const auto blocks = unsigned((shape.count + plan.teams - 1) / plan.teams);
-        launch(rms_norm_kernel<T, width, lanes>, dim3(blocks), dim3(plan.threads), 0, stream, shape,
-               static_cast<const T*>(x.data), x.stride, static_cast<const T*>(weight.data), epsilon,
-               static_cast<T*>(out.data), out.stride, scales);
+        launch_early(rms_norm_kernel<T, width, lanes>, dim3(blocks), dim3(plan.threads), 0, stream, shape,
+                     static_cast<const T*>(x.data), x.stride, static_cast<const T*>(weight.data), epsilon,
+                     static_cast<T*>(out.data), out.stride, scales);
       });
     });
   });

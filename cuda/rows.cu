@@ -17,6 +17,7 @@ template <class T, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
 gather_kernel(RowGrid grid, const int32_t* indices, const int32_t* later, const T* from, int64_t from_stride, T* to,
               int64_t to_stride) {
+  wait_for_previous_kernel();
   const int64_t row = grid.row();
   if (row >= grid.rows) return;
   const int32_t known = indices[row], index = known < 0 ? later[-1 - known] : known;
@@ -62,6 +63,7 @@ scatter_add_kernel(RowGrid grid, const int32_t* targets, const int32_t* offsets,
 template <class From, class To, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
 copy_kernel(RowGrid grid, const From* from, int64_t from_stride, To* to, int64_t to_stride) {
+  wait_for_previous_kernel();
   const int64_t row = grid.row();
   if (row >= grid.rows) return;
   for (int64_t i = grid.first_pack(); i < grid.packs; i += grid.pack_step()) {
@@ -95,8 +97,8 @@ void launch_copy(Tensor from, Tensor to, cudaStream_t stream) {
   constexpr int widest = std::min(full_width<From>, full_width<To>);
   with_width<widest>(covered_by_packs(from, widest) && covered_by_packs(to, widest), [&](auto width) {
     const RowGrid grid(to.rows, to.columns / width);
-    launch(copy_kernel<From, To, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
-           static_cast<const From*>(from.data), from.stride, static_cast<To*>(to.data), to.stride);
+    launch_early(copy_kernel<From, To, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
+                 static_cast<const From*>(from.data), from.stride, static_cast<To*>(to.data), to.stride);
   });
 }
 
@@ -108,8 +110,8 @@ void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later
     using T = typename decltype(tag)::type;
     with_width<full_width<T>>(covered_by_packs(from, full_width<T>) && covered_by_packs(to, full_width<T>), [&](auto width) {
       const RowGrid grid(to.rows, to.columns / width);
-      launch(gather_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid, indices,
-             later, static_cast<const T*>(from.data), from.stride, static_cast<T*>(to.data), to.stride);
+      launch_early(gather_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid, indices,
+                   later, static_cast<const T*>(from.data), from.stride, static_cast<T*>(to.data), to.stride);
     });
   });
 }

@@ -238,6 +238,7 @@ template <class Logit>
 __global__ void __launch_bounds__(threads)
 sample_kernel(int64_t vocab, const Logit* logits, int64_t stride, bool aligned, SampleInputs inputs, int32_t* tokens,
               float* log_probs) {
+  wait_for_previous_kernel();
   const int64_t r = blockIdx.x;
   const Row<Logit> row = {logits + r * stride, vocab, aligned};
   const float temperature = inputs.temperatures[r];
@@ -264,8 +265,8 @@ void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* l
     using Logit = typename decltype(tag)::type;
     const bool aligned = reinterpret_cast<uintptr_t>(logits.data) % 16 == 0 &&
                          (logits.rows == 1 || logits.stride % full_width<Logit> == 0);
-    launch(sample_kernel<Logit>, dim3(unsigned(logits.rows)), dim3(threads), 0, stream, logits.columns,
-           static_cast<const Logit*>(logits.data), logits.stride, aligned, inputs, tokens, log_probs);
+    launch_early(sample_kernel<Logit>, dim3(unsigned(logits.rows)), dim3(threads), 0, stream, logits.columns,
+                 static_cast<const Logit*>(logits.data), logits.stride, aligned, inputs, tokens, log_probs);
   });
 }
 

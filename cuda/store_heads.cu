@@ -32,6 +32,7 @@ __device__ float rounded(float x, const __nv_bfloat16*) { return __bfloat162floa
 // At most 2 · bytes of an element, once.
 template <class T, int width>
 __global__ void __launch_bounds__(threads) store_heads_kernel(NewHeads<T> at) {
+  wait_for_previous_kernel();
   const int per_token = at.heads + 2 * at.kv_heads, index = int(blockIdx.x) * Lanes::teams() + Lanes::index();
   const int token = index / per_token, which = index - token * per_token;
   const int sequence = token < at.tokens ? at.batch.sequences[token] : -1;
@@ -109,7 +110,7 @@ void store_heads(Tensor q, Tensor k, Tensor v, int64_t head_size, const HeadTran
                                    heads.epsilon, heads.rotary, batch};
     const int64_t count = q.rows * (arguments.heads + 2 * arguments.kv_heads), teams = threads / 8;
     with_width<full_width<T>>(packed, [&](auto width) {
-      launch(store_heads_kernel<T, width>, dim3(unsigned((count + teams - 1) / teams)), dim3(threads), 0, stream, arguments);
+      launch_early(store_heads_kernel<T, width>, dim3(unsigned((count + teams - 1) / teams)), dim3(threads), 0, stream, arguments);
     });
   });
 }

@@ -13,6 +13,7 @@ namespace {
 template <class T, int width>
 __global__ void __launch_bounds__(RowGrid::threads)
 swiglu_kernel(RowGrid grid, const T* gate_up, int64_t stride, T* out, int64_t out_stride) {
+  wait_for_previous_kernel();
   const int64_t row = grid.row();
   if (row >= grid.rows) return;
   const T *gate = gate_up + row * stride, *up = gate + grid.packs * width;
@@ -61,8 +62,8 @@ void swiglu(Tensor gate_up, Tensor out, cudaStream_t stream) {
     const bool packed = covered_by_packs(gate_up, widest) && covered_by_packs(out, widest);
     with_width<widest>(packed, [&](auto width) {
       const RowGrid grid(out.rows, out.columns / width);
-      launch(swiglu_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
-             static_cast<const T*>(gate_up.data), gate_up.stride, static_cast<T*>(out.data), out.stride);
+      launch_early(swiglu_kernel<T, width>, dim3(grid.blocks_x, grid.blocks_y), dim3(RowGrid::threads), 0, stream, grid,
+                   static_cast<const T*>(gate_up.data), gate_up.stride, static_cast<T*>(out.data), out.stride);
     });
   });
 }

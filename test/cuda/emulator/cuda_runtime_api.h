@@ -59,7 +59,16 @@ enum cudaFuncAttribute {
 
 struct cudaFuncAttributes {
   size_t sharedSizeBytes;  // static
-  int maxThreadsPerBlock, numRegs, maxDynamicSharedSizeBytes;
+  int maxThreadsPerBlock, numRegs, ptxVersion, maxDynamicSharedSizeBytes;
+};
+
+enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  union {
+    char pad[64];
+    int programmaticStreamSerializationAllowed;
+  } val;
 };
 
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };

@@ -1,116 +1,31 @@
-// Runs the blocks of a grid, or its clusters, one after the other. Every thread that is not waiting is in `ready`; where one waits, another
-// is drawn at random, so that whatever depends on the order of the threads differs sooner or later.
-#include "emulator.h"
-
+// Runs the threads of a block, or of a cluster. Every thread that is not waiting is in `ready`; where one waits, another is drawn at
+// random, so that whatever depends on the order of the threads differs sooner or later.
 #include <cstdarg>
 #include <cstdlib>
 
 #include "asynchronous.h"
-#include "cuda/check.h"
-#include "fiber.h"
-#include "launch_limits.h"
-#include "scheduler.h"
+#include "block.h"
 #include "shared_memory.h"
-#include "streams.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
 namespace gigpo::cuda::emulator {
 
-namespace {
-
-constexpr int most_threads = 1024, lanes = 32;
-
-// ThreadSanitizer knows a fiber by what it has seen. Blocks know nothing of each other, so neighbours run on different
-// fibers, and a thread on a different one in every block.
-#ifdef __SANITIZE_THREAD__
-constexpr unsigned worker_sets = 2;
-#else
-constexpr unsigned worker_sets = 1;
-#endif
-
-struct Worker {
-  Fiber fiber;
-  Copies copies;
-};
-
-// What orders the threads' accesses to memory, twice: who is late may still look at the last, while others come to the next.
-struct Order {
-  char marks[worker_sets][2];
-  unsigned count;
-};
-
-struct Thread {
-  Worker* worker;
-  uint3 index;
-  unsigned number;  // in the cluster
-  unsigned rank;    // of its block there
-  const char* waits_for;  // null: does not wait
-  Place place;
-  Votes votes;
-};
-
-// Lanes that wait for each other; found by the lowest of them.
-struct Meeting {
-  unsigned mask, arrived = 0;
-  const char* what;
-  Place place;
-  void* brought[lanes];
-};
-
-struct Warp {
-  unsigned living;
-  int waiting;  // lanes
-  Meeting meetings[lanes];
-  Order orders[lanes];  // of a meeting
-};
-
-// The threads of a block, or of a cluster, and what they meet at.
-struct Group {
-  Thread *begin, *end;
-  unsigned living, arrived, votes;
-  const char* what;
-  Place place;
-  Order order;
-};
-
-// The grid that runs. Its blocks are clusters, most of them of one.
-struct Launch {
-  const std::function<void()>* thread;
-  Place place;
-  char* shared;  // of a cluster: one block's behind the other's
-  size_t shared_bytes;
-  unsigned cluster;
-  uint64_t random;
-  unsigned worker_set;
-};
-
 Thread threads[most_threads];
 Warp warps[most_threads / lanes];
 Thread* ready[most_threads];
-unsigned ready_count;
+unsigned ready_count, held;
 Group blocks[most_threads / lanes], cluster;
-uint3 first_block;  // of the cluster
+uint3 first_block;
 Launch launched;
-Thread* current;
 Fiber host;
-Worker* workers[worker_sets][most_threads];
-char launch_starts, launch_ends;  // what orders them
+char launch_starts, launch_ends;
 
-uint64_t seed() {
-  static const uint64_t value = [] {
-    const char* text = std::getenv("GIGPO_EMULATOR_SEED");
-    return text ? std::strtoull(text, nullptr, 0) : 0;
-  }();
-  return value;
-}
+namespace {
 
-uint64_t scramble(uint64_t x) {
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-  return x ^ x >> 31;
-}
+Thread* current;
+char fences;  // what orders them
 
 UNSEEN Warp& own_warp() { return warps[current->number / lanes]; }
 UNSEEN Group& own_block() { return blocks[current->rank]; }
@@ -118,11 +33,6 @@ UNSEEN char* shared_of(unsigned rank) { return launched.shared + rank * launched
 
 UNSEEN void print_place(const char* what, const Place& place) {
   std::fprintf(stderr, "  %s %s:%u in %s\n", what, place.file_name(), unsigned(place.line()), place.function_name());
-}
-
-UNSEEN void go_on(Thread* thread) {
-  thread->waits_for = nullptr;
-  ready[ready_count++] = thread;
 }
 
 UNSEEN void resume(Fiber& from, Thread* thread) {
@@ -222,6 +132,7 @@ UNSEEN void end_thread() {
   Warp& warp = own_warp();
   const unsigned lane = self->number % lanes;
   if (products_are_on_their_way(self->number / lanes)) fault("a thread ends while a wgmma of its warp is on its way");
+  if (launched.must_wait && !self->waited) fault("a thread ends that has not waited for the kernel before (wait_for_previous_kernel)");
   warp.living &= ~(1u << lane);
   if (warp.waiting > 0)
     for (const Meeting& meeting : warp.meetings)
@@ -240,6 +151,8 @@ UNSEEN void end_thread() {
   resume(self->worker->fiber, draw());
 }
 
+}  // namespace
+
 void thread_main() {
   entered_fiber();
   for (;;) {
@@ -252,92 +165,12 @@ void thread_main() {
   }
 }
 
-UNSEEN void begin(Group& group, unsigned first, unsigned size) {
-  group.begin = threads + first;
-  group.end = group.begin + size;
-  group.living = size;
-  group.arrived = group.votes = 0;
+UNSEEN void go_on(Thread* thread) {
+  thread->waits_for = nullptr;
+  ready[ready_count++] = thread;
 }
 
-// The blocks of a cluster, of so many threads each.
-UNSEEN void run_cluster(uint3 index, unsigned block_size, uint64_t random) {
-  const unsigned size = launched.cluster * block_size;
-  fill_shared(launched.shared, launched.cluster * launched.shared_bytes);
-  forget_copies();
-  forget_products();
-  first_block = index;
-  launched.random = random;
-  launched.worker_set = (launched.worker_set + 1) % worker_sets;
-  const unsigned turn = random_below(size);
-  begin(cluster, 0, size);
-  for (unsigned rank = 0; rank < launched.cluster; rank++) begin(blocks[rank], rank * block_size, block_size);
-  ready_count = size;
-  for (unsigned i = 0; i < size; i++) {
-    threads[i].worker = workers[launched.worker_set][(i + turn) % size];
-    ready[i] = threads + i;
-  }
-  for (unsigned i = 0; i * lanes < size; i++) {
-    const unsigned left = size - i * lanes;
-    warps[i].living = left < lanes ? (1u << left) - 1 : ~0u;
-  }
-  resume(host, draw());
-}
-
-void prepare_threads(dim3 block, unsigned cluster) {
-  unsigned number = 0;
-  for (unsigned rank = 0; rank < cluster; rank++)
-    for (unsigned z = 0; z < block.z; z++)
-      for (unsigned y = 0; y < block.y; y++)
-        for (unsigned x = 0; x < block.x; x++, number++) {
-          threads[number].index = {x, y, z};
-          threads[number].number = number;
-          threads[number].rank = rank;
-          threads[number].waits_for = nullptr;
-          for (auto& set : workers)
-            if (!set[number]) set[number] = new Worker{new_fiber(thread_main), {}};
-        }
-}
-
-// streams.cpp lets one grid run at a time.
-void run_grid(const Grid& grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
-  static uint64_t launches = 0;
-  const KeptStaticMemory kept;
-  void* shared = nullptr;
-  if (grid.cluster > 1) shared_bytes = (shared_bytes + 127) / 128 * 128;
-  if (shared_bytes > 0 && posix_memalign(&shared, 128, grid.cluster * shared_bytes) != 0) std::abort();
-  prepare_threads(block, grid.cluster);
-  launched = {&thread, grid.place, static_cast<char*>(shared), shared_bytes, grid.cluster, 0, 0};
-  host = this_fiber();
-  blockDim = block;
-  gridDim = grid.size;
-  release_memory(&launch_starts);
-  uint64_t random = scramble(seed() + ++launches);
-  for (unsigned z = 0; z < grid.size.z; z++)
-    for (unsigned y = 0; y < grid.size.y; y++)
-      for (unsigned x = 0; x < grid.size.x; x += grid.cluster)
-        run_cluster({x, y, z}, block.x * block.y * block.z, random = scramble(random + 0x9E3779B97F4A7C15u));
-  acquire_memory(&launch_ends);
-  std::free(shared);
-}
-
-}  // namespace
-
-const void* last_kernel = nullptr;
-
-cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-                         std::function<void()> thread) {
-  const uint64_t size = uint64_t{block.x} * block.y * block.z;
-  if (size == 0 || size > most_threads || block.z > 64 || grid.size.x == 0 || grid.size.x > 0x7FFFFFFFu ||
-      grid.size.y == 0 || grid.size.y > 65535 || grid.size.z == 0 || grid.size.z > 65535)
-    return result(cudaErrorInvalidConfiguration);
-  const bool as_cluster = grid.size.x % grid.cluster == 0 && grid.cluster <= 8 && size * grid.cluster <= most_threads &&
-                          size % lanes == 0 && resources_of(kernel).static_shared == 0;
-  if (grid.cluster != 1 && !as_cluster) return result(cudaErrorInvalidConfiguration);
-  if (const cudaError_t status = check_limits(kernel, unsigned(size), shared_bytes)) return result(status);
-  last_kernel = kernel;
-  const auto run = [grid, block, shared_bytes, thread = std::move(thread)] { run_grid(grid, block, shared_bytes, thread); };
-  return result(enqueue(stream, run));
-}
+UNSEEN void run_ready() { resume(host, draw()); }
 
 UNSEEN void fault(const char* format, ...) {
   std::fprintf(stderr, "CUDA emulator: ");
@@ -436,6 +269,25 @@ unsigned ballot(const char* what, unsigned mask, bool predicate, Place place) {
   return own.ballot;
 }
 
+// A block that has begun ahead of the kernel before stays here until that one has ended; another need not, but finds out here, too,
+// what that one has written.
+UNSEEN void wait_for_previous_kernel(Place place) {
+  Thread* const self = current;
+  self->waited = true;
+  if (launched.ahead) {
+    self->waits_for = "wait_for_previous_kernel";
+    self->place = place;
+    if (++held == cluster.living) switch_fiber(self->worker->fiber, host);
+    else resume(self->worker->fiber, draw());
+  }
+  acquire_memory(&launch_starts);
+}
+
+UNSEEN void fence() {
+  release_memory(&fences);
+  acquire_memory(&fences);
+}
+
 UNSEEN Copies& own_copies() { return current->worker->copies; }
 
 UNSEEN void check_shared(const char* what, const void* pointer, size_t bytes) {
@@ -445,7 +297,7 @@ UNSEEN void check_shared(const char* what, const void* pointer, size_t bytes) {
     fault("%s at %p, which is not shared memory", what, pointer);
 }
 
-void* dynamic_shared_memory() {
+UNSEEN void* dynamic_shared_memory() {
   if (!launched.shared) fault("dynamic shared memory, and none was asked for");
   return shared_of(current->rank);
 }

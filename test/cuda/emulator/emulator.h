@@ -56,9 +56,21 @@ struct Grid {
   unsigned cluster = 1;
 };
 
+}  // namespace gigpo::cuda::emulator
+
+struct cudaLaunchConfig_t {
+  gigpo::cuda::emulator::Grid gridDim;
+  dim3 blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  const cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
+namespace gigpo::cuda::emulator {
+
 // Queues `thread`, to be called once for every thread of the grid.
-cudaError_t queue_kernel(const void* kernel, Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
-                         std::function<void()> thread);
+cudaError_t queue_kernel(const void* kernel, const cudaLaunchConfig_t& config, std::function<void()> thread);
 
 // The kernel that was launched last, for tests that ask which it was.
 extern const void* last_kernel;
@@ -163,20 +175,19 @@ void wgmma_wait(float (&)[count], Place place = Place::current()) {
   wgmma_finish(groups, place);
 }
 
+void wait_for_previous_kernel(Place place = Place::current());
+void fence();
+
 // How much cudaMalloc can give in all. Tests may change it.
 extern size_t memory_limit;
 
 }  // namespace gigpo::cuda::emulator
 
-// CUDA's takes the kernel without its type too, which nobody could call here.
-template <class... Parameters>
-cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), gigpo::cuda::emulator::Grid grid, dim3 block, void** arguments,
-                             size_t shared_bytes, cudaStream_t stream) {
-  const auto call = [&]<size_t... i>(std::index_sequence<i...>) {
-    return [kernel, values = std::tuple<Parameters...>(*static_cast<Parameters*>(arguments[i])...)] { std::apply(kernel, values); };
-  };
-  return gigpo::cuda::emulator::queue_kernel(reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream,
-                                             call(std::index_sequence_for<Parameters...>()));
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+  return gigpo::cuda::emulator::queue_kernel(
+      reinterpret_cast<const void*>(kernel), *config,
+      [kernel, values = std::tuple<Parameters...>(std::forward<Arguments>(arguments)...)] { std::apply(kernel, values); });
 }
 
 #define GIGPO_PLACE std::source_location place = std::source_location::current()
@@ -272,6 +283,12 @@ T atomicMin(T* at, std::type_identity_t<T> value) {
   }
   return old;
 }
+inline unsigned atomicInc(unsigned* at, unsigned last) {
+  unsigned old = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(at, &old, old >= last ? 0 : old + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
 template <class T>
 T atomicMax(T* at, std::type_identity_t<T> value) {
   T old = __atomic_load_n(at, __ATOMIC_RELAXED);
@@ -279,8 +296,8 @@ T atomicMax(T* at, std::type_identity_t<T> value) {
   }
   return old;
 }
-// One block at a time, and threads that only switch where they wait: memory is always in order.
-inline void __threadfence() {}
+// One block at a time, and threads that only switch where they wait: memory is always in order, but ThreadSanitizer hears of it.
+inline void __threadfence() { gigpo::cuda::emulator::fence(); }
 inline void __threadfence_block() {}
 
 template <class T>

@@ -3,6 +3,7 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <optional>
 
 #include "streams.h"
 
@@ -10,7 +11,7 @@ struct CUgraph_st {
   using Branch = cudaStream_t;  // its capture's name for it
 
   struct Node {
-    gigpo::cuda::emulator::Work work;  // empty: waits until `of` has run so many
+    std::optional<gigpo::cuda::emulator::Work> work;  // none: waits until `of` has run so many
     size_t of = 0, count = 0;
   };
   std::deque<std::vector<Node>> branches;  // the first is of the stream that the graph is launched on
@@ -35,7 +36,7 @@ struct CUgraph_st {
   // Whether the first branch waits, in the end, for all that the others do.
   bool joined() const {
     std::vector<size_t> done(branches.size(), 0);
-    run_until(0, branches[0].size(), done, [](const Node&) {});
+    run_until(0, branches[0].size(), done, [](size_t) {});
     for (size_t i = 0; i < branches.size(); i++)
       if (done[i] < branches[i].size()) return false;
     return true;
@@ -43,9 +44,18 @@ struct CUgraph_st {
 
   void run(bool first_last) const {
     std::vector<size_t> done(branches.size(), 0);
+    std::vector<std::function<void()>> begun(branches.size());  // what is left of each branch's next node, where that has begun
+    const auto run_node = [&](size_t branch) {
+      const auto& nodes = branches[branch];
+      const size_t after = done[branch];
+      const auto& [run, kernel, begin] = *nodes[after - 1].work;
+      const std::function<void()> rest = begun[branch] ? std::exchange(begun[branch], nullptr) : run;
+      if (kernel && after < nodes.size() && nodes[after].work && nodes[after].work->begin) begun[branch] = nodes[after].work->begin();
+      rest();
+    };
     for (size_t i = 0; i < branches.size(); i++) {
       const size_t branch = first_last ? branches.size() - 1 - i : i;
-      run_until(branch, branches[branch].size(), done, [](const Node& node) { node.work(); });
+      run_until(branch, branches[branch].size(), done, run_node);
     }
   }
 
@@ -54,7 +64,7 @@ struct CUgraph_st {
   void run_until(size_t branch, size_t count, std::vector<size_t>& done, const Run& run) const {
     while (done[branch] < count) {
       const Node& node = branches[branch][done[branch]++];
-      if (node.work) run(node);
+      if (node.work) run(branch);
       else run_until(node.of, node.count, done, run);
     }
   }

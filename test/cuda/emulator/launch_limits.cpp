@@ -82,6 +82,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   *attributes = {.sharedSizeBytes = kernel.resources.static_shared,
                  .maxThreadsPerBlock = most_threads_of(kernel.resources),
                  .numRegs = kernel.resources.registers,
+                 .ptxVersion = 90,
                  .maxDynamicSharedSizeBytes = int(kernel.allowed)};
   return cudaSuccess;
 }

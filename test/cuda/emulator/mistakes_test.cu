@@ -11,6 +11,7 @@
 #include "test/core/check.h"
 #include "test/cuda/emulator/array.h"
 #include "test/cuda/emulator/cluster_mistakes.h"
+#include "test/cuda/emulator/early_mistakes.h"
 #include "test/cuda/emulator/kernel_names.h"
 #include "test/cuda/emulator/streams.h"
 
@@ -181,6 +182,20 @@ __global__ void count_blocks(const int*, int* to) {
   if (right) atomicAdd(to, 1);
   else ++*to;
 }
+// The block that comes last adds to what the others wrote.
+template <bool right>
+__global__ void finish_last(const int*, int* to) {
+  __shared__ bool last;
+  to[blockIdx.x * 256 + threadIdx.x] = 254 - int(threadIdx.x);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (right) __threadfence();
+    last = atomicAdd(to + gridDim.x * 256, 1) == int(gridDim.x) - 1;
+    if (right) __threadfence();
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; last && i < gridDim.x * 256; i += 256) to[i]++;
+}
 
 struct Race {
   void (*right)(const int*, int*);
@@ -192,10 +207,12 @@ constexpr Race race_cases[] = {{reverse<true>, reverse<false>, true},
                                {reverse_warps<true>, reverse_warps<false>, true},
                                {reverse_copies<true>, reverse_copies<false>, true},
                                {two_copies<true>, two_copies<false>, false},
-                               {count_blocks<true>, count_blocks<false>, false}};
+                               {count_blocks<true>, count_blocks<false>, false},
+                               {finish_last<true>, finish_last<false>, false}};
 
 int race(void (*kernel)(const int*, int*)) {
-  const Array<int> to(4 * 256), from(256);
+  const Array<int> to(4 * 256 + 1), from(256);
+  to[4 * 256] = 0;
   for (int i = 0; i < 256; i++) from[size_t(i)] = i;
   launch(kernel, 4, 256, 1024, nullptr, from.data, to.data);
   bool right = true;
@@ -213,17 +230,18 @@ void races_show() {
   }
 }
 
-int tell(bool right) {
+int status_of(bool right) {
   if (!right) std::fprintf(stderr, "the result is wrong\n");
   return right ? 0 : 1;
 }
 
-template <class Mistakes>
-void show(const char* table, const Mistakes& mistakes) {
-  for (size_t i = 0; i < std::size(mistakes); i++) {
+template <class Case, size_t count>
+void show(const char* table, const Case (&cases)[count]) {
+  for (size_t i = 0; i < count; i++) {
     const Outcome found = outcome(table, i);
-    CHECK((found.aborted || found.wrong) && found.said.find(mistakes[i].message) != std::string::npos,
-          "expected \"%s\", found \"%s\"", mistakes[i].message, found.said.c_str());
+    const bool race = finds_races && found.said.find("data race") != std::string::npos;  // comes before what it leads to
+    CHECK((found.aborted || found.wrong) && (race || found.said.find(cases[i].message) != std::string::npos), "expected \"%s\", found \"%s\"",
+          cases[i].message, found.said.c_str());
   }
 }
 
@@ -313,6 +331,11 @@ void cluster_mistakes_show() {
   show("cluster", cluster_mistakes);
 }
 
+void early_mistakes_show() {
+  CHECK(add_with(Early::nothing));
+  show("early", early_mistakes);
+}
+
 template <class T, int width>
 __global__ void sized(T*) {}
 
@@ -323,9 +346,9 @@ void limits_are_kept() {
   CHECK(emulator::kernel_name(function) == "sized<float, 4>", "%s", emulator::kernel_name(function).c_str());
   CHECK(emulator::resources_of(function).registers == 0);
   float* pointer = nullptr;
-  void* arguments[] = {&pointer};
   const auto status = [&](unsigned threads, size_t shared_bytes) {
-    const cudaError_t found = cudaLaunchKernel(kernel, 1, threads, arguments, shared_bytes, nullptr);
+    const cudaLaunchConfig_t config = {1, threads, shared_bytes, nullptr, nullptr, 0};
+    const cudaError_t found = cudaLaunchKernelEx(&config, kernel, pointer);
     cudaGetLastError();
     return found;
   };
@@ -347,7 +370,8 @@ constexpr gigpo::test::Test tests[] = {{"mistakes", mistakes_end_the_program},
                           {"races", races_show},
                            {"missing events", missing_events_show},
                            {"asynchronous mistakes", asynchronous_mistakes_show},
-                           {"mistakes of clusters", cluster_mistakes_show}};
+                           {"mistakes of clusters", cluster_mistakes_show},
+                           {"mistakes beside the previous kernel", early_mistakes_show}};
 
 }  // namespace
 
@@ -355,8 +379,9 @@ int main(int count, char** arguments) {
   if (count == 3) {
     const std::string table = arguments[1];
     const size_t index = std::strtoull(arguments[2], nullptr, 10);
-    if (table == "asynchronous") return tell(stream_tiles_with(asynchronous_mistakes[index].left_out));
-    if (table == "cluster") return tell(share_tiles_with(cluster_mistakes[index].left_out));
+    if (table == "asynchronous") return status_of(stream_tiles_with(asynchronous_mistakes[index].left_out));
+    if (table == "cluster") return status_of(share_tiles_with(cluster_mistakes[index].left_out));
+    if (table == "early") return status_of(add_with(early_mistakes[index].early));
     if (table == "mistake") return make_mistake(mistakes[index]);
     return race(table == "right" ? race_cases[index].right : race_cases[index].wrong);
   }

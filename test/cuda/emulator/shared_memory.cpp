@@ -24,7 +24,7 @@ Memory static_shared;
 thread_local char mark;
 
 // The calling thread's variables of the program or library that holds the kernels.
-int find_thread_locals(dl_phdr_info* object, size_t, void* found) {
+UNSEEN int find_thread_locals(dl_phdr_info* object, size_t, void* found) {
   for (int i = 0; i < object->dlpi_phnum; i++) {
     const auto& header = object->dlpi_phdr[i];
     if (header.p_type != PT_TLS || !object->dlpi_tls_data) continue;
@@ -68,7 +68,7 @@ KeptStaticMemory::KeptStaticMemory() {
 
 KeptStaticMemory::~KeptStaticMemory() { std::memcpy(static_shared.start, values.data(), values.size()); }
 
-bool in_static_shared(const void* pointer) {
+UNSEEN bool in_static_shared(const void* pointer) {
   return uintptr_t(pointer) - uintptr_t(static_shared.start) < static_shared.bytes;
 }
 

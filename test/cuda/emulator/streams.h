@@ -1,6 +1,7 @@
 // What the parts of the runtime share.
 #pragma once
 #include <chrono>
+#include <concepts>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -9,7 +10,15 @@
 
 namespace gigpo::cuda::emulator {
 
-using Work = std::function<void()>;
+// `begin` is of a kernel that may start before the kernel ahead of it in the stream has ended: it runs what comes before the
+// wait for that one, and returns what is left.
+struct Work {
+  template <std::invocable Run>
+  Work(Run run, bool kernel = false) : run(std::move(run)), kernel(kernel) {}
+  std::function<void()> run;
+  bool kernel;
+  std::function<std::function<void()>()> begin;
+};
 
 // Held by every call of the runtime.
 extern std::recursive_mutex one_call;

@@ -11,7 +11,7 @@ namespace gigpo::cpu {
 namespace {
 
 constexpr int64_t b_group = 1 << 20;   // at most so many words of B are packed at a time,
-constexpr int64_t a_group = 1 << 22;   // and of A,
+constexpr int64_t a_group = 1 << 20;   // and of A,
 constexpr int64_t a_part = 1 << 16;    // of which a thread takes so many at a time: a quarter of its L2
 constexpr int64_t sums_rows = 1024;    // of C whose sums are held in fp32 at a time
 constexpr int64_t small_work = 1 << 15;  // pairs of multiply-adds that take less time than a second thread to join

@@ -54,9 +54,9 @@ static void results_of_many_tokens_are_all_there() {
   std::vector<test::TrainingRow> rows;
   for (int64_t tokens = 0; tokens < Trainer::most_results + 4096; tokens += 63)
     rows.push_back(test::step_row({int32_t(rows.size() % 50)}, std::vector<int32_t>(63, int32_t(rows.size() % 53))));
-  const auto found = test::log_probs_of(subject, subject.engine.policy(), rows);
+  const auto found = test::log_probs_of(subject, rows);
   for (const size_t row : {size_t{0}, rows.size() / 2, rows.size() - 40, rows.size() - 1})
-    CHECK(test::log_probs_of(subject, subject.engine.policy(), {rows[row]})[0] == found[row], "row %d", int(row));
+    CHECK(test::log_probs_of(subject, {rows[row]})[0] == found[row], "row %d", int(row));
 }
 
 // The rows of the head's logits: on a GPU no chunk is shorter than the others by more than their remainder.

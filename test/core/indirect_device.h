@@ -37,20 +37,17 @@ class IndirectDevice : public Device {
   }
   size_t available() const override { return inner_->available(); }
 
-  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate) override {
-    perform([=, this] { inner_->matmul(a, transpose_a, b, transpose_b, c, accumulate); });
+  void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate, float factor) override {
+    perform([=, this] { inner_->matmul(a, transpose_a, b, transpose_b, c, accumulate, factor); });
   }
-  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y) override {
-    perform([=, this] { inner_->linear(x, weight, bias, added, y); });
+  void linear(Tensor x, Tensor weight, Tensor bias, Tensor added, Tensor y, float factor) override {
+    perform([=, this] { inner_->linear(x, weight, bias, added, y, factor); });
   }
   void weights_changed(Tensor written) override {
     perform([=, this] { inner_->weights_changed(written); });
   }
   void bias_backward(Tensor d_y, Tensor d_bias) override {
     perform([=, this] { inner_->bias_backward(d_y, d_bias); });
-  }
-  void scale(Tensor x, float factor) override {
-    perform([=, this] { inner_->scale(x, factor); });
   }
   void gather(const int32_t* indices, Tensor from, Tensor to, const int32_t* later) override {
     perform([=, this] { inner_->gather(indices, from, to, later); });

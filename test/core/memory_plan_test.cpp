@@ -101,6 +101,7 @@ constexpr Shape shapes[] = {
     {"sampling alone in bf16", true, 512, 8, 8000, 512, 0, 32 << 20, {}, Recompute::none, {.trained = false}, Type::bf16},
     {"bf16, all weights", true, 384, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
     {"bf16, an adapter and its reference", true, 512, 4, 8000, 1000, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}, Type::bf16},
+    {"bf16, many tokens at a time", true, 384, 4, 8000, 4000, 0, 24 << 20, {}, Recompute::none, {}, Type::bf16},
     {"bf16, rows longer than a micro-batch", true, 256, 6, 4000, 64, 500, 24 << 20, {}, Recompute::none, {}, Type::bf16},
 };
 

@@ -53,7 +53,7 @@ Found train(const CudaOptions& options, const ModelConfig& config) {
   Found found;
   found.loss = test::train(subject, rows, test::policy_loss());
   found.gradients = subject.gradients();
-  found.log_probs = test::log_probs_of(subject, subject.engine.policy(), rows);
+  found.log_probs = test::log_probs_of(subject, rows);
   return found;
 }
 
@@ -76,7 +76,7 @@ void keeps_to_the_plan() {
     const MemoryPlan plan = plan_memory(config, options, traits, {});
     test::train(subject, {test::fullest_row(700, config)}, test::policy_loss());
     // One stream would need more for 512 tokens, whose logits come at once, than for 700.
-    const auto planned = size_t(plan.activations), taken = subject.trainer.peak_bytes();
+    const auto planned = size_t(plan.activations), taken = subject.engine.peak_bytes();
     CHECK(two_streams ? planned == taken : planned > taken, "%d planned, %d taken", int(planned), int(taken));
     // A plan is for fewer tokens too.
     const auto head_bytes = [&](int64_t tokens) {

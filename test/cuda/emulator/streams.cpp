@@ -179,7 +179,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (event->capture) {
     if (!stream || (stream->capture && stream->capture != event->capture)) return result(cudaErrorStreamCaptureUnsupported);
     stream->capture = event->capture;
-    stream->capture->nodes(stream).push_back({nullptr, event->capture->number(event->stream), event->position});
+    stream->capture->nodes(stream).push_back({std::nullopt, event->capture->number(event->stream), event->position});
   } else if (event->stream) {
     if (stream && stream->capture) return result(cudaErrorStreamCaptureUnsupported);
     queue(stream, [from = event->stream, position = event->position] {

@@ -76,7 +76,7 @@ programs() {
     {
       local begun=$SECONDS name=${program##*/} result=passed status
       # What cuBLASLt's binding is tested against where there is none.
-      timeout -k 10 "$seconds" "$@" "$program" $(case $name in *cublaslt_test) find "$PWD/$build" -name 'libfake_cublaslt.so' ;; esac) > "$place/$name.log" 2>&1
+      timeout -k 10 "$seconds" "$@" "$program" $(case $name in *cublaslt_test | *cublaslt_choices_test) find "$PWD/$build" -name 'libfake_cublaslt.so' ;; esac) > "$place/$name.log" 2>&1
       status=$?
       [ $status = 124 ] && result="not ended" && status=$late
       # What cannot use the card has not passed on it; but for what only another kind of card can run.

@@ -117,7 +117,7 @@ struct DeviceTraits {
   int lanes = 1;  // passes of the head that are under way at once: one's losses beside products of the others
 
   // The same, in rows. A table's gradient is one sum for each `head_unit` rows in order (core/cpu/matmul.h's k_block), and a chunk is
-  // a whole number of these, so that the bits do not tell how many rows one pass had. Fewer would not do: each pass goes
+  // a whole number of these, so that, without `equal_chunks`, the bits do not tell how many rows one pass had. Fewer would not do: each pass goes
   // through the table twice and its gradient once, so that with 16 rows of Qwen's vocabulary a row took three times as long.
   static constexpr int64_t head_unit = 512;
   int64_t head_rows(int64_t vocabulary) const { return std::max<int64_t>(head_logits / vocabulary / head_unit, 1) * head_unit; }
@@ -269,7 +269,9 @@ struct CudaOptions {
   bool graphs = true;           // steps of sampling are recorded and replayed
   bool cublas = true;           // cuBLASLt where it is found; else the kernels of this library alone
   bool cublas_samples = false;  // it computes what is sampled too: then tokens may depend on what is sampled beside them
-  bool two_streams = true;      // the head's losses run beside its products
+  // The head's losses run beside its products. Off until a card has measured it: it pays only where the losses' blocks lie on few
+  // multiprocessors, which CUDA does not promise.
+  bool two_streams = false;
   int64_t head_logits = 0;      // DeviceTraits', where tests want fewer
 };
 DeviceTraits cuda_traits(Type precision);

@@ -48,7 +48,7 @@ int64_t cache_bytes_per_token(const ModelConfig& config, Type type);
 // Pages of a cache of so many bytes: never more than 256 whole sequences' worth, and some in any case.
 int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes);
 
-// Since the start, of steps that have been read; to be read from any thread.
+// Since the start, `computed` and `sampled` of steps that have been read; to be looked at from any thread.
 struct GeneratorCounts {
   std::atomic<int64_t> computed = 0;   // tokens that went through the model
   std::atomic<int64_t> reused = 0;     // tokens that did not, because their keys and values were in the cache

@@ -138,8 +138,7 @@ DeviceTraits cuda_traits(Type precision) {
           .sequences = 256,
           .one_region = true,
           .equal_chunks = true,
-          .asynchronous = true,
-          .lanes = 2};
+          .asynchronous = true};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.

@@ -81,37 +81,6 @@ void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, std::spa
   if (d_hidden) transformer_.backward(weights, gradient_tensors(), packed, arena_, kept_, d_hidden);
 }
 
-// Each chunk of logits is overwritten by its own gradient, and passed on. With two lanes of them, a chunk's losses run beside the
-// products of the last chunk's gradient and of the next one's logits, in the order that is written here:
-//   logits 0, losses 0, logits 1, losses 1, join 0, products 0, logits 2, losses 2, join 1, products 1, …
-void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers,
-                       PolicyHeadResult* results) {
-  const Tensor table = transformer_.head(weights), d_hidden = buffers.d_hidden;
-  const Tensor d_table = d_hidden ? transformer_.head(gradient_tensors()) : Tensor{};
-  const auto lanes = int64_t(buffers.logits.size()), rows = buffers.logits[0].rows;
-  const int64_t chunks = rows > 0 ? (hidden.rows + rows - 1) / rows : 0;
-  const auto chunk_of = [&](Tensor all, int64_t i) { return all.row_range(i * rows, std::min(rows, all.rows - i * rows)); };
-  const auto logits_of = [&](int64_t i) { return buffers.logits[i % lanes].row_range(0, chunk_of(hidden, i).rows); };
-  const auto pass_on = [&](int64_t i) {
-    const Tensor d_logits = device_.gradient_of_logits(logits_of(i));
-    device_.join(int(i % lanes));
-    if (d_table) device_.matmul(d_logits, true, chunk_of(hidden, i), false, d_table, true);
-    if (d_hidden) device_.matmul(d_logits, false, table, false, chunk_of(d_hidden, i), false);
-  };
-  const auto multiplications = [&](int64_t i) {  // issued between the losses and the join of chunk i
-    if (lanes == 1) return 0.0;
-    const int64_t before = i > 0 ? rows : 0, after = i + 1 < chunks ? chunk_of(hidden, i + 1).rows : 0;
-    return double(table.rows) * double(table.columns) * double(before * (bool(d_table) + bool(d_hidden)) + after);
-  };
-  for (int64_t i = 0; i < chunks; i++) {
-    if (i >= lanes) pass_on(i - lanes);
-    const Tensor logits = logits_of(i);
-    device_.matmul(chunk_of(hidden, i), false, table, true, logits, false);
-    device_.policy_head_beside(int(i % lanes), multiplications(i), logits, buffers.inputs + i * rows, options, results + i * rows);
-  }
-  for (int64_t i = std::max<int64_t>(chunks - lanes, 0); i < chunks; i++) pass_on(i);
-}
-
 PassedTokens Trainer::each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
                                 const RunHead& head, const std::function<void()>& done) {
   int64_t longest = 0;

@@ -71,9 +71,9 @@ struct MatmulLibrary::State {
     const std::vector<Heuristic> found = description.find(p, workspace_bytes, timed ? most_candidates : 1);
     if (found.empty()) return std::nullopt;
     if (!timed) return found[0];
-    const Heuristic& chosen = fastest(description, p, found, workspace, stream);
-    kept->keep(key, chosen.algorithm);
-    return chosen;
+    const auto measured = fastest(description, p, found, workspace, stream);
+    if (measured) kept->keep(key, measured->algorithm);
+    return measured.value_or(found[0]);
   }
 
   void* library = nullptr;
@@ -97,7 +97,12 @@ bool MatmulLibrary::matmul(const Matmul& p, void* workspace, size_t workspace_by
     if (s.choices.size() >= most_choices) s.choices.clear();
     place = s.choices.try_emplace(key, s.functions, s.handle, p).first;
     Choice& fresh = place->second;
-    fresh.algorithm = s.choose(fresh.description, p, workspace, workspace_bytes, stream);
+    try {
+      fresh.algorithm = s.choose(fresh.description, p, workspace, workspace_bytes, stream);
+    } catch (...) {  // it says nothing of what the library has
+      s.choices.erase(place);
+      throw;
+    }
   }
   auto& [description, algorithm] = place->second;
   if (algorithm && !description.multiply(p, p.c.data, *algorithm, workspace, stream)) algorithm.reset();

@@ -1,5 +1,6 @@
 #include "cuda/cublaslt_choices.h"
 
+#include <cmath>
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -71,18 +72,19 @@ std::optional<std::map<Key, Algorithm>> choices_of(const std::string& text, cons
 
 }  // namespace
 
-const Heuristic& fastest(Description& description, const Matmul& product, const std::vector<Heuristic>& found,
-                         void* workspace, cudaStream_t stream) {
+std::optional<Heuristic> fastest(Description& description, const Matmul& product, const std::vector<Heuristic>& found, void* workspace,
+                                 cudaStream_t stream) {
   cudaStreamCaptureStatus capture;
   CUDA_CHECK(cudaStreamIsCapturing(stream, &capture));
-  if (found.size() == 1 || capture != cudaStreamCaptureStatusNone) return found[0];
+  if (capture != cudaStreamCaptureStatusNone) return std::nullopt;
+  if (found.size() == 1) return found[0];
   Scratch beside;  // what a product is added to must not be added to twice
   const bool in_place = product.added.data == product.c.data;
   try {
     if (in_place) beside.grow(size_t(product.m() * product.c.stride * bytes_of(product.c.type)));
   } catch (const Error& error) {
     if (std::strcmp(error.code, "OUT_OF_MEMORY") != 0) throw;
-    return found[0];
+    return std::nullopt;
   }
   void* const to = in_place ? beside.data() : product.c.data;
 
@@ -101,7 +103,9 @@ const Heuristic& fastest(Description& description, const Matmul& product, const 
     CUDA_CHECK(cudaEventElapsedTime(&milliseconds, events[i].event, events[i + 1].event));
     if (taken[i % count]) best[i % count] = std::min(best[i % count], milliseconds);
   }
-  const float bound = *std::min_element(best.begin(), best.end()) * noise + noise_milliseconds;
+  const float least = *std::min_element(best.begin(), best.end());
+  if (std::isinf(least)) return std::nullopt;
+  const float bound = least * noise + noise_milliseconds;
   return found[size_t(std::find_if(best.begin(), best.end(), [&](float time) { return time <= bound; }) - best.begin())];
 }
 

@@ -1,16 +1,17 @@
 // Which of cuBLASLt's algorithms is the fastest for a product: measured once on a kind of card, and kept in the user's cache.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 
 #include "cuda/cublaslt_product.h"
 
 namespace gigpo::cuda::cublaslt {
 
-// The one of `found` that takes least. Where they cannot be timed, in a stream that is being recorded or without memory for the
-// results, and where they take the same, the first, which the library thinks best. C holds what it did, or the product.
-const Heuristic& fastest(Description& description, const Matmul& product, const std::vector<Heuristic>& found,
-                         void* workspace, cudaStream_t stream);
+// The one of `found` that takes least; where several take the same, the first of them, which the library thinks best. Nothing where they
+// cannot be timed: in a stream that is being recorded, or without memory for the results. C holds what it did, or the product.
+std::optional<Heuristic> fastest(Description& description, const Matmul& product, const std::vector<Heuristic>& found, void* workspace,
+                                 cudaStream_t stream);
 
 // Choices that last: two runs compute with the same algorithms, whatever disturbed the measurement. A file holds those of one
 // subject (card, driver, library). One that is not whole, or of another subject, counts for nothing and is written anew.

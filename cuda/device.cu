@@ -58,7 +58,7 @@ class GpuDevice final : public Device {
 
   DeviceTraits traits() const override {
     DeviceTraits traits = cuda_traits(options_.precision);
-    if (!options_.two_streams) traits.lanes = 1;
+    if (options_.two_streams) traits.lanes = SideStream::lanes;
     if (options_.head_logits > 0) traits.head_logits = options_.head_logits;
     return traits;
   }
@@ -197,7 +197,7 @@ class GpuDevice final : public Device {
     if (multiplications == 0) return policy_head(logits, inputs, options, results);
     const bool training = options.mode != HeadMode::score;
     const int64_t bytes = bytes_of(logits.type) * (training ? 2 : 1) + (training ? bytes_of(options_.precision) : 0);
-    const int share = share_of_losses(double(logits.rows * logits.columns * bytes), multiplications, multiprocessors_);
+    const int share = share_of_losses(double(logits.rows * logits.columns * bytes), multiplications, multiprocessors_, options_.precision);
     use(index_);
     side_.fork(lane, [&] { losses(logits, inputs, options, results, side_.handle(), share); });
     given_away_[lane] = share;

@@ -17,8 +17,8 @@ void token_log_probs(int64_t rows, int64_t vocab, const __nv_bfloat16* logits, c
                      double temperature, float* log_probs, float* entropies, cudaStream_t stream);
 
 // logits [rows][vocab] -> d loss / d logits in place; inputs, results [rows]. A gradient in bf16 of fp32 logits begins, in each row,
-// where those did: its stride is 2 vocab. It takes no more than so many multiprocessors (0: all), one block after the other, so that
-// others can have the rest; the bits are the same.
+// where those did: its stride is 2 vocab. It launches no more blocks than so many multiprocessors hold (0: all), so that others
+// can have the rest; the bits are the same.
 void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, Type gradient, const PolicyHeadRow* inputs,
                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream, int multiprocessors = 0);
 void policy_head_chunk(int64_t rows, int64_t vocab, __nv_bfloat16* logits, const PolicyHeadRow* inputs,

@@ -42,7 +42,7 @@ using Pinned = Memory<cudaMallocHost, cudaFreeHost>;  // on the host
 // ring, whose places are free again once the host knows that the stream has gone past them.
 class Staging {
  public:
-  static constexpr size_t capacity = size_t{4} << 20, largest = capacity / 4;
+  static constexpr size_t capacity = size_t{16} << 20, largest = capacity / 4;
 
   explicit Staging(cudaStream_t stream) : stream_(stream) { ring_.grow(capacity); }
   Staging(const Staging&) = delete;

@@ -31,8 +31,8 @@ __device__ T* dynamic_shared() {
 // Of kernels that launch_early() starts (cuda/launch.h), by every thread: griddepcontrol.wait, until the kernel before
 // this one in the stream has ended and all that it wrote can be seen; then griddepcontrol.launch_dependents, the kernel behind it
 // may start once all blocks have come here. In this order, whatever runs before the wait comes behind the wait of the kernel
-// before: it may read what kernels before that one have written, such as weights. What the previous kernel writes it must not
-// read, and it must write nothing that one reads; a kernel none of whose threads waited would let its successors pass by its
+// before, where that is one of this program: a library's may let others begin when it likes. So nothing is read or written before it
+// but addresses and shared memory; a kernel none of whose threads waited would let its successors pass by its
 // predecessors. The emulator ends a program where a thread does not wait, and runs a block up to here before the previous kernel.
 __device__ inline void wait_for_previous_kernel() {
 #if __CUDA_ARCH__ >= 900

@@ -8,7 +8,9 @@
 // Predicted, for 4,096 rows of 151,936 logits and H = 1,536 on an H100 (3.0 TB/s, 700 TFLOP/s; one multiprocessor 64 bytes a ns and 5.3
 // TFLOP/s): products 8.2 ms; losses by themselves 1.5 MB a row, 2.0 ms, and 10.2 ms together. On 12 of 132 multiprocessors a row takes
 // 24 us, so 8.1 ms, beside products of 9.0 ms: a tenth less for every chunk but the first and last, which have less beside
-// them. With H = 896: 4.8 + 2.0 against 5.6 ms.
+// them. With H = 896: 4.8 + 2.0 against 5.6 ms. That is where the losses' blocks, several to a multiprocessor, come together on their share.
+// Blocks that begin before the product's may spread over more, and then some of the product's run a second time behind the others: so
+// it is off by default (CudaOptions::two_streams) until a card has told.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -17,13 +19,15 @@
 #include <functional>
 #include <optional>
 
+#include "core/tensor.h"
 #include "cuda/check.h"
 
 namespace gigpo::cuda {
 
-// Of `all` multiprocessors, those for losses that move so many bytes beside so many multiplications: that both take as long.
-inline int share_of_losses(double bytes, double multiplications, int all) {
-  constexpr double bytes_a_second = 64e9, multiplications_a_second = 2.65e12;  // of a multiprocessor
+// Of `all` multiprocessors, those for losses that move so many bytes beside so many multiplications of this type: that both take as long.
+inline int share_of_losses(double bytes, double multiplications, int all, Type type) {
+  constexpr double bytes_a_second = 64e9;  // of a multiprocessor, as
+  const double multiplications_a_second = type == Type::bf16 ? 2.65e12 : 0.25e12;
   const double losses = bytes / bytes_a_second, products = multiplications / multiplications_a_second;
   return std::clamp(int(all * losses / (losses + products) + 0.5), 1, all - 1);
 }

@@ -2,8 +2,8 @@
 // made and the tokens read. On a device that is ahead this happens while it computes; else it stands between two of its steps, with the
 // launch and the way of the tokens to the host.
 //
-// Prediction, of 128 sequences: 18 us of this (an EPYC with AVX-512, 2 cores) and some 20 us of waking up, copying and launching a graph were
-// spared a step of 2.8 ms (1.5B) or 1.5 ms (0.5B) on an H200, 1.4 and 2.6 %. What stays between two steps are two small copies, some 6 us.
+// Prediction, of 128 sequences: 18 us of this (an EPYC with AVX-512, 2 cores) and some 20 us of waking up, copying and launching a graph would
+// be spared a step that is predicted to take 2.8 ms (1.5B) or 1.5 ms (0.5B) on an H200: 1.4 and 2.6 %. What stays between two steps are two small copies, some 6 us.
 #include "core/generator.h"
 
 #include <algorithm>

@@ -127,9 +127,9 @@ int64_t attention_bytes(const AttentionSizes& sizes, Type type, int threads) {
   const auto whole_vectors = [](int64_t columns) { return (columns + 15) / 16 * 16; };
   int64_t scores = PagedKernels<float>::rows * whole_vectors(sizes.positions), widened = 0, sums = 0;
   if (sizes.tokens > 0) {
-    scores = std::max({scores, query_block * whole_vectors(std::min(sizes.tokens, sizes.positions)), 2 * query_block * k_block});
+    scores = std::max({scores, query_block * whole_vectors(sizes.tokens), 2 * query_block * k_block});
     if (type == Type::bf16) {
-      widened = (2 * k_block + 4 * query_block) * sizes.head_size;
+      widened = (4 * k_block + 2 * query_block) * sizes.head_size;  // the largest that each piece of a task has been
       sums = 2 * sizes.tokens * sizes.key_columns;
     }
   }

@@ -121,6 +121,7 @@ void test_products(ThreadPool& pool) {
   for (const int64_t n : {63, 64, 127, 500, 2049}) test_product(pool, 30, n, 40, 0);
   test_product(pool, 2, 530, 4100, 2);  // more of B than is packed at a time
   test_product(pool, 910, 3, 8192, 0);  // and of A
+  test_product(pool, 1030, 3, bf16_k_block + 10, 2);  // more rows than have sums in fp32 at a time
 }
 
 void test_invariance() {

@@ -217,6 +217,14 @@ void test_not_kept() {
   if (!home.empty()) setenv("HOME", home.c_str(), 1);
 }
 
+// What was not measured is not kept: the next process measures it.
+void times_in_the_next_process(const Fresh& fake, Run& r) {
+  Process next(fake);
+  const long products = fake.get("products");
+  CHECK(next.library->matmul(r.product, nullptr, 0, nullptr));
+  CHECK(fake.get("products") > products + 1);
+}
+
 // Nothing can be timed then.
 void test_recorded() {
   const Fresh fake;
@@ -232,6 +240,7 @@ void test_recorded() {
   CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
   CUDA_CHECK(cudaGraphDestroy(graph));
   CUDA_CHECK(cudaStreamDestroy(stream));
+  times_in_the_next_process(fake, r);
 }
 
 // A gradient is timed beside where it is added up; where there is no room for that, it is not.
@@ -250,6 +259,7 @@ void test_no_room() {
   CHECK(fake.get("products") == products + 1 && process.algorithm() == 0);
   CUDA_CHECK(cudaFree(taken));
   CHECK(cudaGetLastError() == cudaSuccess);
+  times_in_the_next_process(fake, r);
 }
 
 // Descriptions are kept, the addresses in them are not.

@@ -91,7 +91,7 @@ void keeps_to_the_plan() {
 // Two chunks of a head on a device, recorded and replayed: each pass leaves what the first did.
 void is_recorded() {
   constexpr int64_t vocabulary = 96, rows = 40, columns = 16;
-  const auto device = make_cuda_device({.cublas = false});
+  const auto device = make_cuda_device({.cublas = false, .two_streams = true});
   Arena arena(*device);
   const Tensor hidden = arena.tensor(2 * rows, columns), table = arena.tensor(vocabulary, columns), out = arena.tensor(2 * rows, columns);
   const Tensor logits[] = {arena.tensor(rows, vocabulary, Type::f32), arena.tensor(rows, vocabulary, Type::f32)};
@@ -125,16 +125,23 @@ void is_recorded() {
   const std::vector<uint16_t> wanted = found(false);
   CHECK(std::any_of(wanted.begin(), wanted.end(), [](uint16_t bits) { return bits != 0; }));
   late_and_early([&] {
+#ifdef GIGPO_CUDA_EMULATOR
+    const int64_t before = cuda::emulator::graph_launches;
+#endif
     for (int pass = 0; pass < 4; pass++) CHECK(found(true) == wanted, "pass %d", pass);
+#ifdef GIGPO_CUDA_EMULATOR
+    CHECK(cuda::emulator::graph_launches > before, "nothing was recorded");
+#endif
     CHECK(found(false) == wanted);
   });
 }
 
 // Both sides are done at the same time, and each has something.
 void shares_are_balanced() {
-  CHECK(cuda::share_of_losses(4096. * 151936 * 10, 3. * 4096 * 151936 * 1536, 132) == 11);
-  CHECK(cuda::share_of_losses(4096. * 151936 * 10, 3. * 4096 * 151936 * 896, 132) == 18);
-  CHECK(cuda::share_of_losses(1, 1e15, 132) == 1 && cuda::share_of_losses(1e15, 1, 132) == 131);
+  CHECK(cuda::share_of_losses(4096. * 151936 * 10, 3. * 4096 * 151936 * 1536, 132, Type::bf16) == 11);
+  CHECK(cuda::share_of_losses(4096. * 151936 * 10, 3. * 4096 * 151936 * 896, 132, Type::bf16) == 18);
+  CHECK(cuda::share_of_losses(4096. * 151936 * 12, 3. * 4096 * 151936 * 896, 132, Type::f32) == 2);
+  CHECK(cuda::share_of_losses(1, 1e15, 132, Type::bf16) == 1 && cuda::share_of_losses(1e15, 1, 132, Type::bf16) == 131);
 }
 
 }  // namespace

@@ -332,6 +332,8 @@ describe("other ways of training", () => {
     const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(/training: false/) }
     await expect(train(policy)).rejects.toMatchObject(refused)
     await expect(policy.optimizerStep({ learningRate: 1 })).rejects.toMatchObject(refused)
+    await expect(policy.store.checkpoint(join(folder, "sampled"))).rejects.toMatchObject(refused)
+    await expect(policy.store.restore({ optimizerSteps: 1 }, modelPath("qwen3"))).rejects.toMatchObject(refused)
     expect(policy.plan).toMatchObject({ gradients: 0, moments: 0, activations: 0 })
   })
 })

@@ -178,7 +178,7 @@ export class NativePolicy implements Trainable {
     this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
     this.#model = { config, head: "language", lora: this.lora, original }
     this.#files = new LearnerFiles(this.#engine, this.#model)
-    this.store = nativeStore(this.#files, this.#turns)
+    this.store = nativeStore(this.#files, this.#turns, () => this.#checkTraining())
   }
 
   async #orDispose(work: () => Promise<void>): Promise<this> {

@@ -14,7 +14,8 @@ import type { Turns } from "./turns.ts"
 /** What a checkpoint is made of: a policy's files, or a critic's. */
 type Stored = Omit<LearnerFiles, "base" | "takeWeights" | "frozen">
 
-export function nativeStore(learner: Stored, turns: Turns): ModelStore {
+/** @param checkTraining throws where nothing is trained: there is no checkpoint to go on from, and no room for moments */
+export function nativeStore(learner: Stored, turns: Turns, checkTraining = (): void => {}): ModelStore {
   const adapted = learner.lora !== undefined
   return {
     get bytes() {
@@ -22,6 +23,7 @@ export function nativeStore(learner: Stored, turns: Turns): ModelStore {
     },
     save: async (directory, options) => await turns.reading(() => learner.save(directory, options), options?.signal),
     checkpoint: async (directory, options) => {
+      checkTraining()
       const optimizer = join(directory, "optimizer")
       const write = async () => {
         // A merged model could not be split again; the base stays where it is and is known by its hash.
@@ -36,6 +38,7 @@ export function nativeStore(learner: Stored, turns: Turns): ModelStore {
       return { optimizerSteps }
     },
     restore: async (handle, directory) => {
+      checkTraining()
       const steps = stepsOf(handle, directory)
       await turns.changing(async () => {
         await (adapted ? learner.loadAdapter(directory) : learner.load(directory))

@@ -96,6 +96,20 @@ __device__ void take(float (&sum)[tiles][columns][4], const float4* slot) {
   }
 }
 
+// apply(tile, n, i, value) for every number of a warp's scores [tile][n][i], with the value of the query that it belongs to.
+template <int tiles, class Apply>
+__device__ void for_each_score(const float* of_queries, const Apply& apply) {
+#pragma unroll
+  for (int n = 0; n < part / 8; n++) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const float value = of_queries[n * 8 + lane_index() % 4 * 2 + i];
+#pragma unroll
+      for (int r = 0; r < tiles * 2; r++) apply(r / 2, n, r % 2 * 2 + i, value);
+    }
+  }
+}
+
 template <int D>
 __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradients at) {
   constexpr int size = tile_queries<D>, tiles = row_tiles<D>, sharers = tiles;
@@ -170,32 +184,14 @@ __global__ __launch_bounds__(threads, 2) void key_gradient_kernel(AttentionGradi
       float weights[tiles][part / 8][4], d_scores[tiles][part / 8][4];
       own_keys.template multiply<part>(weights, queries);
       if (seen == Seen::part) ends.template hide<part>(weights, warp_first, query);
-#pragma unroll
-      for (int n = 0; n < part / 8; n++) {
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const float log_sum = log_sums[n * 8 + lane_index() % 4 * 2 + i];
-#pragma unroll
-          for (int r = 0; r < tiles * 2; r++) {
-            float& weight = weights[r / 2][n][r % 2 * 2 + i];
-            weight = power_of_2(fmaf(weight, at.base_2_scale, -log_sum));
-          }
-        }
-      }
+      for_each_score<tiles>(log_sums, [&](int r, int n, int i, float log_sum) {
+        weights[r][n][i] = power_of_2(fmaf(weights[r][n][i], at.base_2_scale, -log_sum));
+      });
       add_product<tiles, D, part>(d_v, weights, gradients);
       own_values.template multiply<part>(d_scores, gradients);
-#pragma unroll
-      for (int n = 0; n < part / 8; n++) {
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          const float delta = deltas[n * 8 + lane_index() % 4 * 2 + i];
-#pragma unroll
-          for (int r = 0; r < tiles * 2; r++) {
-            float& d_score = d_scores[r / 2][n][r % 2 * 2 + i];
-            d_score = weights[r / 2][n][r % 2 * 2 + i] * (d_score - delta);
-          }
-        }
-      }
+      for_each_score<tiles>(deltas, [&](int r, int n, int i, float delta) {
+        d_scores[r][n][i] = weights[r][n][i] * (d_scores[r][n][i] - delta);
+      });
       add_product<tiles, D, part>(d_k, d_scores, queries);
     }
     store_statistic(next_statistic, stage ^ 1);

@@ -1,7 +1,7 @@
 #include "cuda/cublaslt_choices.h"
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>

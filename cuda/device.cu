@@ -9,6 +9,7 @@
 #include "cuda/kernels.h"
 #include "cuda/matmul.h"
 #include "cuda/matmul_wgmma.h"
+#include "cuda/launch.h"
 #include "cuda/memory.h"
 #include "cuda/operations.h"
 #include "cuda/recordings.h"
@@ -31,13 +32,6 @@ struct Stream {
   Stream& operator=(const Stream&) = delete;
   cudaStream_t handle = nullptr;
 };
-
-int count_multiprocessors() {
-  int device = 0, count = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
 
 class GpuDevice final : public Device {
  public:

@@ -18,6 +18,15 @@ using Grid = dim3;
 // What a block has of shared memory without asking: its static arrays and what the launch adds to them, together.
 constexpr size_t shared_bytes_without_asking = 48 << 10;
 
+// Of the device that is in use.
+inline int device_attribute(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, attribute, device));
+  return value;
+}
+inline int count_multiprocessors() { return device_attribute(cudaDevAttrMultiProcessorCount); }
+
 // Whether a kernel starts when the one before it in the stream has ended, or as soon as that one's blocks leave room.
 enum class Starts { after_previous, early };
 
@@ -34,8 +43,8 @@ template <class... Parameters, class... Arguments>
 void launch_kernel(Starts starts, void (*kernel)(Parameters...), Grid grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    Arguments&&... arguments) {
   const auto* function = reinterpret_cast<const void*>(kernel);
-  cudaFuncAttributes attributes;
-  CUDA_CHECK(cudaFuncGetAttributes(&attributes, function));
+  cudaFuncAttributes attributes = {};  // asked for where they decide something
+  if (shared_bytes > 0 || starts == Starts::early) CUDA_CHECK(cudaFuncGetAttributes(&attributes, function));
   if (shared_bytes > 0 && attributes.sharedSizeBytes + shared_bytes > shared_bytes_without_asking)
     CUDA_CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)));
   cudaLaunchAttribute overlap = {};

@@ -177,9 +177,8 @@ template <class T>
 bool launch_tiles(const Matmul& product, WgmmaProduct& p, cudaStream_t stream) {
   if (!map_tiles(product.a, T::A::lines, &p.a) || !map_tiles(product.b, T::lines_of_b, &p.b)) return false;
   const int64_t tiles = steps_of(p.m, T::blocks * wgmma_rows) * T::blocks * steps_of(p.n, T::step) * p.ranges;
-  int device = 0, blocks = product.multiprocessors;  // as many as run at once (a TPC has two multiprocessors); the bits are the same with any number
-  CUDA_CHECK(cudaGetDevice(&device));
-  if (blocks == 0) CUDA_CHECK(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device));
+  // As many as run at once (a TPC has two multiprocessors); the bits are the same with any number.
+  const int blocks = product.multiprocessors > 0 ? product.multiprocessors : count_multiprocessors();
   Grid grid(unsigned(std::min<int64_t>(tiles, std::max(blocks / T::blocks, 1) * T::blocks)));
 #ifdef GIGPO_CUDA_EMULATOR
   grid.cluster = T::blocks;  // which the compiled kernel says itself

@@ -344,12 +344,8 @@ __global__ __launch_bounds__(Shape::threads, Shape::blocks) void held_rows(int64
 // What the card has room for.
 struct Card {
   // `most` multiprocessors of it, if that is not 0.
-  explicit Card(int most) : multiprocessors(most) {
-    int device;
-    CUDA_CHECK(cudaGetDevice(&device));
-    if (most == 0) CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&most_shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  }
+  explicit Card(int most)
+      : multiprocessors(most > 0 ? most : count_multiprocessors()), most_shared_bytes(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)) {}
 
   // Of dynamic shared memory, if as many blocks share a multiprocessor. Of each block the system takes 1 KB, on top of what
   // the largest block may ask for, and static arrays less than 512 bytes.

@@ -18,6 +18,7 @@ struct KeyBlock {
   int64_t column;        // where their scores stand
   Tensor of(Tensor scores) const { return scores.column_range(column, count); }
 };
+
 // What some queries of a tree have to look at: its keys before them, less the groups that none of them sees. What stands together
 // is one block, as far as a matrix product sums in one go: a row by itself has the bits of one product over all of its keys.
 struct KeyBlocks {
@@ -48,6 +49,7 @@ struct KeyBlocks {
             seen.ends + block.column};
   }
 };
+
 // Matrices of one thread, their rows padded to whole vectors.
 struct Scratch {
   float* data;
@@ -185,9 +187,9 @@ void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tens
     }
     const auto of_queries = [&](int64_t h, Tokens at) {
       keys.find(rows.ends, part.keys, at);
-      const auto widened = [&](Tensor x) { return head(x, at, h, head_size); };
-      const FloatRows queries(widened(q), Access::read), d(widened(d_out), Access::read), result(widened(out), Access::read);
-      const FloatRows d_queries(part.to_queries ? widened(d_q) : Tensor{}, Access::write);
+      const auto own = [&](Tensor x) { return head(x, at, h, head_size); };
+      const FloatRows queries(own(q), Access::read), d(own(d_out), Access::read), result(own(out), Access::read);
+      const FloatRows d_queries(part.to_queries ? own(d_q) : Tensor{}, Access::write);
       for (const KeyBlock& block : keys.blocks) {
         const auto of = [&](Tensor x) { return head(x, tokens_of(block), kv, head_size); };
         const FloatRows key(of(k), Access::read), value(of(v), Access::read);

@@ -19,6 +19,7 @@ import { Reports } from "./reports.ts"
 import { batches, byTask } from "./rows.ts"
 import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
+import { rateKeys } from "./settle-rates.ts"
 
 export interface CloneSetup<Task = unknown> extends CloneOptions {
   readonly policy: Trainable
@@ -60,8 +61,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   checkModel("clone", policy, tokenizer)
   const { seed, tasks, epochs, batchRows, checkpointEvery } = options
   const { warmup = epochs / 20, ...rest } = options.optimizer
-  const rateKey = "optimizer.learningRate"
-  const optimizer = { ...settleRate(rest, rateRules.cloning, policy, run?.settled[rateKey]), warmup }
+  const optimizer = { ...settleRate(rest, rateRules.cloning, policy, run?.settled[rateKeys.policy]), warmup }
   if (warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
@@ -69,7 +69,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
         "tenth of one.",
     )
   const epoch = new Epoch()
-  const settled = rest.learningRate === undefined ? { [rateKey]: optimizer.learningRate } : {}
+  const settled = rest.learningRate === undefined ? { [rateKeys.policy]: optimizer.learningRate } : {}
   const cloning = run && (await CloningRun.check(setup, run, epoch, settled))
   const random = new Random(seed).fork("clone")
   const rows = await expertRows(setup, tasks, random)

@@ -13,6 +13,9 @@ interface Rates {
 /** With the learning rates of policy and critic. */
 export type SettledTrainOptions = ResolvedTrainOptions & Rates
 
+/** By which a run keeps what was chosen: the options' dotted keys. */
+export const rateKeys = { policy: "optimizer.learningRate", critic: "critic.optimizer.learningRate" } as const
+
 /** Fills in the learning rates that the options leave to the size of the policy. */
 export function settleRates<T extends Pick<ResolvedTrainOptions, keyof Rates>>(
   options: T,
@@ -26,8 +29,6 @@ export function settleRates<T extends Pick<ResolvedTrainOptions, keyof Rates>>(
     critic: { ...critic, optimizer: settleRate(critic.optimizer, rateRules.critic, policy, chose[rateKeys.critic]) },
   }
 }
-
-const rateKeys = { policy: "optimizer.learningRate", critic: "critic.optimizer.learningRate" } as const
 
 /** The rates that were left open, for the run to keep; the critic's where there is one. */
 export function chosenRates(

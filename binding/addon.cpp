@@ -4,6 +4,7 @@
 #include "binding/engine_object.h"
 #include "binding/engine_request.h"
 #include "binding/environment.h"
+#include "binding/grammar_object.h"
 #include "binding/kernels.h"
 #include "core/cpu/isa.h"
 #include "core/device_report.h"
@@ -59,6 +60,8 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new AddonState);
   env.GetInstanceData<AddonState>()->critic_class = Napi::Persistent(CriticObject::define(env));
   exports.Set("Engine", EngineObject::define(env));
+  exports.Set("Vocabulary", VocabularyObject::define(env));
+  exports.Set("Grammar", GrammarObject::define(env));
   exports.Set("setErrorClass", function<set_error_class>(env));
   exports.Set("deviceReport", function<device_report_call>(env));
   exports.Set("matmulLibraryReport", function<matmul_library_report_call>(env));

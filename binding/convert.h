@@ -44,6 +44,11 @@ struct ArrayKind<int32_t> {
   static constexpr const char* name = "an Int32Array";
 };
 template <>
+struct ArrayKind<uint32_t> {
+  static constexpr napi_typedarray_type type = napi_uint32_array;
+  static constexpr const char* name = "a Uint32Array";
+};
+template <>
 struct ArrayKind<uint8_t> {
   static constexpr napi_typedarray_type type = napi_uint8_array;
   static constexpr const char* name = "a Uint8Array";

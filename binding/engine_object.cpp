@@ -2,6 +2,7 @@
 
 #include "binding/critic_object.h"
 #include "binding/engine_request.h"
+#include "binding/grammar_object.h"
 
 namespace gigpo {
 
@@ -33,6 +34,21 @@ TrainingBatch training_batch(const Napi::Object& object) {
   batch.returns = floats("returns");
   batch.old_values = floats("oldValues");
   return batch;
+}
+
+// What each span was held to: to be kept until the work is done. Empty where the batch does not say.
+using Constraints = std::shared_ptr<std::vector<std::shared_ptr<TokenMasks>>>;
+static Constraints constrain(TrainingBatch& batch, const Napi::Object& object) {
+  const auto constraints = std::make_shared<Constraints::element_type>();
+  const Napi::Value given = object.Get("constraints");
+  if (given.IsUndefined()) return constraints;
+  if (!given.IsArray() || given.As<Napi::Array>().Length() != size_t(batch.spans)) refuse("constraints must be a list of one a span.");
+  for (uint32_t span = 0; span < uint32_t(batch.spans); span++) {
+    const Napi::Value one = given.As<Napi::Array>().Get(span);
+    constraints->push_back(one.IsUndefined() ? nullptr : masks_of(one));
+  }
+  batch.constraints = constraints->data();
+  return constraints;
 }
 
 // NativeTrainingLoss of src/native.ts.
@@ -114,13 +130,19 @@ Napi::Value EngineObject::freeze_reference(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value EngineObject::sample(const Napi::CallbackInfo& info) {
+  const Napi::Object given = object(info[0], "The request");
   SampleRequest request;
-  request.prompt = copy_of<int32_t>(info[0], "prompt");
-  request.max_tokens = integer(info[1], "maxTokens");
-  request.temperature = float(number(info[2], "temperature"));
-  request.stop_tokens = copy_of<int32_t>(info[3], "stopTokens");
-  request.key = key_of(info[4]);
-  return thread_->start_sampling(info.Env(), std::move(request));
+  request.prompt = copy_of<int32_t>(given.Get("prompt"), "prompt");
+  request.max_tokens = integer(given, "maxTokens");
+  request.temperature = float(number(given, "temperature"));
+  request.stop_tokens = copy_of<int32_t>(given.Get("stopTokens"), "stopTokens");
+  request.key = key_of(given.Get("key"));
+  request.top = int32_t(integer(given, "topTokens"));
+  const Napi::Value constraint = given.Get("constraint"), on_tokens = given.Get("onTokens");
+  if (!constraint.IsUndefined()) request.constraint = masks_of(constraint);
+  if (!on_tokens.IsUndefined() && !on_tokens.IsFunction()) refuse("onTokens must be a function.");
+  return thread_->start_sampling(info.Env(), std::move(request),
+                                 on_tokens.IsUndefined() ? Napi::Function() : on_tokens.As<Napi::Function>());
 }
 
 Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
@@ -132,10 +154,11 @@ Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
   const Napi::Object given = object(info[0], "The batch");
-  const TrainingBatch batch = training_batch(given);
+  TrainingBatch batch = training_batch(given);
+  const Constraints constraints = constrain(batch, given);
   const auto of = choice<Policy>(info[1], "of", {{"current", Policy::current}, {"reference", Policy::reference}});
   const auto temperature = float(number(info[2], "temperature"));
-  const auto score = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
+  const auto score = [=, kept = constraints](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     Scores scores = engine.scores(of, batch, temperature, cancelled);
     return [scores = std::move(scores)](Napi::Env env) mutable {
       const Napi::Object result = Napi::Object::New(env);
@@ -149,9 +172,10 @@ Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
 
 Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {
   const Napi::Object given = object(info[0], "The batch");
-  const TrainingBatch batch = training_batch(given);
+  TrainingBatch batch = training_batch(given);
+  const Constraints constraints = constrain(batch, given);
   const TrainingLoss loss = training_loss(object(info[1], "The loss"), batch);
-  const auto train = [=](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
+  const auto train = [=, kept = constraints](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
     LossReport found = engine.forward_backward(batch, loss, cancelled);
     return [found = std::move(found)](Napi::Env env) mutable {
       Napi::Object report = Napi::Object::New(env);

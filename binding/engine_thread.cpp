@@ -31,9 +31,11 @@ Napi::Value EngineThread::start(Napi::Env env, Work work, const Napi::Object& re
   return enqueue(env, std::move(task));
 }
 
-Napi::Value EngineThread::start_sampling(Napi::Env env, SampleRequest request) {
+Napi::Value EngineThread::start_sampling(Napi::Env env, SampleRequest request, const Napi::Function& on_tokens) {
   auto task = std::make_shared<Task>();
   task->request = std::move(request);
+  task->told_of = !on_tokens.IsEmpty();
+  if (task->told_of) task->on_tokens = Napi::Persistent(on_tokens);
   return enqueue(env, std::move(task));
 }
 
@@ -60,7 +62,7 @@ Napi::Value EngineThread::enqueue(Napi::Env env, TaskPointer task) {
 // What still waits in the queue is rejected at once; what runs looks at its flag.
 void EngineThread::cancel(const TaskPointer& task) {
   task->cancelled = true;
-  cancellations_ = true;
+  interruptions_ = true;
   {
     const std::lock_guard lock(mutex_);
     if (!task->queued) return;
@@ -107,35 +109,58 @@ void EngineThread::clean_up(void* pointer) {
 }
 
 void EngineThread::let_go(const std::vector<TaskPointer>& settled) {
-  for (const TaskPointer& task : settled) task->read.Reset();
+  for (const TaskPointer& task : settled) task->read.Reset(), task->on_tokens.Reset(), task->thrown.reset();
+}
+
+void EngineThread::tell(Napi::Env env, const TaskPointer& task, std::vector<int32_t> tokens) {
+  if (task->cancelled || task->suffices) return;
+  const Napi::HandleScope scope(env);
+  try {
+    const Napi::Value enough = task->on_tokens.Call({to_array(env, std::move(tokens))});
+    if (!enough.IsBoolean() || !enough.As<Napi::Boolean>()) return;
+    task->suffices = true;
+    interruptions_ = true;
+  } catch (const Napi::Error& error) {
+    task->thrown = error;
+    cancel(task);
+  }
+}
+
+void EngineThread::keep_promise(Napi::Env env, Task& task) {
+  if (task.thrown) return task.deferred->Reject(task.thrown->Value());
+  try {
+    task.deferred->Resolve(guarded(env, [&] {
+      if (!task.error_code.empty()) throw Error(task.error_code.c_str(), task.error_message);
+      return task.result(env);
+    }));
+  } catch (const Napi::Error& error) {
+    task.deferred->Reject(error.Value());
+  }
 }
 
 void EngineThread::settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* owner, void*) {
   if (env == nullptr || owner == nullptr) return;  // the environment is going down
   const std::shared_ptr<EngineThread> self = *owner;
   std::vector<TaskPointer> settled;
+  std::vector<std::pair<TaskPointer, std::vector<int32_t>>> streams;
   {
     const std::lock_guard lock(self->mutex_);
     settled.swap(self->settled_);
+    for (TaskPointer& task : self->streams_) streams.emplace_back(task, std::exchange(task->untold, {}));
+    self->streams_.clear();
   }
   const Napi::HandleScope scope(env);
-  let_go(settled);
+  for (auto& [task, tokens] : streams) self->tell(env, task, std::move(tokens));
   for (const TaskPointer& task : settled) {
     if (task->last) {
       self->join(env);
       for (const Napi::Promise::Deferred& stop : self->stops_) stop.Resolve(env.Undefined());
       continue;
     }
-    try {
-      task->deferred->Resolve(guarded(env, [&] {
-        if (!task->error_code.empty()) throw Error(task->error_code.c_str(), task->error_message);
-        return task->result(env);
-      }));
-    } catch (const Napi::Error& error) {
-      task->deferred->Reject(error.Value());
-    }
+    keep_promise(env, *task);
     if (--self->pending_ == 0) self->wake_.Unref(env);
   }
+  let_go(settled);
 }
 
 std::optional<MemoryPlan> EngineThread::plan() {
@@ -189,7 +214,7 @@ void EngineThread::loop() {
       const std::lock_guard lock(mutex_);
       running_ = nullptr;
     } else {
-      drop_cancelled();
+      end_early();
       sample_step();
     }
   }
@@ -220,9 +245,11 @@ void EngineThread::run(const TaskPointer& task) {
   if (!engine_) return fail(task, open_error_code_.c_str(), open_error_message_);
   try {
     if (!task->work) {
-      task->request.id = next_id_++;
-      engine_->submit(task->request);
-      sampling_.emplace(task->request.id, task);
+      const uint64_t id = task->request.id = next_id_++;
+      SampleRequest request = std::move(task->request);
+      if (task->told_of) request.on_token = [this, task](int32_t token) { read_.emplace_back(task, token); };
+      engine_->submit(std::move(request));
+      sampling_.emplace(id, task);
       return;
     }
     task->result = task->work(*engine_, task->cancelled);
@@ -243,31 +270,61 @@ void EngineThread::sample_step() {
     const auto [code, message] = current_error();
     for (const auto& [id, task] : sampling_) fail(task, code, message);
     sampling_.clear();
+    read_.clear();
     return;
   }
+  publish_tokens();
+  complete(std::move(done));
+}
+
+void EngineThread::publish_tokens() {
+  if (read_.empty()) return;
+  bool first;
+  {
+    const std::lock_guard lock(mutex_);
+    first = settled_.empty() && streams_.empty();
+    for (const auto& [task, token] : read_) {
+      if (task->untold.empty()) streams_.push_back(task);
+      task->untold.push_back(token);
+    }
+  }
+  read_.clear();
+  if (first) wake_.NonBlockingCall();
+}
+
+void EngineThread::complete(std::vector<Completion> done) {
   for (Completion& completion : done) {
     const TaskPointer task = std::move(sampling_.extract(completion.id).mapped());
+    if (!completion.failure.empty()) {
+      fail(task, "CONSTRAINT_FAILED", completion.failure);
+      continue;
+    }
     task->result = [completion = std::move(completion)](Napi::Env env) mutable {
       const Napi::Object result = Napi::Object::New(env);
       result.Set("tokens", to_array(env, std::move(completion.tokens)));
       result.Set("logProbs", to_array(env, std::move(completion.log_probs)));
       result.Set("stopped", completion.stopped);
+      result.Set("topTokens", to_array(env, std::move(completion.top_tokens)));
+      result.Set("topLogProbs", to_array(env, std::move(completion.top_log_probs)));
       return result;
     };
     settle(task);
   }
 }
 
-void EngineThread::drop_cancelled() {
-  if (!cancellations_.exchange(false)) return;
-  std::unordered_set<uint64_t> cancelled;
+// Before a step, so that it has the room of those who go.
+void EngineThread::end_early() {
+  if (!interruptions_.exchange(false) || !engine_) return;
+  std::unordered_set<uint64_t> cancelled, sufficient;
   for (const auto& [id, task] : sampling_) {
-    if (!task->cancelled) continue;
-    cancelled.insert(id);
-    fail(task, "ABORTED", "Stopped.");
+    if (task->cancelled) cancelled.insert(id), fail(task, "ABORTED", "Stopped.");
+    else if (task->suffices) sufficient.insert(id);
   }
   std::erase_if(sampling_, [&](const auto& entry) { return cancelled.contains(entry.first); });
-  if (engine_) engine_->cancel(cancelled);
+  engine_->cancel(cancelled);
+  std::vector<Completion> done;
+  engine_->finish(sufficient, done);
+  complete(std::move(done));
 }
 
 void EngineThread::fail(const TaskPointer& task, const char* code, const std::string& message) {
@@ -285,7 +342,7 @@ void EngineThread::settle(TaskPointer task) {
   bool first;
   {
     const std::lock_guard lock(mutex_);
-    first = settled_.empty();
+    first = settled_.empty() && streams_.empty();
     settled_.push_back(std::move(task));
   }
   if (first) wake_.NonBlockingCall();

@@ -10,7 +10,8 @@
 //     opened and freed by its own thread.
 //  5. Nothing throws out of a task: what was thrown becomes the promise's rejection.
 //  6. What a task reads in place is kept by a reference of the task's. It is let go on the JavaScript thread: when the promise is
-//     settled, or in the cleanup hook once the thread has been joined; never by the task's destructor, which may run on either.
+//     settled, or in the cleanup hook once the thread has been joined; never by the task's destructor, which may run on either. So are
+//     who is told of tokens, and what he throws.
 //
 // Order: tasks run as they came. Samples that stand together run together, and a later task waits until they are done, so
 // the weights never change under a completion.
@@ -25,6 +26,7 @@
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "binding/engine_request.h"
 #include "binding/environment.h"
@@ -41,7 +43,9 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
 
   // Both return { promise, cancel() }, and throw DISPOSED after `stop`. `read` is an object whose arrays the work reads in place.
   Napi::Value start(Napi::Env env, Work work, const Napi::Object& read = {});
-  Napi::Value start_sampling(Napi::Env env, SampleRequest request);
+  // `on_tokens`, which may be empty, is called with the tokens that were read since it was called last: once for a step, or for several
+  // where JavaScript is busy, which holds up nobody else. It ends the completion by returning true, and fails it by throwing.
+  Napi::Value start_sampling(Napi::Env env, SampleRequest request, const Napi::Function& on_tokens);
   // Rejects what is queued, lets what runs end at its next look at the flag, and frees the engine. The promise resolves when
   // the thread is gone; a finalizer, which may not touch JavaScript, calls `request_stop` alone.
   Napi::Value stop(Napi::Env env);
@@ -57,7 +61,12 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
     std::optional<Napi::Promise::Deferred> deferred;
     Work work;              // empty for sampling
     Napi::ObjectReference read;
-    SampleRequest request;  // for sampling
+    SampleRequest request;  // for sampling, as are the next five
+    Napi::FunctionReference on_tokens;
+    std::optional<Napi::Error> thrown;   // by it
+    bool told_of = false;               // whether anybody wants to know
+    std::vector<int32_t> untold;        // tokens; under the mutex
+    std::atomic<bool> suffices = false;  // no more are needed
     std::atomic<bool> cancelled = false;
     bool queued = true;  // false once it was taken, or cancelled before; under the mutex
     std::string error_code, error_message;
@@ -71,8 +80,10 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   // JavaScript thread.
   Napi::Value enqueue(Napi::Env env, TaskPointer task);
   void cancel(const TaskPointer& task);
+  void tell(Napi::Env env, const TaskPointer& task, std::vector<int32_t> tokens);
   void join(Napi::Env env);
   static void let_go(const std::vector<TaskPointer>& settled);
+  static void keep_promise(Napi::Env env, Task& task);
   static void settle_all(Napi::Env env, Napi::Function, std::shared_ptr<EngineThread>* self, void*);
   static void clean_up(void* self);
 
@@ -83,7 +94,9 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   bool sampling() const { return engine_ && engine_->sampling(); }
   void run(const TaskPointer& task);
   void sample_step();
-  void drop_cancelled();
+  void end_early();
+  void publish_tokens();
+  void complete(std::vector<Completion> done);
   void fail(const TaskPointer& task, const char* code, const std::string& message);
   void settle(TaskPointer task);
   bool stopping();
@@ -96,19 +109,20 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   Wake wake_;
   int64_t pending_ = 0;                         // JavaScript thread only, as is the next
   std::vector<Napi::Promise::Deferred> stops_;  // dispose() may be called more than once
-  std::atomic<bool> cancellations_ = false;     // some completion under way was cancelled
+  std::atomic<bool> interruptions_ = false;     // some completion under way was cancelled, or needs no more tokens
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<TaskPointer> queue_;
-  std::vector<TaskPointer> settled_;
+  std::vector<TaskPointer> settled_, streams_;  // the second have tokens untold
   TaskPointer running_;
   bool stopping_ = false;
   std::optional<MemoryPlan> plan_;
   bool deterministic_ = false;
   std::shared_ptr<const GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
 
-  std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as is the next
+  std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as are the next two
+  std::vector<std::pair<TaskPointer, int32_t>> read_;   // of the step at hand, for those who are told
   uint64_t next_id_ = 1;
 
   std::thread thread_;

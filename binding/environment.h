@@ -15,6 +15,7 @@ using MakeResult = std::function<Napi::Value(Napi::Env)>;
 struct AddonState {
   Napi::FunctionReference error_class;   // GigpoError, handed over by src/native.ts
   Napi::FunctionReference critic_class;  // CriticObject's, which only an engine makes
+  Napi::FunctionReference vocabulary_class, grammar_class;  // to know their objects again
 };
 
 inline Napi::Error make_error(Napi::Env env, const char* code, const std::string& message) {

@@ -73,7 +73,18 @@ struct SampleInputs {
   const float* temperatures;       // [rows]; 0 takes the most likely token
   const Key* keys;                 // [rows]
   const int32_t* token_indices;    // [rows]: which token of its completion is drawn; the generator's counter
+  const int32_t* top;              // [rows]: of how many likeliest tokens is to be told
 };
+
+// What may be drawn in some rows of logits. Device memory.
+struct LogitMasks {
+  const int32_t* rows;    // [count]
+  const uint32_t* words;  // [count][words_per_row]: bit v % 32 of word v / 32 says whether token v may be
+  int64_t count, words_per_row;
+};
+constexpr float masked_logit = -1e30f;
+// Of a logit, also where it was rounded: whether its token may be.
+GIGPO_HOST_DEVICE constexpr bool is_possible(float logit) { return logit > masked_logit / 2; }
 
 struct AdamW {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
@@ -251,8 +262,14 @@ class Device {
   // memory.
   virtual void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options,
                           ValueHeadResult* results, Tensor d_hidden, Tensor d_weight) = 0;
+  // Gives the tokens that a mask leaves out the logit `masked_logit`: then their probability is 0 in whatever follows, and so is its
+  // product with it, which -∞ would not give.
+  virtual void mask_logits(Tensor logits, const LogitMasks& masks) = 0;
   // One token a row by Gumbel-max, with its log-probability from the same pass. `tokens`, `log_probs`: device memory, [rows].
   virtual void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) = 0;
+  // The likeliest tokens of the distribution that is sampled from (core/kernels/top_tokens.h): inputs.top[row] of them in row `row` of
+  // `tokens` and `log_probs`, device memory, [rows][most]. The others are left as they are.
+  virtual void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs) = 0;
 
   // Σ x² over `count` floats, in double, in a fixed order.
   virtual double squared_norm(const float* x, int64_t count) = 0;

@@ -42,6 +42,7 @@ class Engine {
   // Sampling, as Generator has it: what was asked for goes on by one step after the other, with the weights as they then are.
   void submit(SampleRequest request) { generator_.submit(std::move(request)); }
   void cancel(const std::unordered_set<uint64_t>& ids) { generator_.cancel(ids); }
+  void finish(const std::unordered_set<uint64_t>& ids, std::vector<Completion>& done) { generator_.finish(ids, done); }
   bool sampling() const { return !generator_.idle(); }
   // A step that throws leaves nothing under way.
   void sample_step(std::vector<Completion>& done);

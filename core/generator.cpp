@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "core/error.h"
@@ -19,12 +20,14 @@ Generator::Generator(Device& device, const Transformer& transformer, const Gener
   longest_sequence_ = std::min(c.max_positions, pages * page_size);
   pages_ = std::make_unique<PagePool>(int32_t(pages));
   allocate_cache(pages);
-  drawn_ = static_cast<int32_t*>(device_.allocate(size_t(2 * device_.replay_size(options_.step_tokens)) * sizeof(int32_t)));
+  drawn_ = static_cast<int32_t*>(device_.allocate(size_t(drawn_bytes(device_.replay_size(options_.step_tokens)))));
 }
 
 int64_t cache_bytes_per_token(const ModelConfig& config, Type type) {
   return 2 * config.layers * config.key_value_columns() * bytes_of(type);
 }
+
+int64_t drawn_bytes(int64_t rows) { return 2 * (1 + SampleRequest::most_top) * rows * int64_t{sizeof(int32_t)}; }
 
 int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes) {
   const int64_t longest = (config.max_positions + page_size - 1) / page_size;
@@ -64,7 +67,13 @@ void Generator::submit(SampleRequest request) {
                                     ": shorten the prompt, lower maxTokens, or raise maxPositions or cacheBytes.");
   }
   transformer_.check_tokens(request.prompt);
+  if (request.top < 0 || request.top > SampleRequest::most_top)
+    throw Error("BAD_ARGUMENT", "topTokens must be from 0 to " + std::to_string(SampleRequest::most_top) + ".");
   auto sequence = std::make_shared<Sequence>();
+  if (const auto& constraint = request.constraint) {
+    constraint->check_model(transformer_.config().vocabulary_size);
+    sequence->mask = constraint->mask(sequence->state = constraint->start());
+  }
   sequence->tokens = request.prompt;
   sequence->request = std::move(request);
   waiting_.push_back(std::move(sequence));
@@ -77,6 +86,15 @@ void Generator::cancel(const std::unordered_set<uint64_t>& ids) {
     if (matches(sequence)) release_pages(*sequence);
   }
   std::erase_if(running_, matches);
+}
+
+void Generator::finish(const std::unordered_set<uint64_t>& ids, std::vector<Completion>& done) {
+  const auto finish_in = [&](auto& sequences) {
+    for (const auto& sequence : sequences) sequence->suffices |= ids.contains(sequence->request.id);
+    take_finished(sequences, done);
+  };
+  finish_in(waiting_);
+  finish_in(running_);
 }
 
 void Generator::abandon() {
@@ -92,12 +110,17 @@ void Generator::step(const PolicyTensors& weights, std::vector<Completion>& done
     read(done);  // drawn before the memory was lost
     lose_cache();
   }
-  if (under_way_ && !pages_suffice()) read(done);
+  if (under_way_ && (!pages_suffice() || constrained())) read(done);
   schedule();
   std::optional<Step> next = queue(weights);
   read(done);
   under_way_ = std::move(next);
   if (!device_.traits().asynchronous) read(done);
+}
+
+// Whether somebody's next token depends on the last one by more than the device knows.
+bool Generator::constrained() const {
+  return std::any_of(running_.begin(), running_.end(), [](const SequencePointer& sequence) { return sequence->mask && sequence->unread > 0; });
 }
 
 std::optional<Generator::Step> Generator::queue(const PolicyTensors& weights) {
@@ -141,15 +164,22 @@ constexpr int64_t short_step = 512;
 // that occurs often, and what the device did for it the last time is repeated.
 void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling, Step& step) {
   const auto tokens = int64_t(batch.tokens.size()), sampled = int64_t(sampling.size());
+  bool masked = false;
+  for (const Sequence* sequence : sampling) {
+    masked |= bool(sequence->mask);
+    step.most = std::max<int64_t>(step.most, sequence->request.top);
+  }
+  const bool apart = masked || step.most > 0;  // what not every step does is no part of what is repeated
   const bool repeated = sampled > 0 && (sampled == tokens || tokens <= short_step);
   const int64_t filled = repeated ? device_.replay_size(sampled) : sampled;
   std::vector<float> temperatures(filled, 0.f);
   std::vector<Key> keys(filled);
-  std::vector<int32_t> indices(filled, 0);
+  std::vector<int32_t> indices(filled, 0), top(filled, 0);
   for (size_t row = 0; row < sampling.size(); row++) {
     temperatures[row] = sampling[row]->request.temperature;
     keys[row] = sampling[row]->request.key;
     indices[row] = int32_t(sampling[row]->sampled());
+    top[row] = sampling[row]->request.top;
     sampling[row]->unread++;
     sampling[row]->drawn_row = int32_t(row);
   }
@@ -167,23 +197,37 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
   bundle.add(temperatures, &inputs.temperatures);
   bundle.add(keys, &inputs.keys);
   bundle.add(indices, &inputs.token_indices);
+  bundle.add(top, &inputs.top);
   bundle.upload(arena_);
-  const auto operations = [&] {
+  const Tensor logits = transformer_.logits(filled, arena_);
+  const auto compute = [&] {
     const Tensor hidden = transformer_.forward_paged(weights, uploaded, cache_, arena_);
-    if (!hidden) return;
-    const Tensor logits = transformer_.logits(filled, arena_);
-    device_.linear(hidden, transformer_.head(weights), {}, {}, logits);
-    device_.sample(logits, inputs, drawn_, reinterpret_cast<float*>(drawn_ + filled));
+    if (hidden) device_.linear(hidden, transformer_.head(weights), {}, {}, logits);
+  };
+  const auto floats = [&](int64_t at) { return reinterpret_cast<float*>(drawn_ + at); };
+  const auto sample = [&] {
+    if (filled > 0) device_.sample(logits, inputs, drawn_, floats(filled));
+  };
+  const auto operations = [&] {
+    compute();
+    if (!apart) sample();
   };
   device_.batch_invariant([&] {
-    if (!repeated) return operations();
     // Sizes of 32 bits each: tokens, hidden states that are asked for, page tables and their length.
     const uint64_t sizes = uint64_t(batch.tokens.size()) << 32 | uint64_t(filled), tables = batch.page_tables.size();
-    device_.replay({sizes, tables << 32 | uint64_t(batch.table_stride), arena_.generation(), uint64_t(weights.adapter.data)}, operations);
+    const Device::ReplayKey key{sizes, tables << 32 | uint64_t(batch.table_stride), arena_.generation() << 1 | uint64_t{apart}, uint64_t(weights.adapter.data)};
+    repeated ? device_.replay(key, operations) : operations();
+    if (!apart) return;
+    std::vector<const TokenMask*> masks(filled, nullptr);
+    for (int64_t row = 0; row < sampled; row++) masks[row] = sampling[row]->mask.get();
+    if (masked) masker_.mask(logits, masks.data());
+    sample();
+    const int64_t behind = 2 * filled;
+    if (step.most > 0) device_.top_tokens(logits, inputs, step.most, drawn_ + behind, floats(behind + filled * step.most));
   });
   if (filled == 0) return;
   step.rows = filled;
-  step.drawn.resize(2 * filled);
+  step.drawn.resize(2 * filled * (1 + step.most));
   step.wait = device_.fetch(step.drawn.data(), drawn_, step.drawn.size() * sizeof(int32_t));
 }
 
@@ -198,28 +242,56 @@ void Generator::read(std::vector<Completion>& done) {
     if (!sequence) continue;
     counts_->computed += computed;
     if (!draws) continue;
-    sequence->tokens.push_back(step.drawn[own]);
-    sequence->log_probs.push_back(std::bit_cast<float>(step.drawn[step.rows + own]));
-    sequence->unread--;
+    take(*sequence, step, own);
+    if (sequence->mask) sequence->constrain();
     counts_->sampled++;
     if (!sequence->finished()) publish_full_pages(*sequence);
   }
-  take_finished(done);
+  take_finished(running_, done);
 }
 
-void Generator::take_finished(std::vector<Completion>& done) {
-  for (const auto& sequence : running_) {
+// What was drawn in a row.
+void Generator::take(Sequence& sequence, const Step& step, int64_t row) {
+  const auto log_prob = [](int32_t bits) { return std::bit_cast<float>(bits); };
+  const int32_t token = step.drawn[row];
+  sequence.tokens.push_back(token);
+  sequence.log_probs.push_back(log_prob(step.drawn[step.rows + row]));
+  sequence.unread--;
+  const auto top = step.drawn.begin() + 2 * step.rows + row * step.most, top_log_probs = top + step.rows * step.most;
+  sequence.top_tokens.insert(sequence.top_tokens.end(), top, top + sequence.request.top);
+  std::transform(top_log_probs, top_log_probs + sequence.request.top, std::back_inserter(sequence.top_log_probs), log_prob);
+  if (sequence.request.on_token) sequence.request.on_token(token);
+}
+
+Completion Generator::Sequence::completion() {
+  return {request.id, {tokens.begin() + int64_t(request.prompt.size()), tokens.end()}, std::move(log_probs), suffices || stopped(), failure,
+          std::move(top_tokens), std::move(top_log_probs)};
+}
+
+template <class Sequences>
+void Generator::take_finished(Sequences& sequences, std::vector<Completion>& done) {
+  for (const auto& sequence : sequences) {
     if (!sequence->finished()) continue;
-    const SampleRequest& request = sequence->request;
-    done.push_back({request.id, {sequence->tokens.begin() + int64_t(request.prompt.size()), sequence->tokens.end()},
-                    std::move(sequence->log_probs), sequence->stopped()});
+    done.push_back(sequence->completion());
     release_pages(*sequence);
   }
-  std::erase_if(running_, [](const SequencePointer& sequence) { return sequence->finished(); });
+  std::erase_if(sequences, [](const SequencePointer& sequence) { return sequence->finished(); });
+}
+
+// What may follow the last token. A model whose logits are no numbers holds to nothing, and is found out by the log-probabilities.
+void Generator::Sequence::constrain() {
+  if (!std::isfinite(log_probs.back())) return mask.reset();
+  try {
+    state = request.constraint->next(state, tokens.back());
+    if (!finished()) mask = request.constraint->mask(state);
+  } catch (const Error& error) {  // of this sequence alone
+    failure = error.what();
+  }
 }
 
 bool Generator::Sequence::stopped() const {
   const auto& stops = request.stop_tokens;
+  if (mask && state == Grammar::none) return true;  // its text has ended, whether or not that was asked for
   return tokens.size() > request.prompt.size() && std::find(stops.begin(), stops.end(), tokens.back()) != stops.end();
 }
 

@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/grammar/logit_masks.h"
 #include "core/page_pool.h"
 #include "core/transformer.h"
 
@@ -29,13 +30,22 @@ struct SampleRequest {
   float temperature = 1;
   std::vector<int32_t> stop_tokens;
   Key key;
+  std::shared_ptr<TokenMasks> constraint = nullptr;  // what the completion must be, its stop tokens among those that end a text; null: anything
+  int32_t top = 0;  // of so many likeliest tokens it tells at each place, at most most_top
+  std::function<void(int32_t token)> on_token = nullptr;  // told of each as it is read, within `step`; must not throw
+
+  static constexpr int32_t most_top = 20;
 };
 
 struct Completion {
   uint64_t id;
   std::vector<int32_t> tokens;
   std::vector<float> log_probs;
-  bool stopped;  // by a stop token, rather than by length
+  bool stopped;         // by a stop token, or because no more were needed, rather than by length
+  std::string failure;  // why it cannot go on, where it cannot: its constraint leaves no token
+  // [tokens][SampleRequest::top]; no_token where fewer may be.
+  std::vector<int32_t> top_tokens = {};
+  std::vector<float> top_log_probs = {};
 };
 
 struct GeneratorOptions {
@@ -44,6 +54,8 @@ struct GeneratorOptions {
   Region* region = nullptr;        // where the cache lies, shared with others; null: memory of its own
 };
 
+// Of what a step that draws in so many rows hands to the host.
+int64_t drawn_bytes(int64_t rows);
 int64_t cache_bytes_per_token(const ModelConfig& config, Type type);
 // Pages of a cache of so many bytes: never more than 256 whole sequences' worth, and some in any case.
 int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes);
@@ -67,6 +79,8 @@ class Generator {
   void submit(SampleRequest request);
   // Those of these ids that have not ended: all at once, since each look goes over every sequence.
   void cancel(const std::unordered_set<uint64_t>& ids);
+  // Ends those of these ids that have not ended, with the tokens that have been read.
+  void finish(const std::unordered_set<uint64_t>& ids, std::vector<Completion>& done);
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // Runs one step (where the device is ahead, it is queued, and the one before is read) and appends the sequences that ended to `done`.
   void step(const PolicyTensors& weights, std::vector<Completion>& done);
@@ -80,19 +94,27 @@ class Generator {
     SampleRequest request;
     std::vector<int32_t> tokens;  // prompt and what was sampled
     std::vector<float> log_probs;
+    std::vector<int32_t> top_tokens;
+    std::vector<float> top_log_probs;
     std::vector<int32_t> pages;
     int64_t published = 0;  // of these, that others can find
     int64_t computed = 0;   // tokens whose keys and values are in the cache, once the device has done what is queued
     int64_t scheduled = 0;  // tokens of the step at hand
     int64_t unread = 0;     // tokens that steps under way draw after `tokens`
     int32_t drawn_row = 0;  // where the last of these lies in `drawn_`
+    Grammar::State state = Grammar::none;  // of its constraint, behind `tokens`
+    std::shared_ptr<const TokenMask> mask;  // of what may be drawn then
+    std::string failure;
+    bool suffices = false;  // no more are needed
 
     int64_t length() const { return int64_t(tokens.size()) + unread; }
     int64_t sampled() const { return length() - int64_t(request.prompt.size()); }
     // Tokens that a step with so much room computes of it: none if its last one is being drawn.
     int64_t wanted(int64_t room) const { return sampled() == request.max_tokens ? 0 : std::min(room, length() - computed); }
     bool stopped() const;
-    bool finished() const { return stopped() || (unread == 0 && sampled() == request.max_tokens); }
+    bool finished() const { return suffices || stopped() || !failure.empty() || (unread == 0 && sampled() == request.max_tokens); }
+    void constrain();
+    Completion completion();
   };
   using SequencePointer = std::shared_ptr<Sequence>;
   // What the device has been given to do.
@@ -103,8 +125,10 @@ class Generator {
       bool draws;
     };
     std::vector<Part> parts;
-    std::vector<int32_t> drawn;  // tokens of those that draw, in this order, then from `rows` on the bits of their log-probabilities
-    int64_t rows = 0;
+    // Tokens of those that draw, in this order, then the bits of their log-probabilities; behind these [rows][most] of the likeliest
+    // tokens, and the bits of theirs.
+    std::vector<int32_t> drawn;
+    int64_t rows = 0, most = 0;
     std::function<void()> wait = [] {};
   };
 
@@ -115,11 +139,14 @@ class Generator {
   PagedTokens batch_of(Step& step, std::vector<Sequence*>& sampling);
   void draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling, Step& step);
   void read(std::vector<Completion>& done);
-  void take_finished(std::vector<Completion>& done);
+  static void take(Sequence& sequence, const Step& step, int64_t row);
+  template <class Sequences>
+  void take_finished(Sequences& sequences, std::vector<Completion>& done);
   void reuse_shared_pages(Sequence& sequence);
   bool take_pages(Sequence& sequence, int64_t tokens);
   bool leaves_reserve() const;
   bool pages_suffice() const;
+  bool constrained() const;
   void publish_full_pages(Sequence& sequence);
   void release_pages(Sequence& sequence);
   void preempt_youngest();
@@ -136,6 +163,7 @@ class Generator {
   std::vector<SequencePointer> running_;  // in order of arrival
   std::optional<Step> under_way_;         // not read yet
   std::shared_ptr<GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
+  LogitMasker masker_{device_};
   Arena arena_;
 };
 

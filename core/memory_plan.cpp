@@ -27,15 +27,16 @@ int64_t sampling_bytes(const ModelConfig& config, const EngineOptions& options, 
   const int64_t drawn = std::min(options.step_tokens, traits.sequences);
   const int64_t pages = (config.max_positions + PagedCache::page_size - 1) / PagedCache::page_size;
   Arena arena(traits.activation_type);
-  arena.array<int32_t>(5 * options.step_tokens + drawn + traits.sequences * pages);
+  arena.array<int32_t>(5 * options.step_tokens + 2 * drawn + traits.sequences * pages);
   StepBuffers({config, options.adapter, options.step_tokens, drawn}, arena);
   logits_of(config, drawn, arena);
-  return int64_t(arena.peak()) * 3 / 2;
+  return int64_t(arena.peak()) * 3 / 2 + drawn_bytes(options.step_tokens) + LogitMasker::bytes(config.vocabulary_size);
 }
 
 // What a training pass of so many tokens takes besides, or, of none, a step of sampling.
 int64_t scratch_bytes(const ModelConfig& config, const DeviceTraits& traits, int64_t tokens) {
-  const int64_t results = tokens > 0 ? std::max(tokens, Trainer::most_results) * int64_t{sizeof(PolicyHeadResult)} : 0;
+  const int64_t head = std::max(tokens, Trainer::most_results) * int64_t{sizeof(PolicyHeadResult)} + LogitMasker::bytes(config.vocabulary_size);
+  const int64_t results = tokens > 0 ? head : 0;
   if (!traits.attention_bytes) return results;
   const AttentionSizes sizes{config.head_size, config.key_value_columns(), tokens, config.max_positions};
   return results + traits.attention_bytes(sizes, traits.activation_type, traits.threads);

@@ -18,7 +18,7 @@ struct MemoryPlan {
   int64_t longest = 0;      // of the longest row that can be trained, and its scratch beyond a micro-batch's
   int64_t cache = 0;        // keys and values
   int64_t sampling = 0;     // what a step of sampling computes in, at most
-  int64_t scratch = 0;      // beside activations and steps: what attention computes in, and the results of the head
+  int64_t scratch = 0;      // beside activations and steps: what attention computes in, masks of logits, and the results of the head
   bool shared = false;      // cache and activations take turns in one place
   Recompute recompute = Recompute::none;
   int64_t available = 0;    // what there was for it; set by fit_options

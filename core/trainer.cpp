@@ -28,9 +28,20 @@ PolicyTensors Trainer::gradient_tensors() {
 struct Trainer::Tokens {
   std::vector<PolicyHeadRow> inputs;
   std::vector<int64_t> columns;
+  std::vector<std::shared_ptr<const TokenMask>> masks;  // of what could be sampled there, until it is passed; empty where everything could, everywhere
 
+  void clear() { inputs.clear(), columns.clear(), masks.clear(); }
+  void constrain(const BatchRows::Row& row, const BatchRows::Span& span) {
+    masks.resize(inputs.size());
+    Grammar::State state = span.constraint->start();
+    for (int64_t i = 0; i < span.count; i++) {
+      masks.push_back(span.constraint->mask(state));
+      state = span.constraint->next(state, row.tokens[span.begin + i]);
+    }
+  }
   void add(const TrainingBatch& batch, const BatchRows::Row& row, const BatchRows::Span& span) {
     const auto at = [](const float* values, int64_t column) { return values ? values[column] : 0; };
+    if (span.constraint) constrain(row, span);
     for (int64_t i = 0; i < span.count; i++) {
       const int64_t column = span.column + i;
       inputs.push_back({row.tokens[span.begin + i], span.weight, at(batch.advantages, column), at(batch.old_log_probs, column),
@@ -120,7 +131,7 @@ PassedTokens Trainer::each_token(const PolicyTensors& weights, const TrainingBat
     found.resize(tokens.inputs.size());
     if (memory) device_.download(found.data(), memory->data(), found.size() * sizeof(PolicyHeadResult));
     for (size_t i = 0; i < found.size(); i++) visit(tokens.columns[i], tokens.inputs[i], found[i]);
-    tokens.inputs.clear(), tokens.columns.clear();
+    tokens.clear();
   };
   const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
     if (int64_t(tokens.inputs.size()) + hidden.rows > most_results) visit_waiting();
@@ -135,7 +146,13 @@ PassedTokens Trainer::each_token(const PolicyTensors& weights, const TrainingBat
     const int64_t chunk = traits.head_chunk(hidden.rows, transformer_.config().vocabulary_size);
     const HeadBuffers buffers(transformer_.shape(0, hidden.rows), chunk, traits.lanes, options.mode != HeadMode::score, arena);
     device_.upload(buffers.inputs, tokens.inputs.data() + first, size_t(hidden.rows) * sizeof(PolicyHeadRow));
-    run_head(weights, hidden, options, buffers, static_cast<PolicyHeadResult*>(memory->data()) + first);
+    std::vector<const TokenMask*> masks;
+    if (!tokens.masks.empty()) {
+      tokens.masks.resize(tokens.inputs.size());
+      for (size_t i = first; i < tokens.masks.size(); i++) masks.push_back(tokens.masks[i].get());
+    }
+    run_head(weights, hidden, options, buffers, masks, static_cast<PolicyHeadResult*>(memory->data()) + first);
+    tokens.masks.clear();  // megabytes, where states seldom come again
     return buffers.d_hidden;
   };
   const PassedTokens passed = each_pass(weights, rows, cancelled, head, [] {});

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/flat_buffer.h"
+#include "core/grammar/logit_masks.h"
 #include "core/kernels/token_log_probs.h"
 #include "core/row_trees.h"
 #include "core/training_batch.h"
@@ -137,15 +138,16 @@ class Trainer {
                    const std::atomic<bool>& cancelled);
   LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                                 const std::atomic<bool>& cancelled);
-  // Fills the buffers' results.
+  // Fills `results`. Each row of logits by its mask, where there are any.
   void run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers,
-                PolicyHeadResult* results);
+                const std::vector<const TokenMask*>& masks, PolicyHeadResult* results);
   FlatBuffer& buffer(std::unique_ptr<FlatBuffer>& data, Type type);
 
   Device& device_;
   const Transformer& transformer_;
   TrainerOptions options_;
   Arena& arena_;
+  LogitMasker masker_{device_};
   Transformer::Kept kept_;
   std::unique_ptr<FlatBuffer> gradients_, first_moment_, second_moment_;
 };

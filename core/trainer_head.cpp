@@ -27,7 +27,7 @@ struct Joined {
 // products of the last chunk's gradient and of the next one's logits, in the order that is written here:
 //   logits 0, losses 0, logits 1, losses 1, join 0, products 0, logits 2, losses 2, join 1, products 1, …
 void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers,
-                       PolicyHeadResult* results) {
+                       const std::vector<const TokenMask*>& masks, PolicyHeadResult* results) {
   const Tensor table = transformer_.head(weights), d_hidden = buffers.d_hidden;
   const Tensor d_table = d_hidden ? transformer_.head(gradient_tensors()) : Tensor{};
   const auto lanes = int64_t(buffers.logits.size()), rows = buffers.logits[0].rows;
@@ -50,6 +50,7 @@ void Trainer::run_head(const PolicyTensors& weights, Tensor hidden, const Policy
     if (i >= lanes) pass_on(i - lanes);
     const Tensor logits = logits_of(i);
     device_.matmul(chunk_of(hidden, i), false, table, true, logits, false);
+    if (!masks.empty()) masker_.mask(logits, masks.data() + i * rows);
     device_.policy_head_beside(int(i % lanes), multiplications(i), logits, buffers.inputs + i * rows, options, results + i * rows);
   }
   for (int64_t i = std::max<int64_t>(chunks - lanes, 0); i < chunks; i++) pass_on(i);

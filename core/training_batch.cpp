@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/grammar/token_masks.h"
 
 namespace gigpo {
 
@@ -34,6 +35,19 @@ void TrainingBatch::check(int64_t vocabulary) const {
     require(span_counts[span] >= 1, "a span is empty", span);
     end = int64_t{span_begins[span]} + span_counts[span];
     require(end <= row_offsets[row + 1] - row_offsets[row], "a span ends behind its row", span);
+    if (!constraints || !constraints[span]) continue;
+    constraints[span]->check_model(vocabulary);
+    check_constraint(span);
+  }
+}
+
+void TrainingBatch::check_constraint(int64_t span) const {
+  const int32_t row = span_rows[span], *first = tokens + row_offsets[row] + span_begins[span];
+  try {
+    Grammar::State state = constraints[span]->start();
+    for (const int32_t* token = first; token < first + span_counts[span]; token++) state = constraints[span]->next(state, *token);
+  } catch (const Error& error) {
+    throw Error(error.code, "rows[" + std::to_string(row) + "]: " + error.what());
   }
 }
 
@@ -45,7 +59,7 @@ BatchRows::BatchRows(const TrainingBatch& batch) {
       rows.push_back({batch.tokens + batch.row_offsets[last], i, 0});
     }
     rows.back().spans++;
-    spans.push_back({batch.span_begins[i], batch.span_counts[i], column});
+    spans.push_back({batch.span_begins[i], batch.span_counts[i], column, 1, batch.constraints ? batch.constraints[i].get() : nullptr});
     column += batch.span_counts[i];
   }
 }

@@ -2,9 +2,12 @@
 // is done.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace gigpo {
+
+class TokenMasks;
 
 // A row is tokens of which spans were sampled; the others are context. What is known of the sampled tokens lies in columns,
 // [sampled]: span after span. Those that a loss does not read are null.
@@ -24,10 +27,15 @@ struct TrainingBatch {
   const float* returns = nullptr;            // what a critic foretells before each of them
   const float* old_values = nullptr;         // what it foretold before this batch's updates
 
+  const std::shared_ptr<TokenMasks>* constraints = nullptr;  // [spans]: what each was held to when it was sampled, null where nothing
+
   // Sampled tokens of all spans.
   int64_t sampled() const;
-  // Throws Error BAD_ARGUMENT where a token is outside the vocabulary, or anything of this is not so.
+  // Throws Error BAD_ARGUMENT where a token is outside the vocabulary, or none that its constraint allows, or anything of this is not so.
   void check(int64_t vocabulary) const;
+
+ private:
+  void check_constraint(int64_t span) const;
 };
 
 // What counts as one sequence in ratios, sequence means and counts: a span, or all spans of a row.
@@ -39,6 +47,7 @@ struct BatchRows {
     int64_t begin, count;
     int64_t column;    // of its first token
     float weight = 1;  // of each of its tokens in the loss
+    TokenMasks* constraint = nullptr;
   };
   struct Row {
     const int32_t* tokens;

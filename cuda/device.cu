@@ -206,8 +206,14 @@ class GpuDevice final : public Device {
     cuda::value_head(hidden, weight, inputs, options, results, d_hidden, d_weight,
                      scratch(value_head_workspace(hidden.rows, hidden.columns)), stream());
   }
+  void mask_logits(Tensor logits, const LogitMasks& masks) override {
+    cuda::mask_logits(logits, masks, stream());
+  }
   void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
     cuda::sample(logits, inputs, tokens, log_probs, stream());
+  }
+  void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs) override {
+    cuda::top_tokens(logits, inputs, most, tokens, log_probs, stream());
   }
 
   double squared_norm(const float* x, int64_t count) override {

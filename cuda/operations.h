@@ -54,5 +54,7 @@ void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const 
 
 // One token a row and its log-probability.
 void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, cudaStream_t stream);
+void mask_logits(Tensor logits, const LogitMasks& masks, cudaStream_t stream);
+void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs, cudaStream_t stream);
 
 }  // namespace gigpo::cuda

@@ -10,6 +10,7 @@ export type GigpoErrorCode =
   | "ENVIRONMENT_TIMEOUT" // an environment did not answer in time
   | "ROLLOUT_TIMEOUT" // a turn, an episode or a group was not over in time
   | "TEMPLATE_TIMEOUT" // a chat template did not finish in time
+  | "CONSTRAINT_FAILED" // a reply cannot go on as its constraint must, or only by too much work
   | "NON_FINITE" // a number that must be finite is not
   | "COLLAPSED" // the policy says the same again and again, or nothing that can be learned from
   | "OUT_OF_MEMORY" // the device has too little memory for what was asked

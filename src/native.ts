@@ -111,6 +111,8 @@ export interface NativeBatch {
   /** For a critic: what follows each of them, and what it foretold before the batch's updates. */
   readonly returns?: Float32Array
   readonly oldValues?: Float32Array
+  /** [spans]: what each was held to when it was sampled; absent where none was to anything. */
+  readonly constraints?: readonly (NativeGrammar | undefined)[]
 }
 
 export type NativeTrainingLoss =
@@ -198,18 +200,35 @@ export interface NativeValueReport {
   readonly value: number
 }
 
+export interface NativeSampleRequest {
+  readonly prompt: Int32Array
+  readonly maxTokens: number
+  readonly temperature: number
+  readonly stopTokens: Int32Array
+  readonly key: readonly [number, number]
+  readonly constraint?: NativeGrammar | undefined
+  /** At most 20. */
+  readonly topTokens: number
+  /** Gets all that were read since it was called last. `true` ends the completion within a step; what it throws fails it. */
+  readonly onTokens?: ((tokens: Int32Array) => unknown) | undefined
+}
+
+export interface NativeCompletion {
+  readonly tokens: Int32Array
+  readonly logProbs: Float32Array
+  /** By a stop token, the end of what it is held to, or because no more were needed. */
+  readonly stopped: boolean
+  /** [tokens × topTokens], the likeliest first; -1 where fewer may be. */
+  readonly topTokens: Int32Array
+  readonly topLogProbs: Float32Array
+}
+
 export interface NativeEngine extends NativeLearner {
   /** Fills the weights from a random key: N(0, deviation²), norms 1, biases 0. */
   initialize(key: readonly [number, number], deviation: number): Started<void>
   /** Keeps a frozen copy of the weights as the reference policy. */
   freezeReference(): Started<void>
-  sample(
-    prompt: Int32Array,
-    maxTokens: number,
-    temperature: number,
-    stopTokens: Int32Array,
-    key: readonly [number, number],
-  ): Started<{ tokens: Int32Array; logProbs: Float32Array; stopped: boolean }>
+  sample(request: NativeSampleRequest): Started<NativeCompletion>
   /** [tokens × vocabulary] */
   logits(tokens: Int32Array): Started<Float32Array>
   /** [sampled tokens] */
@@ -234,6 +253,15 @@ export interface NativeEngine extends NativeLearner {
   }
   /** What is queued fails with DISPOSED; what runs is finished first. */
   dispose(): Promise<void>
+}
+
+/** The bytes that tokens stand for. */
+export type NativeVocabulary = object
+
+/** Texts over a vocabulary: what sampling can be held to. */
+export interface NativeGrammar {
+  /** Which tokens may follow these: bit t % 32 of word t / 32. undefined where they end the text. */
+  allowed(tokens: Int32Array): Uint32Array | undefined
 }
 
 /** "merged", which can only be read, is the weights with the adapter in them. */
@@ -297,6 +325,18 @@ export interface NativeValueLoss {
 
 export interface Native {
   readonly Engine: new (model: NativeModel, options: NativeEngineOptions) => NativeEngine
+  /** Token i is bytes[offsets[i] … offsets[i + 1]), none of which it has where it stands for no text; `ends` end a text. */
+  readonly Vocabulary: new (
+    bytes: Uint8Array,
+    offsets: Int32Array,
+    ends: Int32Array,
+  ) => NativeVocabulary
+  /** Instructions of three numbers, sets of bytes of 32 each; see core/grammar/grammar.h. */
+  readonly Grammar: new (
+    vocabulary: NativeVocabulary,
+    instructions: Int32Array,
+    sets: Uint8Array,
+  ) => NativeGrammar
   /** Hands over the class that native code throws. */
   setErrorClass(errorClass: typeof GigpoError): void
   deviceReport(): NativeDeviceReport

@@ -16,4 +16,8 @@ int __fxstat(int version, int descriptor, struct stat* status) noexcept;
 int stat(const char* path, struct stat* status) noexcept { return __xstat(structure_version, path, status); }
 int lstat(const char* path, struct stat* status) noexcept { return __lxstat(structure_version, path, status); }
 int fstat(int descriptor, struct stat* status) noexcept { return __fxstat(structure_version, descriptor, status); }
+// The same structure on x86-64; the C++ library's files ask for it.
+int fstat64(int descriptor, struct stat64* status) noexcept {
+  return __fxstat(structure_version, descriptor, reinterpret_cast<struct stat*>(status));
+}
 }

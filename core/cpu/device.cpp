@@ -19,6 +19,7 @@
 #include "core/device.h"
 #include "core/error.h"
 #include "core/kernels/moments.h"
+#include "core/kernels/top_tokens.h"
 #include "core/process_limits.h"
 
 namespace gigpo {
@@ -235,11 +236,27 @@ class CpuDevice final : public Device {
     });
   }
 
+  void mask_logits(Tensor logits, const LogitMasks& masks) override {
+    pool_.parallel_for(masks.count, [&](int64_t i) {
+      const uint32_t* words = masks.words + i * masks.words_per_row;
+      const FloatRows row(logits, masks.rows[i], 1, Access::both);
+      for (int64_t v = 0; v < logits.columns; v++) {
+        if (!(words[v / 32] >> (v % 32) & 1)) row.data[v] = masked_logit;
+      }
+    });
+  }
   void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
     pool_.parallel_for(logits.rows, [&](int64_t r) {
       thread_local AlignedFloats noise;
       tokens[r] = elementwise_.sample(logits.columns, FloatRows(logits, r, 1, Access::read).data, inputs.temperatures[r],
                                       inputs.keys[r], inputs.token_indices[r], reinterpret_cast<uint32_t*>(noise.reserve(logits.columns + 64)), log_probs + r);
+    });
+  }
+
+  void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs) override {
+    pool_.parallel_for(logits.rows, [&](int64_t r) {
+      const FloatRows row(logits, r, 1, Access::read);
+      gigpo::top_tokens(logits.columns, row.data, inputs.temperatures[r], inputs.top[r], tokens + r * most, log_probs + r * most);
     });
   }
 

@@ -11,20 +11,29 @@ const requestKeys: KeysOf<SampleRequest> = {
   stopTokens: true,
   key: true,
   constraint: true,
+  onTokens: true,
+  topTokens: true,
   signal: true,
 }
+
+/** Of how many of the most likely tokens a request may ask to be told. */
+export const mostTopTokens = 20
 
 /** Refuses a request that no engine could answer, before anything is made of it. */
 export function checkRequest(request: SampleRequest, vocabularySize: number): void {
   if (typeof request !== "object" || request === null)
     throw bad("sample() needs a request: { prompt, maxTokens, stopTokens, key }")
   checkArguments("sample", request, requestKeys)
-  const { prompt, maxTokens, temperature = 1, stopTokens, key } = request
+  const { prompt, maxTokens, temperature = 1, stopTokens, key, onTokens, topTokens = 0 } = request
   checkTokens(prompt, "prompt", vocabularySize)
   checkSamplingTemperature(temperature)
   checkWhole(maxTokens, "maxTokens")
   if (!Array.isArray(stopTokens) || !stopTokens.every(Number.isSafeInteger))
     throw bad("stopTokens must be a list of token ids; give [] for none")
+  if (onTokens !== undefined && typeof onTokens !== "function")
+    throw bad("onTokens must be a function of the tokens that were sampled")
+  if (!(Number.isInteger(topTokens) && topTokens >= 0 && topTokens <= mostTopTokens))
+    throw bad(`topTokens is ${topTokens}; it must be a whole number from 0 to ${mostTopTokens}`)
   if (!Array.isArray(key) || key.length !== 2 || !key.every(Number.isSafeInteger))
     throw bad("key must be two 32-bit words, which key the completion's random numbers: random.fork(…).key")
 }

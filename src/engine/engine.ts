@@ -18,6 +18,13 @@ export interface SampleRequest {
   readonly key: readonly [number, number]
   /** What the reply must be of (a grammar), in whatever form the engine takes it. */
   readonly constraint?: unknown
+  /**
+   * Told of tokens as they are sampled, in order and each once, where the engine can tell; the completion has them all. Returning true says
+   * that no more are needed: the engine may end the completion there, having sampled some more or not. What it throws fails the call.
+   */
+  readonly onTokens?: ((tokens: Int32Array) => unknown) | undefined
+  /** So many of the most likely tokens, at most 20, are told of at each place, where the engine can tell. Default 0. */
+  readonly topTokens?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -26,6 +33,11 @@ export interface Completion {
   /** Log-probability of each sampled token under the distribution it was drawn from. */
   readonly logProbs: Float32Array
   readonly finishReason: "stop" | "length"
+  /**
+   * [tokens] The most likely tokens at each place, the likeliest first, where they were asked for, by the distribution that was sampled
+   * from: tempered, and of what a constraint leaves, which may be fewer.
+   */
+  readonly top?: readonly (readonly { readonly token: number; readonly logProb: number }[])[]
   /** Which weights it was sampled with, where an engine's sampler may lag behind its trainer. */
   readonly version?: number | string
 }
@@ -208,6 +220,8 @@ export interface Trainable extends Sampler {
   optimizerStep(step: AdamWStep): Promise<StepReport>
   /** Forgets gradients that no optimizer step has used. */
   clearGradients(): Promise<void>
+  /** Where rows may have constraints: makes one again of what its `toJSON` gave, whose `vocabulary` may be shared by many. */
+  readConstraint?(written: unknown): unknown
   /**
    * What of the plan it cannot do, as sentences that name what could be set instead; none where it can do all. Asked before a run
    * touches anything.

@@ -9,12 +9,18 @@ import { createEncoder } from "./encoder.ts"
 import { badTokenizer, type JsonObject, readJson, readText, sizeLimits } from "./files.ts"
 import { type LibraryTokenizer, loadLibraryTokenizer } from "./library.ts"
 import { defaultTemplate, endOfTurnIds, specialTokens } from "./special-tokens.ts"
+import { type TokenBytes, tokenBytes } from "./token-bytes.ts"
 import { checkTokenizerJson, countIds, type TokenizerJson } from "./tokenizer-json.ts"
 
 /** One message of a chat, as chat templates take it. */
 export interface ChatMessage {
   readonly role: string
   readonly content: string
+  /** Calls of tools that an assistant's message makes: `{ id, type: "function", function: { name, arguments } }`, arguments as an object. */
+  readonly tool_calls?: readonly object[]
+  /** Which call a tool's message answers. */
+  readonly tool_call_id?: string
+  readonly reasoning_content?: string
 }
 
 export interface RenderChatOptions {
@@ -55,7 +61,9 @@ export class Tokenizer implements ChatCodec {
   readonly eosTokens: readonly number[]
   /** Text to ids. Adds no special tokens, but reads those that stand in the text. */
   readonly encode: (text: string) => Int32Array
+  readonly #json: TokenizerJson
   readonly #library: LibraryTokenizer
+  #tokenBytes: TokenBytes | undefined
   readonly #template: ChatTemplate | undefined
   readonly #specialTokens: Readonly<Record<string, string>>
 
@@ -97,6 +105,7 @@ export class Tokenizer implements ChatCodec {
   private constructor({ directory, json, config, modelEos, template }: Parts) {
     const path = join(directory, "tokenizer.json")
     this.directory = directory
+    this.#json = json
     this.vocabularySize = countIds(json)
     this.#template = template
     this.#specialTokens = specialTokens(config)
@@ -163,6 +172,15 @@ export class Tokenizer implements ChatCodec {
   /** The token ids of a chat; errors as `renderChat`. */
   async encodeChat(messages: readonly ChatMessage[], options: RenderChatOptions = {}): Promise<Prompt> {
     return { tokens: this.encode(await this.renderChat(messages, options)) }
+  }
+
+  /**
+   * What text each token stands for, by which replies are held to a grammar. Fails with BAD_TOKENIZER where the tokenizer is not byte-level.
+   */
+  vocabulary(): TokenBytes {
+    const path = join(this.directory, "tokenizer.json")
+    this.#tokenBytes ??= tokenBytes(this.#json, this.eosTokens, this.vocabularySize, path)
+    return this.#tokenBytes
   }
 
   /** Fails with BAD_TOKENIZER where some token has no row among the model's `rows`. More rows than tokens are fine. */

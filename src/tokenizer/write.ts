@@ -6,10 +6,28 @@ import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { preTokenizer } from "./byte-level.ts"
 import type { ByteLevelBpe } from "./train.ts"
 
-/** ChatML: `<|im_start|>role\ncontent<|im_end|>\n` for every message. */
+/**
+ * ChatML: `<|im_start|>role\ncontent<|im_end|>\n` for every message. Tools are described in the system's, and called as Qwen's models
+ * call them: a JSON object within <tool_call> tags.
+ */
 export const chatMlTemplate: string = [
+  "{% if tools %}",
+  "{{ '<|im_start|>system\\n' }}",
+  "{% if messages[0]['role'] == 'system' %}{{ messages[0]['content'] + '\\n\\n' }}{% endif %}",
+  "{{ 'Tools:\\n' }}",
+  "{% for tool in tools %}{{ tool['function'] | tojson + '\\n' }}{% endfor %}",
+  '{{ \'A call is written <tool_call>\\n{"name": …, "arguments": {…}}\\n</tool_call><|im_end|>\\n\' }}',
+  "{% endif %}",
   "{% for message in messages %}",
-  "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}",
+  "{% if not (tools and loop.first and message['role'] == 'system') %}",
+  "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] }}",
+  "{% if message['tool_calls'] %}{% for call in message['tool_calls'] %}",
+  "{% if message['content'] or not loop.first %}{{ '\\n' }}{% endif %}",
+  "{{ '<tool_call>\\n{\"name\": ' + call['function']['name'] | tojson }}",
+  "{{ ', \"arguments\": ' + call['function']['arguments'] | tojson + '}\\n</tool_call>' }}",
+  "{% endfor %}{% endif %}",
+  "{{ '<|im_end|>' + '\\n' }}",
+  "{% endif %}",
   "{% endfor %}",
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
 ].join("")

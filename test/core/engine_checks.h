@@ -4,6 +4,7 @@
 #include "test/core/generation_checks.h"
 #include "test/core/memory_checks.h"
 #include "test/core/sharing_checks.h"
+#include "test/core/streaming_checks.h"
 #include "test/core/training_checks.h"
 
 namespace gigpo::test {
@@ -16,6 +17,8 @@ inline void check_engine(const DeviceFactory& make_device, const ModelConfig& co
   check_shared_prefixes(make_device, config, bounds);
   check_training(make_device, config, bounds);
   check_generation(make_device, config, bounds);
+  check_streams(make_device, config, bounds);
+  check_early_ends(make_device, config);
   check_recompute(make_device, config, {});
   check_untrained(make_device, config);
   check_adapter(make_device, config, bounds);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/initialize.h"
 #include "test/core/check.h"
+#include "test/core/small_grammar.h"
 #include "test/core/training_rows.h"
 
 namespace gigpo::test {
@@ -133,7 +134,7 @@ inline void add_log_probs(Subject& subject, std::vector<TrainingRow>& rows) {
   }
 }
 
-// Rows of several lengths, two of them with one prompt.
+// Rows of several lengths, two of them with one prompt, and one that was held to a grammar: at its end one token alone could follow.
 inline std::vector<TrainingRow> training_rows(Subject& subject) {
   const int64_t vocabulary = subject.engine.transformer().config().vocabulary_size;
   std::vector<TrainingRow> rows;
@@ -141,6 +142,7 @@ inline std::vector<TrainingRow> training_rows(Subject& subject) {
     rows.push_back(step_row(random_tokens(prompt, uint32_t(prompt), vocabulary), random_tokens(reply, uint32_t(100 + reply), vocabulary),
                             1.5f - float(rows.size())));
   }
+  rows.push_back(step_row(random_tokens(9, 9, vocabulary), {7, 50, 16, 5, 7, 8, 20, 49}, 1.5f, small_grammar()));
   add_log_probs(subject, rows);
   return rows;
 }

@@ -6,8 +6,10 @@
 
 namespace gigpo::test {
 
-// Groups with one prompt, and one prompt that takes several steps to read.
-inline std::vector<SampleRequest> sample_requests(int64_t vocabulary, int64_t longest) {
+// Groups with one prompt, and one prompt that takes several steps to read. `constraint` is
+// of some, which can be whole and need not.
+inline std::vector<SampleRequest> sample_requests(int64_t vocabulary, int64_t longest,
+                                                  const std::shared_ptr<TokenMasks>& constraint = nullptr) {
   std::vector<SampleRequest> requests;
   for (const int64_t length : {int64_t{1}, int64_t{15}, int64_t{16}, int64_t{40}, int64_t{100}, longest}) {
     for (uint32_t member = 0; member < (length == longest ? 1 : 4); member++) {
@@ -18,6 +20,7 @@ inline std::vector<SampleRequest> sample_requests(int64_t vocabulary, int64_t lo
       request.temperature = member == 3 ? 0 : 0.5f + float(member);
       request.stop_tokens = {int32_t(member)};
       request.key = {uint32_t(length), member};
+      if (member < 2) request.constraint = constraint;
       requests.push_back(std::move(request));
     }
   }
@@ -42,7 +45,7 @@ inline void expect_same(std::vector<Completion> found, const std::vector<Complet
 
 inline void check_generation(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   Subject subject(make_device, config, {.step_tokens = bounds.step_tokens});
-  const std::vector<SampleRequest> requests = sample_requests(config.vocabulary_size, bounds.longest_prompt);
+  const std::vector<SampleRequest> requests = sample_requests(config.vocabulary_size, bounds.longest_prompt, small_grammar());
   std::vector<Completion> alone;
   for (const SampleRequest& request : requests) {
     subject.forget_cached();  // nothing is shared
@@ -59,8 +62,10 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
   CHECK(counts.reused == 0 && counts.sampled == sampled && counts.computed == computed, "%d sampled, not %d; %d computed, not %d",
         int(counts.sampled), int(sampled), int(counts.computed), int(computed));
 
+  int64_t held = 0, ended = 0;
   for (size_t i = 0; i < requests.size(); i++) {
-    const TrainingRow row = step_row(requests[i].prompt, alone[i].tokens);
+    const TrainingRow row = step_row(requests[i].prompt, alone[i].tokens, 0, requests[i].constraint);
+    if (requests[i].constraint) held++, ended += alone[i].stopped && alone[i].tokens.back() == 49;
     const float temperature = requests[i].temperature == 0 ? 1 : requests[i].temperature;
     const auto log_probs = log_probs_of(subject, {row}, temperature);
     for (int64_t t = 0; t < row.sampled(); t++) {
@@ -68,6 +73,8 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
             int(i), int(t), alone[i].log_probs[t], log_probs[0][t]);
     }
   }
+
+  CHECK(held == 11 && ended >= 5 && ended < held, "%d held to a grammar, %d to its end", int(held), int(ended));
 
   const auto run_all = [&](Subject& with, const char* what) {
     std::vector<Completion> done;

@@ -90,8 +90,14 @@ class IndirectDevice : public Device {
                   Tensor d_hidden, Tensor d_weight) override {
     perform([=, this] { inner_->value_head(hidden, weight, inputs, options, results, d_hidden, d_weight); });
   }
+  void mask_logits(Tensor logits, const LogitMasks& masks) override {
+    perform([=, this] { inner_->mask_logits(logits, masks); });
+  }
   void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
     perform([=, this] { inner_->sample(logits, inputs, tokens, log_probs); });
+  }
+  void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs) override {
+    perform([=, this] { inner_->top_tokens(logits, inputs, most, tokens, log_probs); });
   }
   double squared_norm(const float* x, int64_t count) override {
     finish();

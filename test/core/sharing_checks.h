@@ -27,6 +27,7 @@ inline std::vector<TrainingRow> conversations(Subject& subject) {
   }
   rows.push_back(rows[4]);  // one twice
   rows.push_back(step_row(random_tokens(20, 1, vocabulary), random_tokens(6, 9, vocabulary), 0.5f));
+  rows.push_back(step_row(random_tokens(20, 1, vocabulary), {5, 50, 20, 49}, -0.5f, small_grammar()));
   add_log_probs(subject, rows);
   return rows;
 }
@@ -36,13 +37,13 @@ inline std::vector<TrainingRow> one_by_one(const std::vector<TrainingRow>& rows)
   std::vector<TrainingRow> result;
   for (const TrainingRow& row : rows) {
     int64_t first = 0;
-    for (const auto& [begin, count] : row.spans) {
+    for (const auto& [begin, count, constraint] : row.spans) {
       const auto part = [&, first = first, count = count](const std::vector<float>& column) {
         return column.empty() ? column : std::vector<float>(column.begin() + first, column.begin() + first + count);
       };
       TrainingRow step;
       step.tokens.assign(row.tokens.begin(), row.tokens.begin() + begin + count);
-      step.spans = {{begin, count}};
+      step.spans = {{begin, count, constraint}};
       step.advantages = part(row.advantages), step.old_log_probs = part(row.old_log_probs);
       step.reference_log_probs = part(row.reference_log_probs), step.gradients = part(row.gradients);
       step.entropy_gradients = part(row.entropy_gradients);
@@ -114,7 +115,7 @@ inline void check_shared_prefixes(const DeviceFactory& make_device, const ModelC
   int64_t longest = 0, all = 0;
   for (TrainingRow& step : one_by_one(rows)) rows.push_back(std::move(step));
   for (const TrainingRow& row : rows) {
-    const auto& [begin, count] = row.spans.back();
+    const auto& [begin, count, constraint] = row.spans.back();
     longest = std::max(longest, begin + count - 1), all += begin + count - 1;
   }
   const auto wanted = log_probs_of(apart, rows);

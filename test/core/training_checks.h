@@ -141,12 +141,15 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
   broken[subject.engine.transformer().layout().final_norm] = NAN;
   subject.set_weights(broken);
   subject.cancelled = false;
-  SampleRequest request;
-  request.prompt = {1, 2, 3}, request.max_tokens = 2;
-  std::vector<Completion> done;
-  subject.engine.submit(request);
-  while (subject.engine.sampling()) subject.engine.sample_step(done);
-  CHECK(std::isnan(done[0].log_probs[0]), "a broken model's token has log-probability %g", done[0].log_probs[0]);
+  for (const auto& constraint : {std::shared_ptr<TokenMasks>(), small_grammar()}) {
+    SampleRequest request;
+    request.prompt = {1, 2, 3}, request.max_tokens = 2, request.constraint = constraint;
+    std::vector<Completion> done;
+    subject.engine.submit(request);
+    while (subject.engine.sampling()) subject.engine.sample_step(done);
+    CHECK(std::isnan(done[0].log_probs[0]) && done[0].failure.empty(), "a broken model's token has log-probability %g: %s",
+          done[0].log_probs[0], done[0].failure.c_str());
+  }
   train(subject, rows, clone);
   CHECK(subject.engine.actor().optimizer_step(options).skipped);
   CHECK(subject.engine.actor().steps() == bounds.optimizer_steps);

@@ -10,6 +10,7 @@ namespace gigpo::test {
 struct TrainingRow {
   struct Span {
     int64_t begin, count;
+    std::shared_ptr<TokenMasks> constraint;
   };
   std::vector<int32_t> tokens;
   std::vector<Span> spans;
@@ -24,9 +25,10 @@ struct TrainingRow {
 };
 
 // A prompt and the reply to it.
-inline TrainingRow step_row(std::vector<int32_t> prompt, const std::vector<int32_t>& reply, float advantage = 0) {
+inline TrainingRow step_row(std::vector<int32_t> prompt, const std::vector<int32_t>& reply, float advantage = 0,
+                            std::shared_ptr<TokenMasks> constraint = nullptr) {
   TrainingRow row;
-  row.spans = {{int64_t(prompt.size()), int64_t(reply.size())}};
+  row.spans = {{int64_t(prompt.size()), int64_t(reply.size()), std::move(constraint)}};
   row.tokens = std::move(prompt);
   row.tokens.insert(row.tokens.end(), reply.begin(), reply.end());
   row.advantages.assign(reply.size(), advantage);
@@ -41,6 +43,7 @@ class FlatBatch {
         span_rows_.push_back(int32_t(offsets_.size() - 1));
         begins_.push_back(int32_t(span.begin));
         counts_.push_back(int32_t(span.count));
+        constraints_.push_back(span.constraint);
       }
       append(tokens_, row.tokens);
       offsets_.push_back(int32_t(tokens_.size()));
@@ -55,7 +58,7 @@ class FlatBatch {
     const auto column = [](const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); };
     batch_ = {int64_t(rows.size()),   int64_t(begins_.size()), tokens_.data(), offsets_.data(),    span_rows_.data(),
               begins_.data(),         counts_.data(),          column(advantages_), column(old_), column(reference_),
-              column(gradients_), column(entropy_gradients_), column(returns_), column(old_values_)};
+              column(gradients_), column(entropy_gradients_), column(returns_), column(old_values_), constraints_.data()};
   }
   FlatBatch(const FlatBatch&) = delete;
 
@@ -69,6 +72,7 @@ class FlatBatch {
 
   std::vector<int32_t> tokens_, offsets_{0}, span_rows_, begins_, counts_;
   std::vector<float> advantages_, old_, reference_, gradients_, entropy_gradients_, returns_, old_values_;
+  std::vector<std::shared_ptr<TokenMasks>> constraints_;
   TrainingBatch batch_;
 };
 

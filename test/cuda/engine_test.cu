@@ -55,7 +55,7 @@ void replays_exactly(const CudaOptions& options, const ModelConfig& config) {
     Subject subject(on_cuda(with), config);
     std::vector<Completion> done;
     for (int round = 0; round < 2; round++) {
-      for (SampleRequest request : test::sample_requests(config.vocabulary_size, longest_prompt)) {
+      for (SampleRequest request : test::sample_requests(config.vocabulary_size, longest_prompt, test::small_grammar())) {
         request.id += 100 * uint64_t(round);
         subject.engine.submit(std::move(request));
       }
@@ -133,6 +133,7 @@ void engine() {
   test::check_many_spans(on_cuda(fp32), test::tiny_model(false), near);
   test::check_shared_prefixes(on_cuda(fp32), test::tiny_model(true), near);
   test::check_generation(on_cuda(own_fp32), test::tiny_model(true), near);
+  test::check_streams(on_cuda(own_fp32), test::tiny_model(true), near);
   test::check_engine(on_cuda(bf16), test::tiny_model(false, 16), coarse);
   test::check_critic(on_cuda(own_fp32), test::tiny_model(true), near);
   test::check_critic(on_cuda(bf16), test::tiny_model(false, 16), coarse);

@@ -361,10 +361,39 @@ void value_heads() {
     });
 }
 
+// Some rows of the logits, and of each some tokens; the others stay as they are to the bit.
+void masks_of_logits() {
+  struct Shape {
+    int64_t rows, columns;
+  };
+  for (const Shape& shape : {Shape{1, 1}, Shape{3, 32}, Shape{5, 33}, Shape{66, 4097}, Shape{2, 0}})
+    each_layout([&](Type type, const Layout& layout) {
+      const std::string what = describe("mask_logits", type, shape.rows, shape.columns, layout);
+      DeviceMatrix logits(type, shape.rows, shape.columns, layout);
+      std::vector<float> expected = logits.fill(23);
+      const int64_t words_per_row = (shape.columns + 31) / 32;
+      std::vector<int32_t> rows;
+      std::vector<uint32_t> words;
+      for (int64_t r = shape.rows - 1; r >= 0; r -= 2) {
+        rows.push_back(int32_t(r));
+        for (int64_t w = 0; w < words_per_row; w++) words.push_back(random_word(24, uint32_t(r * words_per_row + w)));
+        for (int64_t v = 0; v < shape.columns; v++) {
+          if (!(words[words.size() - size_t(words_per_row) + size_t(v / 32)] >> (v % 32) & 1))
+            expected[size_t(r * shape.columns + v)] = type == Type::f32 ? masked_logit : from_bf16(to_bf16(masked_logit));
+        }
+      }
+      const DeviceArray<int32_t> numbers(rows);
+      const DeviceArray<uint32_t> given(words);
+      cuda::mask_logits(logits.view, {numbers.data, given.data, int64_t(rows.size()), words_per_row}, nullptr);
+      CHECK(logits.read(what) == expected, "%s", what.c_str());
+    });
+}
+
 constexpr gigpo::test::Test tests[] = {{"RMS norm", norms},     {"RMS norm backward", norm_gradients}, {"rotary embedding", rotations},
                           {"SwiGLU", gated_units}, {"gather", gathers},                   {"scatter-add", scatters},
                           {"copy, scale", copies}, {"bias backward", biases},
-                          {"weighted rows", weighted_rows}, {"value head", value_heads}};
+                          {"weighted rows", weighted_rows}, {"value head", value_heads},
+                          {"masks of logits", masks_of_logits}};
 
 }  // namespace
 

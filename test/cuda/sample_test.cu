@@ -1,5 +1,6 @@
 // Sampling against the CPU's: on the same logits the same tokens, also where scores differ by a last digit only.
 #include "core/cpu/kernels.h"
+#include "core/kernels/top_tokens.h"
 #include "cuda/operations.h"
 #include "test/cuda/device_matrix.h"
 #include "test/cuda/on_card.h"
@@ -117,6 +118,43 @@ void near_ties() {
   CHECK(draws.tokens[0] == 0 && draws.tokens[1] == 17, "%d, %d", draws.tokens[0], draws.tokens[1]);
 }
 
+// The CPU's likeliest tokens, equals among them, in rows of which some ask for none, and one may be little.
+void likeliest_tokens() {
+  const std::vector<float> temperatures = {1, 0, 0.3f, 5, 1, 1};
+  const std::vector<int32_t> counts = {20, 3, 0, 7, 20, 20};
+  const int64_t rows = int64_t(counts.size()), most = 20;
+  for (const Type type : {Type::f32, Type::bf16})
+    for (const int64_t vocab : {1, 5, 33, 4097, 32003})
+      for (const Layout& layout : layouts) {
+        const std::string what = name_of(type) + " likeliest of " + std::to_string(vocab) + " " + layout.name;
+        DeviceMatrix logits(type, rows, vocab, layout);
+        std::vector<float> values = logits.fill(uint32_t(vocab), 3);
+        for (int64_t j = 0; j < vocab; j++) {
+          values[size_t(3 * vocab + j)] = std::round(values[size_t(3 * vocab + j)]);  // many equals
+          if (j % 997 != 3) values[size_t(4 * vocab + j)] = masked_logit;
+          if (j % 3 == 0) values[size_t(5 * vocab + j)] = -INFINITY;
+        }
+        values = logits.fill(values);
+        const DeviceArray<float> by(temperatures), log_probs(size_t(rows * most));
+        const DeviceArray<int32_t> top(counts), tokens(size_t(rows * most));
+        cuda::top_tokens(logits.view, {by.data, nullptr, nullptr, top.data}, most, tokens.data, log_probs.data, nullptr);
+        logits.read(what);
+        const std::vector<int32_t> found = tokens.read();
+        const std::vector<float> with = log_probs.read();
+        for (int64_t r = 0; r < rows; r++) {
+          std::vector<int32_t> wanted(most, -1);  // as it was: all bits are set
+          std::vector<float> wanted_log_probs(most);
+          top_tokens(vocab, &values[size_t(r * vocab)], temperatures[size_t(r)], counts[size_t(r)], wanted.data(), wanted_log_probs.data());
+          CHECK(std::equal(wanted.begin(), wanted.end(), &found[size_t(r * most)]), "%s, row %d", what.c_str(), int(r));
+          for (int32_t i = 0; i < counts[size_t(r)]; i++) {
+            const double is = with[size_t(r * most + i)], should = wanted_log_probs[size_t(i)];
+            CHECK(is == should || std::fabs(is - should) <= 2e-6 * std::fmax(1, std::fabs(should)), "%s, row %d: %.9g, not %.9g", what.c_str(),
+                  int(r), is, should);
+          }
+        }
+      }
+}
+
 // A broken row gives some token and no log-probability.
 void broken_rows() {
   const int64_t rows = 5, vocab = 3001;
@@ -159,7 +197,7 @@ void frequencies() {
 }
 
 constexpr gigpo::test::Test tests[] = {
-    {"random rows", random_rows}, {"near ties", near_ties}, {"broken rows", broken_rows}, {"frequencies", frequencies}};
+    {"random rows", random_rows}, {"near ties", near_ties}, {"likeliest tokens", likeliest_tokens}, {"broken rows", broken_rows}, {"frequencies", frequencies}};
 
 }  // namespace
 

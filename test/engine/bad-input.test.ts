@@ -128,7 +128,7 @@ describe("a policy in use refuses", () => {
       spans({ temperature: 0.5 }),
       /rows\[1\]: it was sampled at temperature 0.5, .* computed at 1;/,
     ],
-    ["a constraint", spans({ constraint: "json" }), /rows\[1\]: its sampling was constrained/],
+    ["a constraint", spans({ constraint: "json" }), /rows\[1\]: its constraint is none that this engine reads/],
     ["images", { attachments: [{}] }, /rows\[1\]: it has attachments/],
   ]
   it.each(badRows)("to score a row with %s", async (_, wrong, message) => {

@@ -12,7 +12,7 @@ import { type ModelConfig, readConfigJson, readModelConfig } from "../../model-f
 import { checkModelFolder, modelNames } from "../../model-files/model-folder.ts"
 import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
 import { openSafetensors } from "../../model-files/safetensors.ts"
-import { type NativeEngine, native } from "../../native.ts"
+import { type NativeCompletion, type NativeEngine, native } from "../../native.ts"
 import { checkArguments, checkList, type KeysOf } from "../../options/arguments.ts"
 import { Random } from "../../random.ts"
 import { checkModelConfig, checkTemperature, checkTokens } from "../check-arguments.ts"
@@ -35,6 +35,7 @@ import type {
 import type { Row } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
 import { completeStep, refusals } from "./check-plan.ts"
+import { Constraint, type WrittenConstraint } from "./constraint.ts"
 import { LearnerFiles, type LearnerModel } from "./learner-files.ts"
 import { forwardBackward, nativeLosses } from "./losses.ts"
 import { NativeCritic } from "./native-critic.ts"
@@ -215,14 +216,34 @@ export class NativePolicy implements Trainable {
 
   async sample(request: SampleRequest): Promise<Completion> {
     checkRequest(request, this.config.vocabularySize)
-    const { prompt, maxTokens, temperature = 1, stopTokens, key, signal } = request
-    const { tokens, logProbs, stopped } = await this.#turns.call(
-      () => this.#engine.sample(prompt, maxTokens, temperature, Int32Array.from(stopTokens), key),
-      signal,
-    )
+    const { prompt, maxTokens, temperature = 1, key, constraint, onTokens, topTokens = 0, signal } = request
+    if (constraint !== undefined && !(constraint instanceof Constraint))
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        "A constraint of sample() is none that this engine reads; give a Constraint.",
+      )
+    const stopTokens = Int32Array.from(request.stopTokens)
+    const within = constraint && stopTokens.find((token) => !constraint.ends.includes(token))
+    if (within !== undefined)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `stopTokens holds ${within}, which would end a text before its constraint does; leave it out, or have the constraint's vocabulary name it among its ends.`,
+      )
+    const given = {
+      prompt,
+      maxTokens,
+      temperature,
+      stopTokens,
+      key,
+      constraint: constraint?.native,
+      onTokens,
+      topTokens,
+    }
+    const { tokens, logProbs, stopped, ...top } = await this.#turns.call(() => this.#engine.sample(given), signal)
     if (!logProbs.every(Number.isFinite))
       throw new GigpoError("NON_FINITE", "The model's logits are not finite: go back to an earlier checkpoint.")
-    return { tokens, logProbs, finishReason: stopped ? "stop" : "length" }
+    const finishReason = stopped ? "stop" : "length"
+    return { tokens, logProbs, finishReason, ...(topTokens > 0 && { top: topOf(top, topTokens) }) }
   }
 
   /** What the model says after each token of one sequence: [tokens × vocabulary]. */
@@ -326,6 +347,13 @@ export class NativePolicy implements Trainable {
     return new NativeCritic(learner, new LearnerFiles(learner, { ...this.#model, head: "value" }, beside), this.#turns)
   }
 
+  /** As in `Trainable`. */
+  readConstraint(written: unknown): Constraint {
+    const { program, vocabulary } = (written ?? {}) as Partial<WrittenConstraint>
+    if (!program || !vocabulary) throw new GigpoError("BAD_ARGUMENT", "This was not written of a Constraint.")
+    return new Constraint(program, vocabulary)
+  }
+
   /** Forgets gradients that no optimizer step has used. */
   async clearGradients(): Promise<void> {
     await this.#turns.call(() => this.#engine.clearGradients())
@@ -404,6 +432,15 @@ export class NativePolicy implements Trainable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.dispose()
   }
+}
+
+/** At each place, as many of `most` as there are. */
+function topOf({ topTokens, topLogProbs }: Pick<NativeCompletion, "topTokens" | "topLogProbs">, most: number) {
+  return Array.from({ length: topTokens.length / most }, (_, place) => {
+    const [first, end] = [place * most, (place + 1) * most]
+    const known = Array.from(topTokens.subarray(first, end)).filter((token) => token >= 0)
+    return known.map((token, i) => ({ token, logProb: topLogProbs[first + i]! }))
+  })
 }
 
 /** The shape of what `NativePolicy.open` would open, an adapter's model too. */

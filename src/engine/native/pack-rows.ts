@@ -1,8 +1,9 @@
 import { isFloat32Array, isInt32Array } from "node:util/types"
 import { GigpoError } from "../../errors.ts"
-import type { NativeBatch } from "../../native.ts"
+import type { NativeBatch, NativeGrammar } from "../../native.ts"
 import { Pace } from "../../pace.ts"
 import { type Row, type Span, sampledTokens } from "../rows.ts"
+import { Constraint } from "./constraint.ts"
 
 // Rows as the native engine takes them: fresh arrays, which it may read at leisure. Everything is checked here, with sentences, but
 // the tokens themselves: the engine looks at all of them in the time that a few take here. A million rows take seconds: the event
@@ -39,6 +40,8 @@ export async function packRows(
   const referenceLogProbs = column(needs.referenceLogProbs === "known" ? counted.referenced : needs.referenceLogProbs)
   const returns = column(needs.returns)
   const oldValues = column(needs.values)
+  const constraints: (NativeGrammar | undefined)[] | undefined =
+    needs.temperature !== undefined && counted.constrained ? [] : undefined
   let [index, sampled] = [0, 0]
   for (let row = 0; row < rows.length; row++) {
     if (pace.due()) await pace.rest()
@@ -58,6 +61,7 @@ export async function packRows(
       }
       if (referenceLogProbs)
         copyColumn(referenceLogProbs, sampled, rows, row, span, "referenceLogProbs", span.referenceLogProbs)
+      constraints?.push(grammarOf(span.constraint, () => nameOf(rows, row, span)))
       if (returns) copyColumn(returns, sampled, rows, row, span, "returns", span.returns)
       if (oldValues) copyColumn(oldValues, sampled, rows, row, span, "values", span.values)
       sampled += span.length
@@ -74,6 +78,7 @@ export async function packRows(
     ...(referenceLogProbs && { referenceLogProbs }),
     ...(returns && { returns }),
     ...(oldValues && { oldValues }),
+    ...(constraints && { constraints }),
   }
 }
 
@@ -81,7 +86,7 @@ type Columns = [Int32Array, Int32Array, Int32Array]
 
 /** Sizes of a batch, once every row and span has been looked at. */
 async function countRows(rows: readonly Row[], { temperature, unweighted }: BatchNeeds, pace: Pace) {
-  let [tokens, spans, sampled, referenced] = [0, 0, 0, true]
+  let [tokens, spans, sampled, referenced, constrained] = [0, 0, 0, true, false]
   for (let index = 0; index < rows.length; index++) {
     if (pace.due()) await pace.rest()
     const row = rows[index]!
@@ -97,12 +102,19 @@ async function countRows(rows: readonly Row[], { temperature, unweighted }: Batc
       if (wrong) throw bad(`${nameOf(rows, index, span)}: ${wrong}`)
       if (unweighted) refuseWeights(span, index)
       if (span.referenceLogProbs === undefined) referenced = false
+      if (span.constraint !== undefined) constrained = true
       end = span.start + span.length
       sampled += span.length
     }
   }
   if (tokens >= 2 ** 31) throw bad(`the rows have ${tokens} tokens; give at most 2³¹ - 1 at once`)
-  return { tokens, spans, sampled, referenced }
+  return { tokens, spans, sampled, referenced, constrained }
+}
+
+function grammarOf(constraint: unknown, name: () => string): NativeGrammar | undefined {
+  if (constraint === undefined) return undefined
+  if (constraint instanceof Constraint) return constraint.native
+  throw bad(`${name()}: its constraint is none that this engine reads; give a Constraint`)
 }
 
 function refuseWeights({ weights, clipScale = 1 }: Span, row: number): void {
@@ -126,8 +138,6 @@ function faultOf(span: Span, end: number, tokens: number, temperature: number | 
       "temperature at a time"
     )
   }
-  if (span.constraint !== undefined)
-    return "its sampling was constrained, and this engine does not know the distribution that it was drawn from"
   return undefined
 }
 

@@ -1,0 +1,92 @@
+#include "core/grammar/token_masks.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/error.h"
+
+namespace gigpo {
+
+TokenBytes::TokenBytes(std::vector<uint8_t> bytes, std::vector<int64_t> offsets, std::vector<int32_t> ends)
+    : bytes_(std::move(bytes)), offsets_(std::move(offsets)), ends_(std::move(ends)) {
+  const bool whole = offsets_.size() > 1 && offsets_.front() == 0 && offsets_.back() == int64_t(bytes_.size());
+  if (!whole || !std::is_sorted(offsets_.begin(), offsets_.end())) {
+    throw Error("BAD_ARGUMENT", "The offsets of tokens' bytes must begin with 0, not decrease, and end with the number of bytes.");
+  }
+  for (const int32_t token : ends_) {
+    if (token < 0 || token >= size()) throw Error("BAD_ARGUMENT", "A token that ends a reply must be one of the vocabulary.");
+  }
+  for (int32_t token = 0; token < size(); token++) {
+    if (!of(token).empty() && !this->ends(token)) ordered_.push_back({token, 0});
+  }
+  const auto before = [&](const Ordered& a, const Ordered& b) {
+    const auto x = of(a.token), y = of(b.token);
+    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+  };
+  std::stable_sort(ordered_.begin(), ordered_.end(), before);
+  for (size_t i = 1; i < ordered_.size(); i++) {
+    const auto x = of(ordered_[i - 1].token), y = of(ordered_[i].token);
+    ordered_[i].shared = int32_t(std::mismatch(x.begin(), x.end(), y.begin(), y.end()).first - x.begin());
+  }
+}
+
+std::span<const uint8_t> TokenBytes::of(int32_t token) const {
+  return {bytes_.data() + offsets_[size_t(token)], size_t(offsets_[size_t(token) + 1] - offsets_[size_t(token)])};
+}
+
+bool TokenBytes::ends(int32_t token) const { return std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
+
+TokenMasks::TokenMasks(Grammar grammar, std::shared_ptr<const TokenBytes> tokens)
+    : grammar_(std::move(grammar)), tokens_(std::move(tokens)) {}
+
+void TokenMasks::check_model(int64_t model) const {
+  if (vocabulary() <= model) return;
+  throw Error("BAD_ARGUMENT", "The constraint is over " + std::to_string(vocabulary()) + " tokens, but the model has " +
+                                  std::to_string(model) + ": take the model's own tokenizer.");
+}
+
+Grammar::State TokenMasks::next(Grammar::State state, int32_t token) {
+  const std::lock_guard guard(lock_);
+  const auto refuse = [&] { throw Error("BAD_ARGUMENT", "token " + std::to_string(token) + " is none that the grammar allows there."); };
+  if (state == Grammar::none || token < 0 || token >= vocabulary()) refuse();
+  if (tokens_->ends(token) && grammar_.ends(state)) return Grammar::none;
+  const auto bytes = tokens_->of(token);
+  for (const uint8_t byte : bytes) {
+    if (state != Grammar::none) state = grammar_.next(state, byte);
+  }
+  if (bytes.empty() || tokens_->ends(token) || state == Grammar::none) refuse();
+  return state;
+}
+
+std::shared_ptr<const TokenMask> TokenMasks::mask(Grammar::State state) {
+  const std::lock_guard guard(lock_);
+  if (const auto kept = kept_.find(state); kept != kept_.end()) return kept->second;
+  auto made = std::make_shared<const TokenMask>(make(state));
+  if ((kept_.size() + 1) * made->size() * sizeof(uint32_t) > most_kept) kept_.clear();
+  return kept_[state] = std::move(made);
+}
+
+TokenMask TokenMasks::make(Grammar::State state) {
+  if (state == Grammar::none) throw Error("BAD_ARGUMENT", "Nothing follows a token that ends the text.");
+  TokenMask mask(size_t(vocabulary() + 31) / 32, 0);
+  bool any = false;
+  const auto allow = [&](int32_t token) { mask[size_t(token) / 32] |= 1u << (token % 32), any = true; };
+  if (grammar_.ends(state)) {
+    for (const int32_t token : tokens_->all_ends()) allow(token);
+  }
+  const int64_t before = grammar_.work();
+  // path[d]: the state after d bytes of the token at hand, which the tokens after it share with it.
+  std::vector<Grammar::State> path{state};
+  for (const auto& [token, shared] : tokens_->ordered()) {
+    const auto bytes = tokens_->of(token);
+    if (size_t(shared) + 1 < path.size()) path.resize(size_t(shared) + 1);
+    if (path.back() == Grammar::none) continue;  // as it did for the token before, with which it has this beginning in common
+    while (path.back() != Grammar::none && path.size() <= bytes.size()) path.push_back(grammar_.next(path.back(), bytes[path.size() - 1]));
+    if (path.back() != Grammar::none) allow(token);
+    if (grammar_.work() - before > most_work) throw Error("BAD_ARGUMENT", "The grammar takes too much work: it can be read in too many ways.");
+  }
+  if (!any) throw Error("BAD_ARGUMENT", "No token of this vocabulary goes on as the grammar must.");
+  return mask;
+}
+
+}  // namespace gigpo

@@ -1,0 +1,62 @@
+import { character, except } from "./characters.ts"
+import { choice, type Node, optional, repeat, rule, sequence, text } from "./node.ts"
+import { number } from "./numbers.ts"
+
+// JSON texts (RFC 8259). No white space but one space behind a colon or a comma, or none: what may be added without end, a model adds.
+
+const space = optional(text(" "))
+export const comma: Node = sequence(text(","), space)
+export const colon: Node = sequence(text(":"), space)
+
+const hexadecimal: Node = { kind: "bytes", ranges: [[0x30, 0x39], [0x41, 0x46], [0x61, 0x66]] } // biome-ignore format: one line
+const [d, toSeven]: Node[] = [
+  { kind: "bytes", ranges: [[0x44, 0x44], [0x64, 0x64]] }, // biome-ignore format: one line
+  { kind: "bytes", ranges: [[0x30, 0x37]] },
+]
+const notD: Node = { kind: "bytes", ranges: [[0x30, 0x39], [0x41, 0x43], [0x45, 0x46], [0x61, 0x63], [0x65, 0x66]] } // biome-ignore format: one line
+
+/** \uXXXX, but of surrogates, half a pair of which is no character. */
+const escapedUnit = choice([sequence(notD, hexadecimal), sequence(d!, toSeven!)])
+const escaped = sequence(
+  text("\\"),
+  choice([
+    { kind: "bytes", ranges: [...'"\\/bfnrt'].map((char) => [char.charCodeAt(0), char.charCodeAt(0)] as const) },
+    sequence(text("u"), escapedUnit, hexadecimal, hexadecimal),
+  ]),
+)
+
+/** Characters that stand for themselves in a string. */
+export const plainRanges = except([
+  [0, 0x1f],
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+])
+export const plainCharacter: Node = rule(() => character(plainRanges))
+export const stringCharacter: Node = rule(() => choice([plainCharacter, escaped]))
+
+/** A string of so many characters. */
+export function string(least = 0, most = Number.POSITIVE_INFINITY): Node {
+  return sequence(text('"'), repeat(stringCharacter, least, most), text('"'))
+}
+
+/** Exactly this value, as JSON.stringify writes it. */
+export function constant(value: unknown): Node {
+  return text(JSON.stringify(value))
+}
+
+/** `least` to `most` items. */
+export function list(item: Node, least = 0, most = Number.POSITIVE_INFINITY): Node {
+  if (most === 0) return text("[]")
+  const items = sequence(item, repeat(sequence(comma, item), Math.max(least - 1, 0), most - 1))
+  return sequence(text("["), least === 0 ? optional(items) : items, text("]"))
+}
+
+export const anyObject: Node = rule(() => {
+  const members = sequence(member, repeat(sequence(comma, member), 0, Number.POSITIVE_INFINITY))
+  return sequence(text("{"), optional(members), text("}"))
+})
+const member: Node = rule(() => sequence(string(), colon, anyValue))
+
+export const anyValue: Node = rule(() =>
+  choice([string(), number, anyObject, list(anyValue), text("true"), text("false"), text("null")]),
+)

@@ -1,0 +1,193 @@
+import { GigpoError } from "../errors.ts"
+import { both, character, except } from "./characters.ts"
+import { plainRanges, stringCharacter } from "./json.ts"
+import { choice, type Node, type Range, repeat, sequence, text } from "./node.ts"
+
+// `pattern` of JSON Schema: a regular expression of ECMA-262, read as far as it is regular and told in characters. What a character
+// of the string looks like in JSON is decided here, too: what must be escaped there is.
+
+const digits: readonly Range[] = [[0x30, 0x39]]
+const word: readonly Range[] = [[0x30, 0x39], [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]] // biome-ignore format: one line
+/** White space, as \s and trim() have it. */
+export const spaces: readonly Range[] = [...[0x20, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff].map((c) => [c, c] as const), [9, 13], [0x2000, 0x200a]] // biome-ignore format: one line
+const lineEnds: readonly Range[] = [[10, 10], [13, 13], [0x2028, 0x2029]] // biome-ignore format: one line
+const controls: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, "0": 0 }
+const most = 1000 // of a repetition's bounds
+const deepest = 50
+
+/** A JSON string, with its quotes, that the pattern matches; anywhere in it where the pattern has no ^ or $, as ECMA-262 has it. */
+export function patternString(pattern: string): Node {
+  return sequence(text('"'), new PatternReader(pattern).read(), text('"'))
+}
+
+class PatternReader {
+  readonly #pattern: string
+  readonly #characters: readonly string[]
+  #at = 0
+
+  constructor(pattern: string) {
+    this.#pattern = pattern
+    this.#characters = [...pattern]
+  }
+
+  read(): Node {
+    const anything = repeat(stringCharacter, 0, Number.POSITIVE_INFINITY)
+    const node = this.#alternatives(0, (alternative, begins, ends) =>
+      sequence(...(begins ? [] : [anything]), alternative, ...(ends ? [] : [anything])),
+    )
+    if (this.#at < this.#characters.length) throw this.#refuse("has a ) without its (")
+    return node
+  }
+
+  /** What stands between two | of the outermost level may have anything around it, but for ^ and $. */
+  #alternatives(depth: number, around?: (node: Node, begins: boolean, ends: boolean) => Node): Node {
+    if (depth > deepest) throw this.#refuse("is nested too deeply")
+    const parts: Node[] = []
+    do {
+      const begins = around !== undefined && this.#take("^")
+      const terms: Node[] = []
+      while (this.#at < this.#characters.length && !"|)".includes(this.#next) && !(around && this.#isLast("$")))
+        terms.push(this.#repeated(this.#term(depth)))
+      const ends = around !== undefined && this.#take("$")
+      const all: Node = { kind: "sequence", parts: terms }
+      parts.push(around ? around(all, begins, ends) : all)
+    } while (this.#take("|"))
+    return choice(parts)
+  }
+
+  #term(depth: number): Node {
+    const char = this.#shift()
+    if (char === "(") {
+      if (this.#take("?") && !this.#take(":")) throw this.#refuse("looks around itself, or names a group")
+      const group = this.#alternatives(depth + 1)
+      if (!this.#take(")")) throw this.#refuse("has a ( without its )")
+      return group
+    }
+    if (char === "[") return asJson(this.#class())
+    if (char === ".") return asJson(except(lineEnds))
+    if (char === "\\") return asJson(this.#escape())
+    if ("^$".includes(char)) throw this.#refuse(`has a ${char} in its middle`)
+    if ("*+?{}".includes(char)) throw this.#refuse(`repeats nothing with ${char}`)
+    return asJson(single(char))
+  }
+
+  #repeated(node: Node): Node {
+    const bounds = this.#bounds()
+    if (!bounds) return node
+    this.#take("?") // a text is in the language or not, however eagerly it is read
+    return repeat(node, ...bounds)
+  }
+
+  #bounds(): [number, number] | undefined {
+    if (this.#take("*")) return [0, Number.POSITIVE_INFINITY]
+    if (this.#take("+")) return [1, Number.POSITIVE_INFINITY]
+    if (this.#take("?")) return [0, 1]
+    if (!this.#take("{")) return undefined
+    const [, low, comma, high] =
+      /^(\d+)(,?)(\d*)\}/.exec(this.#characters.slice(this.#at, this.#at + 20).join("")) ?? []
+    if (low === undefined) throw this.#refuse("has a { that is no repetition")
+    this.#at += `${low}${comma}${high}}`.length
+    const least = Number(low)
+    const upper = high ? Number(high) : comma ? Number.POSITIVE_INFINITY : least
+    if (least > most || (upper > most && upper !== Number.POSITIVE_INFINITY) || upper < least)
+      throw this.#refuse(`repeats something {${low}${comma}${high}} times; bounds go up to ${most}`)
+    return [least, upper]
+  }
+
+  #class(): Range[] {
+    const negated = this.#take("^")
+    const ranges: Range[] = []
+    while (!this.#take("]")) {
+      const from = this.#classMember()
+      if (
+        from.length === 1 &&
+        from[0]![0] === from[0]![1] &&
+        this.#next === "-" &&
+        this.#characters[this.#at + 1] !== "]"
+      ) {
+        this.#shift()
+        const to = this.#classMember()
+        if (to.length !== 1 || to[0]![0] !== to[0]![1] || to[0]![0] < from[0]![0])
+          throw this.#refuse("has a range of characters that is none")
+        ranges.push([from[0]![0], to[0]![1]])
+      } else ranges.push(...from)
+    }
+    return negated ? except(ranges) : ranges
+  }
+
+  #classMember(): Range[] {
+    const char = this.#shift()
+    if (char !== "\\") return single(char)
+    if (this.#take("b")) return [[8, 8]]
+    if (this.#take("-")) return single("-")
+    return this.#escape()
+  }
+
+  #escape(): Range[] {
+    const char = this.#shift()
+    if (char === "d") return [...digits]
+    if (char === "D") return except(digits)
+    if (char === "w") return [...word]
+    if (char === "W") return except(word)
+    if (char === "s") return [...spaces]
+    if (char === "S") return except(spaces)
+    if (char === "x") return this.#codePoint(2)
+    if (char === "u") return this.#codePoint(4)
+    if (char === "0" && /\d/.test(this.#next)) throw this.#refuse(`has \\0${this.#next}, which is not read`)
+    const control = controls[char]
+    if (control !== undefined) return [[control, control]]
+    if (/[\p{L}\p{N}]/u.test(char)) throw this.#refuse(`has \\${char}, which is not read`)
+    return single(char)
+  }
+
+  #codePoint(length: number): Range[] {
+    const digits = this.#characters.slice(this.#at, this.#at + length).join("")
+    if (!new RegExp(`^[0-9A-Fa-f]{${length}}$`).test(digits))
+      throw this.#refuse("has an escape without its hexadecimal digits")
+    this.#at += length
+    const point = Number.parseInt(digits, 16)
+    if (point >= 0xd800 && point <= 0xdfff) throw this.#refuse("names half of a pair of surrogates")
+    return [[point, point]]
+  }
+
+  get #next(): string {
+    return this.#characters[this.#at] ?? ""
+  }
+
+  #isLast(char: string): boolean {
+    return this.#next === char && ["|", undefined].includes(this.#characters[this.#at + 1])
+  }
+
+  #take(char: string): boolean {
+    if (this.#next !== char) return false
+    this.#at++
+    return true
+  }
+
+  #shift(): string {
+    const char = this.#characters[this.#at++]
+    if (char === undefined) throw this.#refuse("ends too early")
+    return char
+  }
+
+  #refuse(what: string): GigpoError {
+    return new GigpoError(
+      "BAD_ARGUMENT",
+      `The pattern ${JSON.stringify(this.#pattern.slice(0, 100))} ${what}: give one of characters, classes, groups (?:…), |, and repetitions, with ^ and $ at its ends only.`,
+    )
+  }
+}
+
+function single(char: string): Range[] {
+  const point = char.codePointAt(0)!
+  return [[point, point]]
+}
+
+/** One character of these as JSON writes it: plain where that is allowed, else escaped as JSON.stringify does. */
+function asJson(ranges: readonly Range[]): Node {
+  const escaped = both(ranges, except(plainRanges)).flatMap(([low, high]) =>
+    Array.from({ length: high - low + 1 }, (_, i) => text(JSON.stringify(String.fromCodePoint(low + i)).slice(1, -1))),
+  )
+  const plain = both(ranges, plainRanges)
+  return choice([...(plain.length > 0 ? [character(plain)] : []), ...escaped])
+}

@@ -70,6 +70,7 @@ export type {
   Unit,
   ValueLoss,
 } from "./engine/engine.ts"
+export { Constraint, type Vocabulary } from "./engine/native/constraint.ts"
 export { NativePolicy } from "./engine/native/native-policy.ts"
 export { type LoraOptions, type MemoryPlan, memoryPlan, type NativePolicyOptions } from "./engine/native/options.ts"
 export {
@@ -102,6 +103,7 @@ export type {
   Expert,
   Message,
   Observation,
+  OffersTasks,
   ParsedAction,
   StepResult,
   Turn,
@@ -120,9 +122,15 @@ export type { Passage, Retriever } from "./environment/search/retriever.ts"
 export { type SearchOptions, type SearchTask, search } from "./environment/search/search.ts"
 export { type RetrieverServer, type ServeRetrieverOptions, serveRetriever } from "./environment/search/server.ts"
 export { type SokobanOptions, type SokobanTask, sokoban } from "./environment/sokoban/sokoban.ts"
+export { type SqlDatabase, SqlDatabases, type SqlLimits } from "./environment/sql/databases.ts"
+export { type SqlEnvironment, type SqlOptions, type SqlTask, sql } from "./environment/sql/sql.ts"
 export { firstContained, readTagged, type TaggedReply } from "./environment/tags.ts"
+export { type TaskFileOptions, taskFile } from "./environment/tasks/tasks.ts"
 export { type NounTagger, type WebShopOptions, type WebShopTask, webshop } from "./environment/webshop/webshop.ts"
 export { GigpoError, type GigpoErrorCode } from "./errors.ts"
+// What sampled text must be.
+export { jsonSchema } from "./grammar/json-schema.ts"
+export type { Node as Grammar } from "./grammar/node.ts"
 export {
   clippedSurrogate,
   type SurrogateInput,

@@ -89,3 +89,6 @@ export interface Environment<Task = unknown> {
   parse(reply: string, now: Observation): ParsedAction
   expert?(task: Task): Expert
 }
+
+/** Of an environment what an agent needs that plays by itself: its tasks, and a name for messages. */
+export type OffersTasks<Task = unknown> = Pick<Environment<Task>, "name" | "tasks"> & Partial<Environment<Task>>

@@ -6,10 +6,12 @@ import { blackjack, blackjackFields } from "./cards/blackjack.ts"
 import { ezPoints, ezPointsFields } from "./cards/ez-points.ts"
 import { numberLine, numberLineFields } from "./cards/number-line.ts"
 import { points24, points24Fields } from "./cards/points24.ts"
-import type { Environment } from "./environment.ts"
+import type { Environment, OffersTasks } from "./environment.ts"
 import { openEnvFields } from "./openenv/options.ts"
 import { searchFields } from "./search/options.ts"
 import { sokobanFields } from "./sokoban/options.ts"
+import { sqlFields } from "./sql/options.ts"
+import { taskFileFields } from "./tasks/tasks.ts"
 import { webShopFields } from "./webshop/options.ts"
 
 // One line an environment; those that are large are loaded when they are opened. Every factory checks its own options, so what a
@@ -23,7 +25,9 @@ const environments = {
   blackjack: { open: blackjack, fields: blackjackFields },
   openenv: { open: lazily(() => import("./openenv/openenv.ts"), "openEnv"), fields: openEnvFields },
   search: { open: lazily(() => import("./search/search.ts"), "search"), fields: searchFields },
+  sql: { open: lazily(() => import("./sql/sql.ts"), "sql"), fields: sqlFields },
   webshop: { open: lazily(() => import("./webshop/webshop.ts"), "webshop"), fields: webShopFields },
+  tasks: { open: lazily(() => import("./tasks/tasks.ts"), "taskFile"), fields: taskFileFields },
 }
 
 function lazily<Key extends string, Options, Made>(
@@ -71,18 +75,25 @@ export async function openEnvironment<Name extends string>(
       `There is no environment "${name}"${hint} Known: ${environmentNames.join(", ")}.`,
     )
   }
-  const open = environments[name as EnvironmentName].open as (options?: object) => Environment | Promise<Environment>
+  const open = environments[name as EnvironmentName].open as (options?: object) => OffersTasks | Promise<OffersTasks>
   return (await open(options)) as NamedEnvironment<Name>
 }
 
 /** An environment of one's own. */
-export const ownEnvironment: OwnValue<Environment> = {
-  problem: (value) => {
-    const parts = (value ?? {}) as Partial<Environment>
-    const isFunction = (part: "tasks" | "start" | "prompt" | "parse") => typeof parts[part] === "function"
-    const named = typeof parts.name === "string" && parts.name.trim() !== ""
-    return named && (["tasks", "start", "prompt", "parse"] as const).every(isFunction)
-      ? undefined
-      : "must be an environment: an object with name, tasks, start, prompt and parse"
-  },
+export const ownEnvironment: OwnValue<Environment> = hasParts(["tasks", "start", "prompt", "parse"])
+
+/** The same where an agent plays. */
+export const ownTasks: OwnValue<OffersTasks> = hasParts(["tasks"])
+
+function hasParts<Value extends OffersTasks>(functions: readonly (keyof Environment & string)[]): OwnValue<Value> {
+  return {
+    problem: (value) => {
+      const parts = (value ?? {}) as Partial<Environment>
+      const named = typeof parts.name === "string" && parts.name.trim() !== ""
+      const wanted = ["name", ...functions]
+      return named && functions.every((part) => typeof parts[part] === "function")
+        ? undefined
+        : `must be an environment: an object with ${wanted.slice(0, -1).join(", ")} and ${wanted.at(-1)}`
+    },
+  }
 }

@@ -6,6 +6,7 @@ import type {
   Field,
   Fields,
   Group,
+  OptionalChoice,
   OptionalGroup,
   OptionsOf,
   OwnValue,
@@ -194,6 +195,20 @@ export function choice<
   }: { readonly own: OwnValue<Own>; readonly common?: Common; readonly asGiven?: true },
 ): Choice<Variants, Fallback, Common, Own, Help> {
   return { fallback, variants, help, own, common, ...rest }
+}
+
+/** The same choice, that need not be made. */
+export function optionalChoice<
+  Variants extends Readonly<Record<string, Fields>>,
+  Fallback extends (keyof Variants & string) | undefined,
+  Own,
+  Help extends string,
+  Common extends Fields,
+>(
+  of: Choice<Variants, Fallback, Common, Own, Help>,
+  otherwise: string,
+): OptionalChoice<Variants, Fallback, Common, Own, Help> {
+  return { ...of, otherwise }
 }
 
 function misfit(value: unknown, kind: "number" | "whole number", bounds: Bounds): string | undefined {

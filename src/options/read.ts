@@ -139,6 +139,7 @@ function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path
 
 function readChoice(reader: Reader, value: unknown, choice: Choice, path: readonly string[]): unknown {
   const { own, common, help, fallback } = choice
+  if (value === undefined && "otherwise" in choice) return undefined
   if (value === undefined && fallback === undefined) return reader.complain(path, ` is missing. ${help}`)
   const given = value === undefined ? {} : reader.source === "file" ? spelledOut(value) : value
   if (reader.source === "code") {

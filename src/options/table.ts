@@ -61,6 +61,17 @@ export interface Choice<
   readonly asGiven?: true
 }
 
+/** A choice that is only made where something is given; `otherwise` says what holds without. */
+export interface OptionalChoice<
+  Variants extends Readonly<Record<string, Fields>> = Readonly<Record<string, Fields>>,
+  Fallback extends string | undefined = string | undefined,
+  Common extends Fields = Fields,
+  Own = unknown,
+  Help extends string = string,
+> extends Choice<Variants, Fallback, Common, Own, Help> {
+  readonly otherwise: string
+}
+
 /** What may be handed in in place of a name. In configuration files it is the path of a module. */
 export interface OwnValue<T> {
   /** What is wrong with it, to be said after what it is called ("must be …", "has no …"); undefined where it is one. */
@@ -120,7 +131,10 @@ export type Resolved<F> = { readonly [Key in keyof F]: Value<F[Key]> }
 
 type Value<E> =
   E extends Choice<infer Variants, infer _, infer Common, infer Own>
-    ? ({ readonly use: Own } & Resolved<Common>) | ResolvedNamed<Variants, Common>
+    ?
+        | ({ readonly use: Own } & Resolved<Common>)
+        | ResolvedNamed<Variants, Common>
+        | (E extends OptionalChoice ? undefined : never)
     : E extends OptionalGroup<infer F>
       ? Resolved<F> | undefined
       : E extends Group<infer F>

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs"
 import { pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
-import { parseJsonLines } from "../environment/search/json-lines.ts"
+import { parseJsonLines } from "../environment/json-lines.ts"
 
 /** The records of a JSON lines file, `.gz` or plain. Throws `BAD_DATA` where it cannot be read, and with the line's number. */
 export async function* readRecording(path: string): AsyncGenerator<unknown, void> {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { describe, expect, expectTypeOf, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { environmentNames, openEnvironment } from "../../src/environment/registry.ts"
@@ -6,7 +9,12 @@ import { Random } from "../../src/random.ts"
 
 describe("openEnvironment", () => {
   it("opens every environment that it names, under that name", async () => {
-    for (const name of environmentNames) expect((await openEnvironment(name)).name).toBe(name)
+    const folder = await mkdtemp(join(tmpdir(), "gigpo-registry-"))
+    const tasks = join(folder, "tasks.jsonl")
+    await writeFile(tasks, Array.from({ length: 30 }, (_, i) => `${i}\n`).join(""))
+    const needed: Readonly<Record<string, object>> = { tasks: { tasks } }
+    for (const name of environmentNames) expect((await openEnvironment(name, needed[name])).name).toBe(name)
+    await rm(folder, { recursive: true })
     expect(environmentNames).toContain("sokoban")
   })
 

@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import { Bm25Index, type Hit } from "../../retrieval/bm25.ts"
-import { decodeLine, readJsonLines } from "./json-lines.ts"
+import { decodeLine, readJsonLines } from "../json-lines.ts"
 import type { Passage, Retriever } from "./retriever.ts"
 
 /** Passages that can be searched, by BM25 in this process. */

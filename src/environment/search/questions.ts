@@ -1,8 +1,6 @@
-import { realpath } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
 import { Pace } from "../../pace.ts"
-import type { Random } from "../../random.ts"
-import { readJsonLines } from "./json-lines.ts"
+import { readJsonLines } from "../json-lines.ts"
 import { readParquetRows } from "./parquet.ts"
 
 /** A question with everything that counts as its right answer. Plain data. */
@@ -78,68 +76,4 @@ function at(value: unknown, ...keys: readonly string[]): unknown {
 function texts(value: unknown): string[] | undefined {
   const list = typeof value === "string" ? [value] : value
   return Array.isArray(list) && list.length > 0 && list.every((item) => typeof item === "string") ? list : undefined
-}
-
-/**
- * The questions to train on and those of the test: a file of their own, or a tenth of the others.
- *
- * @throws BAD_CONFIG where both are one file, BAD_DATA where a split would be empty; else as `readQuestions`
- */
-export async function readSplits(
-  questions: string,
-  testQuestions: string | undefined,
-  signal?: AbortSignal,
-): Promise<Splits> {
-  const train = await readQuestions(questions, signal)
-  if (testQuestions === undefined) {
-    const splits = holdOut(train)
-    if (splits.train.length > 0 && splits.test.length > 0) return splits
-    const count = `${train.length} ${train.length === 1 ? "question" : "questions"}`
-    throw new GigpoError(
-      "BAD_DATA",
-      `${questions} has ${count}, too few to hold one in ten back for a test; give a file of test questions (testQuestions).`,
-    )
-  }
-  const test = await readQuestions(testQuestions, signal)
-  const [path, testPath] = await Promise.all([realpath(questions), realpath(testQuestions)])
-  if (path !== testPath) return { train, test }
-  throw new GigpoError(
-    "BAD_CONFIG",
-    `search: questions and testQuestions are the same file, ${path}; a test needs others. Left out, testQuestions are a tenth of questions.`,
-  )
-}
-
-interface Splits {
-  readonly train: readonly SearchTask[]
-  readonly test: readonly SearchTask[]
-}
-
-/** Keeps a tenth of the questions for the test, by a hash of their text: the same question never falls on both sides. */
-export function holdOut(questions: readonly SearchTask[]): Splits {
-  const split = { train: [] as SearchTask[], test: [] as SearchTask[] }
-  for (const task of questions) split[hash(task.question.toLowerCase()) % 10 === 0 ? "test" : "train"].push(task)
-  return split
-}
-
-/** FNV-1a, 32 bits, mixed once more so that its remainders are even. */
-function hash(text: string): number {
-  let value = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)
-  return Math.imul(value ^ (value >>> 15), 0x2c1b3c6d) >>> 0
-}
-
-/** Endless: all in a random order, then all in another. */
-export function* shuffledForever(
-  questions: readonly SearchTask[],
-  random: Random,
-): Generator<SearchTask, void, undefined> {
-  for (let round = 0; questions.length > 0; round++) {
-    const draw = random.fork("questions", round)
-    const order = [...questions]
-    for (let i = 0; i < order.length; i++) {
-      const j = i + draw.below(order.length - i)
-      ;[order[i], order[j]] = [order[j]!, order[i]!]
-      yield order[i]!
-    }
-  }
 }

@@ -1,12 +1,13 @@
 import { GigpoError } from "../../errors.ts"
 import type { Environment, Observation, Turn } from "../environment.ts"
+import { readSplits, shuffledForever } from "../splits.ts"
 import { memoryCorpus, openCorpus } from "./corpus.ts"
 import { startEpisode } from "./episode.ts"
 import { httpRetriever } from "./http-retriever.ts"
 import { addressesOf, resolveOptions, type SearchOptions, type SearchSettings } from "./options.ts"
 import { readSearchReply } from "./projection.ts"
 import { promptText } from "./prompt.ts"
-import { readSplits, type SearchTask, shuffledForever } from "./questions.ts"
+import { readQuestions, type SearchTask } from "./questions.ts"
 import { type Retriever, RetrieverFailure } from "./retriever.ts"
 import { worldExpert } from "./world/expert.ts"
 import { worldQuestions, worldsQuestions } from "./world/questions.ts"
@@ -72,7 +73,12 @@ async function openWorlds({ entities, worlds: count, worldSeed, hops, signal }: 
 
 async function openFiles(questions: string, options: SearchSettings): Promise<Opened> {
   const { testQuestions, corpus, retriever, signal } = options
-  const { train, test } = await readSplits(questions, testQuestions, signal)
+  const { train, test } = await readSplits<SearchTask>(questions, testQuestions, {
+    what: "questions",
+    environment: "search",
+    read: (path) => readQuestions(path, signal),
+    keyOf: ({ question }) => question.toLowerCase(),
+  })
   const retrievers = retriever ? await openServers(retriever, options) : [await openCorpus(corpus!, { signal })]
   let turn = 0
   return {

@@ -3,9 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, describe, expect, it } from "vitest"
+import { readJsonLines } from "../../../src/environment/json-lines.ts"
 import { openCorpus } from "../../../src/environment/search/corpus.ts"
-import { readJsonLines } from "../../../src/environment/search/json-lines.ts"
-import { holdOut, readQuestions, shuffledForever } from "../../../src/environment/search/questions.ts"
+import { readQuestions } from "../../../src/environment/search/questions.ts"
+import { holdOut, shuffledForever } from "../../../src/environment/splits.ts"
 import { Random } from "../../../src/random.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gigpo-search-"))
@@ -117,7 +118,7 @@ describe("question files", () => {
       question: `Question ${i % 2000}?`,
       answers: ["a"],
     }))
-    const { train, test } = holdOut(questions)
+    const { train, test } = holdOut(questions, ({ question }) => question.toLowerCase())
     expect(train.length + test.length).toBe(4000)
     expect(test.length).toBeGreaterThan(300)
     expect(test.length).toBeLessThan(500)

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs"
-import { GigpoError } from "../../errors.ts"
-import { unreadable } from "../unreadable.ts"
+import { GigpoError } from "../errors.ts"
+import { unreadable } from "./unreadable.ts"
 
 /** One line of a file. */
 export interface Line {

@@ -1,0 +1,99 @@
+import { GigpoError } from "../../errors.ts"
+import { linkAbort } from "../../linked-abort.ts"
+import type { OptionsOf } from "../../options/table.ts"
+import { readOptions } from "../options.ts"
+import type { SqlAnswer, SqlResult } from "./answer.ts"
+import { DatabaseWorker } from "./database-worker.ts"
+import { sqlLimitFields } from "./limits.ts"
+import type { ProcessRequest, SqlDatabase } from "./process-source.ts"
+import { readOnlyProblem } from "./read-only.ts"
+
+export type { SqlDatabase } from "./process-source.ts"
+export type SqlLimits = OptionsOf<typeof sqlLimitFields>
+
+/**
+ * SQLite databases that are only read, by statements of whoever: they run in processes of their own, which are ended where a statement
+ * takes too long or too much memory. The processes start when they are needed, end when nobody needs them for a while, and keep no program
+ * from its end. Disposed of, nothing of it runs any more, and what it was asked rejects with `DISPOSED`.
+ */
+export class SqlDatabases implements AsyncDisposable {
+  readonly #workers: readonly DatabaseWorker[]
+  readonly #idle: DatabaseWorker[]
+  readonly #waiting = new Set<(worker: DatabaseWorker) => void>()
+  readonly #asked = new Set<AbortController>()
+  #disposed: GigpoError | undefined
+
+  /** Throws `BAD_CONFIG` where options are wrong. */
+  constructor(limits: SqlLimits = {}) {
+    const { processes, ...each } = readOptions("databases", limits, sqlLimitFields)
+    this.#workers = Array.from({ length: processes }, () => new DatabaseWorker(each))
+    this.#idle = [...this.#workers]
+  }
+
+  /** Rejects with `BAD_CONFIG` where there is no SQLite. */
+  async check(): Promise<void> {
+    await this.query({ script: "" }, "SELECT 1")
+  }
+
+  /**
+   * The rows that a statement gives, or what is wrong with it: that it writes, is no SQL, takes too long or too much. Rejects with
+   * `BAD_CONFIG` where there is no SQLite, `BAD_DATA` where the database cannot be opened, `ENVIRONMENT_FAILED`, `DISPOSED`,
+   * or the signal's reason: then the statement has ended, too.
+   */
+  async query(
+    database: SqlDatabase,
+    sql: string,
+    signal?: AbortSignal,
+  ): Promise<SqlResult | { readonly error: string }> {
+    signal?.throwIfAborted()
+    if (this.#disposed) throw this.#disposed
+    const problem = readOnlyProblem(sql)
+    if (problem !== undefined) return { error: problem }
+    const asked = new AbortController()
+    const unlink = linkAbort(signal, asked)
+    this.#asked.add(asked)
+    try {
+      const answer = await this.#ask({ database, sql }, asked.signal)
+      if (!("failure" in answer)) return answer
+      const name = "file" in database ? database.file : "a database's script"
+      throw new GigpoError("BAD_DATA", `SQLite cannot open ${name}: ${answer.failure}.`)
+    } finally {
+      this.#asked.delete(asked)
+      unlink()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed ??= new GigpoError("DISPOSED", "These databases were disposed.")
+    for (const asked of this.#asked) asked.abort(this.#disposed)
+    await Promise.all(this.#workers.map((worker) => worker.end()))
+  }
+
+  async #ask(request: ProcessRequest, signal: AbortSignal): Promise<SqlAnswer> {
+    const worker = this.#idle.pop() ?? (await this.#nextFree(signal))
+    try {
+      return await worker.query(request, signal)
+    } finally {
+      const [next] = this.#waiting
+      if (next) next(worker)
+      else this.#idle.push(worker)
+    }
+  }
+
+  /** In turn; who is aborted meanwhile waits no longer. */
+  async #nextFree(signal: AbortSignal): Promise<DatabaseWorker> {
+    return await new Promise((resolve, reject) => {
+      const abort = () => {
+        this.#waiting.delete(take)
+        reject(signal.reason)
+      }
+      const take = (worker: DatabaseWorker) => {
+        this.#waiting.delete(take)
+        signal.removeEventListener("abort", abort)
+        resolve(worker)
+      }
+      this.#waiting.add(take)
+      signal.addEventListener("abort", abort, { once: true })
+    })
+  }
+}

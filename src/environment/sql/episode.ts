@@ -1,0 +1,84 @@
+import { GigpoError } from "../../errors.ts"
+import type { EnvironmentEpisode, EpisodeContext, StepResult } from "../environment.ts"
+import { Lifecycle } from "../lifecycle.ts"
+import { successMetrics } from "../success.ts"
+import { type SqlResult, showResult } from "./answer.ts"
+import type { SqlDatabases } from "./databases.ts"
+import type { SqlSettings } from "./options.ts"
+import { withoutQuoted } from "./read-only.ts"
+import { statementOf } from "./reply.ts"
+import { sameRows } from "./same-rows.ts"
+import type { SqlTask } from "./task.ts"
+
+const nothing = { text: "", anchor: "" }
+
+export async function startEpisode(
+  task: SqlTask,
+  databases: SqlDatabases,
+  { maxSteps, shownRows }: Pick<SqlSettings, "maxSteps" | "shownRows">,
+  { signal }: EpisodeContext,
+): Promise<EnvironmentEpisode> {
+  const life = new Lifecycle("sql", signal)
+  checkTask(task)
+  const { database, question, gold, source } = task
+  /** A statement of the task's own, which must be right. */
+  const know = async (sql: string): Promise<SqlResult> => {
+    const result = await databases.query(database, sql, signal)
+    if (!("error" in result)) return result
+    throw new GigpoError("BAD_DATA", `sql: of the question ${task.id}, ${sql} fails: ${result.error}.`)
+  }
+  const schema = await know("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
+  const asked = [...schema.rows.map(([table]) => `${table}`), "", question].join("\n")
+  let [steps, queries, failed] = [0, 0, 0]
+  return {
+    first: { text: asked, anchor: asked },
+    async step(action): Promise<StepResult> {
+      life.check()
+      const statement = statementOf(action)
+      const terminated = statement?.answers === true
+      const truncated = !terminated && ++steps >= maxSteps
+      if (terminated || truncated) life.end()
+      let right = false
+      let observation = nothing
+      // Nobody would read what a look at the end shows, so there is none.
+      if (statement && !truncated) {
+        queries++
+        const result = await databases.query(database, statement.sql, signal)
+        const wrong = "error" in result
+        if (wrong) failed++
+        if (terminated) right = !wrong && sameRows(result, await know(gold), isOrdered(gold))
+        else {
+          const text = wrong ? `Error: ${result.error}` : showResult(result, shownRows)
+          observation = { text, anchor: `${statement.sql}\n${text}` }
+        }
+      }
+      return {
+        observation,
+        reward: right ? 1 : 0,
+        terminated,
+        truncated,
+        metrics: { ...successMetrics(right, source), queries, failedQueries: failed },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      life.dispose()
+    },
+  }
+}
+
+/** Whether the statement itself is ordered, and not only one within it. */
+export function isOrdered(sql: string): boolean {
+  let text = withoutQuoted(sql)
+  for (let before = ""; before !== text; ) {
+    before = text
+    text = text.replace(/\([^()]*\)/g, " ")
+  }
+  return /\border\s+by\b/i.test(text)
+}
+
+function checkTask(task: Partial<SqlTask> | null | undefined): void {
+  const { database, question, gold } = task ?? {}
+  const place = database && ("file" in database ? database.file : database.script)
+  if ([place, question, gold].every((text) => typeof text === "string")) return
+  throw new GigpoError("BAD_ARGUMENT", "A task of sql needs a database { file } or { script }, a question and gold.")
+}

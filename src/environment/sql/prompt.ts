@@ -1,0 +1,31 @@
+import type { Thinking } from "../agent.ts"
+import type { Observation, Turn } from "../environment.ts"
+import { recentTurns } from "../memory.ts"
+import type { SqlSettings } from "./options.ts"
+
+/** What the model reads: tables and question, which the first observation shows, what it has asked so far, and its two choices. */
+export function promptText(
+  history: readonly Turn[],
+  now: Observation,
+  { rules, thinking, history: length, memory }: Pick<SqlSettings, "rules" | "thinking" | "history" | "memory">,
+): string {
+  const asked = (history[0]?.observation ?? now).text
+  const past = memory
+    ? [memory(history)]
+    : recentTurns(history, length).map(({ step, action }) => `${action}\n${(history[step]?.observation ?? now).text}`)
+  if (!rules) return [asked, ...past].join("\n\n")
+  return [
+    "You answer a question about a SQLite database with one SQL statement.",
+    asked,
+    ...(past.length > 0 ? ["What you asked the database, and what it gave:", ...past] : []),
+    `${thoughts[thinking]} do one of two things:
+(1) If you need to see more of the database, write a SELECT inside <sql> </sql>; you will be shown what it gives.
+(2) Else write the one SELECT whose result is the answer inside <answer> </answer>.`,
+  ].join("\n\n")
+}
+
+const thoughts: Readonly<Record<Thinking, string>> = {
+  required: "First think about it inside <think> </think>. Then",
+  optional: "You may first think about it inside <think> </think>. Then",
+  off: "Now",
+}

@@ -1,0 +1,121 @@
+import type { SqlResult, SqlValue } from "./answer.ts"
+
+type Row = readonly SqlValue[]
+
+/** Numbers that differ by less than this share are the same: sums depend on the order in which rows are read. */
+const tolerance = 1e-7
+
+/** Most rows that may be the same by way of one another, up to which it is looked for a matching of them. */
+const mostMatched = 256
+
+/**
+ * Whether two results are the same by execution match: the same rows, as often each, in the same order only where that was asked for.
+ * Names of columns do not count; 2 and 2.0 are one number. Whole numbers are the same where they are equal (dates, keys, counts), others
+ * where they are near.
+ */
+export function sameRows(a: SqlResult, b: SqlResult, ordered: boolean): boolean {
+  if (a.rows.length !== b.rows.length || a.columns.length !== b.columns.length) return false
+  if (ordered) return inOrder(a.rows, b.rows)
+  const keyOf = keysOf([...a.rows, ...b.rows], a.columns.length)
+  const [left, right] = [groupsOf(a.rows, keyOf), groupsOf(b.rows, keyOf)]
+  return [...left].every(([key, rows]) => haveMatching(rows, right.get(key) ?? []))
+}
+
+function inOrder(a: readonly Row[], b: readonly Row[]): boolean {
+  return a.every((row, i) => sameRow(row, b[i]!))
+}
+
+function groupsOf(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>()
+  for (const row of rows) {
+    const key = keyOf(row)
+    const group = groups.get(key)
+    if (group) group.push(row)
+    else groups.set(key, [row])
+  }
+  return groups
+}
+
+/** Rows that are the same have one key; so may others, whose numbers are near only by way of numbers between them. */
+function keysOf(rows: readonly Row[], columns: number): (row: Row) => string {
+  const names = Array.from({ length: columns }, (_, i) => nameNumbers(rows.map((row) => row[i]!).filter(isNumber)))
+  return (row) =>
+    row
+      .map((value, i) => {
+        if (isNumber(value)) return names[i]!(value)
+        return value instanceof Uint8Array ? `x${Buffer.from(value).toString("hex")}` : JSON.stringify(value)
+      })
+      .join()
+}
+
+/** Of a column's numbers: a new name wherever there is a gap, over which no two can be near. */
+function nameNumbers(numbers: readonly (number | bigint)[]): (value: number | bigint) => number | bigint {
+  if (numbers.every(isWhole)) return (value) => value
+  const names = new Map<number | bigint, number>()
+  let before: number | bigint | undefined
+  for (const value of numbers.toSorted(compareNumbers)) {
+    names.set(value, before !== undefined && isNear(before, value) ? names.get(before)! : names.size)
+    before = value
+  }
+  return (value) => names.get(value)!
+}
+
+/**
+ * Whether each row of one can be given a row of its own of the other. Nearness is not transitive, so no order of them decides that: the
+ * sorted one is only the first try, and the last where a group is larger than any honest data make it.
+ */
+function haveMatching(a: readonly Row[], b: readonly Row[]): boolean {
+  if (a.length !== b.length) return false
+  const [left, right] = [a.toSorted(compareRows), b.toSorted(compareRows)]
+  if (inOrder(left, right)) return true
+  if (left.length > mostMatched) return false
+  const givenTo: (Row | undefined)[] = []
+  /** Along an augmenting path: a row that is given already is taken where its owner can be given another. */
+  const give = (row: Row, seen: Set<number>): boolean =>
+    right.some((other, i) => {
+      if (seen.has(i) || !sameRow(row, other)) return false
+      seen.add(i)
+      if (givenTo[i] && !give(givenTo[i], seen)) return false
+      givenTo[i] = row
+      return true
+    })
+  return left.every((row) => give(row, new Set()))
+}
+
+/** Of rows of one key: only their numbers differ. */
+function compareRows(a: Row, b: Row): number {
+  for (const [i, value] of a.entries()) {
+    const order = isNumber(value) ? compareNumbers(value, b[i] as number | bigint) : 0
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+function compareNumbers(a: number | bigint, b: number | bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function sameRow(a: Row, b: Row): boolean {
+  return a.every((value, i) => sameValue(value, b[i]!))
+}
+
+function sameValue(a: SqlValue, b: SqlValue): boolean {
+  if (isNumber(a) && isNumber(b)) return isWhole(a) && isWhole(b) ? BigInt(a) === BigInt(b) : isNear(a, b)
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) === 0
+  return a === b
+}
+
+function isNear(a: number | bigint, b: number | bigint): boolean {
+  const [x, y] = [Number(a), Number(b)]
+  const largest = Math.max(Math.abs(x), Math.abs(y))
+  return x === y || (largest < Number.POSITIVE_INFINITY && Math.abs(x - y) <= tolerance * largest)
+}
+
+/** A number of SQLite's integers, or a real one that is as exact as those: beyond 2^53 the last digits are rounded. */
+function isWhole(value: number | bigint): boolean {
+  return typeof value === "bigint" || Number.isSafeInteger(value)
+}
+
+function isNumber(value: SqlValue): value is number | bigint {
+  return typeof value === "number" || typeof value === "bigint"
+}

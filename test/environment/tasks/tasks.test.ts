@@ -1,0 +1,50 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { taskFile } from "../../../src/environment/tasks/tasks.ts"
+import { Random } from "../../../src/random.ts"
+
+let folder = ""
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-tasks-"))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+async function put(name: string, text: string): Promise<string> {
+  await writeFile(join(folder, name), text)
+  return join(folder, name)
+}
+
+function first(tasks: Iterable<unknown>, count: number): unknown[] {
+  const found: unknown[] = []
+  for (const task of tasks) if (found.push(task) === count) break
+  return found
+}
+
+it("offers the lines of a file, of any kind, and holds a tenth of them back", async () => {
+  const all = Array.from({ length: 100 }, (_, i) => (i % 2 === 0 ? { n: i } : `task ${i}`))
+  const tasks = await put("all.jsonl", `${all.map((task) => JSON.stringify(task)).join("\n\n")}\n`)
+  const offered = await taskFile({ tasks })
+  const test = [...offered.tasks("test", new Random(1))]
+  expect(test.length).toBeGreaterThan(2)
+  const train = first(offered.tasks("train", new Random(1)), 100 - test.length)
+  const text = (task: unknown) => JSON.stringify(task)
+  expect([...train, ...test].map(text).sort()).toEqual(all.map(text).sort())
+  expect(first(offered.tasks("train", new Random(1)), 9)).toEqual(train.slice(0, 9))
+  expect(first(offered.tasks("train", new Random(2)), 9)).not.toEqual(train.slice(0, 9))
+  const testTasks = await put("test.jsonl", "3\nnull\n")
+  expect([...(await taskFile({ tasks, testTasks })).tasks("test", new Random(1))]).toEqual([3, null])
+})
+
+it("refuses what is missing, empty, no JSON, too little, or the same twice", async () => {
+  const [empty, broken, one] = [await put("empty", "\n"), await put("broken", '{"a":1}\n{'), await put("one", "1\n")]
+  await expect(taskFile({ tasks: join(folder, "gone") })).rejects.toMatchObject({ code: "BAD_DATA" })
+  await expect(taskFile({ tasks: empty })).rejects.toThrow(`${empty} has no tasks.`)
+  await expect(taskFile({ tasks: broken })).rejects.toThrow(/broken, line 2 is not JSON/)
+  await expect(taskFile({ tasks: one })).rejects.toThrow(
+    /has 1 task, too few .* give a file of test tasks \(testTasks\)/,
+  )
+  await expect(taskFile({ tasks: one, testTasks: one })).rejects.toMatchObject({ code: "BAD_CONFIG" })
+  await expect(taskFile({} as never)).rejects.toThrow(/tasks is missing/)
+})

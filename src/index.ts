@@ -188,6 +188,12 @@ export type {
 export type { EpisodeEnd, Play, PlayContext, PlaySample, PlaySampleOptions, RecordedStep } from "./rollout/play.ts"
 export { type Rollout, type RolloutSetup, rollout, type StepPlace } from "./rollout/rollout.ts"
 export { environmentTasks, takeTasks } from "./rollout/tasks.ts"
+// Agents of one's own: `train({ agent })`, programs as agents, what lets them play in a loop of one's own, and what is compared of
+// what they see.
+export { type Agent, type AgentContext, type AgentEnd, type AgentExpert, agentPlay } from "./server/agent.ts"
+export { type Gateway, type GatewayOptions, openGateway } from "./server/gateway.ts"
+export { withoutNoise } from "./server/normalize.ts"
+export { type ProcessAgentOptions, processAgent } from "./server/process-agent.ts"
 export type { Json, State, StateArray, Stateful } from "./state.ts"
 // Text to tokens.
 export type { ChatCodec, Prompt } from "./tokenizer/chat-codec.ts"
@@ -196,6 +202,13 @@ export { type ByteLevelBpe, type TrainTokenizerOptions, trainByteLevelTokenizer 
 export { type WriteTokenizerOptions, writeTokenizer } from "./tokenizer/write.ts"
 // Training: the loop, cloning, evaluation, small models from scratch, run folders.
 export { type AccumulateOptions, accumulate } from "./training/accumulate.ts"
+export {
+  type AnchorCount,
+  type AnchorFinding,
+  type AnchorReport,
+  type AnchorReportOptions,
+  anchorReport,
+} from "./training/anchor-report.ts"
 export type { BestEvaluation } from "./training/best.ts"
 export { type CloneReport, type CloneSetup, clone } from "./training/clone.ts"
 export { type EvaluateSetup, evaluate } from "./training/evaluate.ts"

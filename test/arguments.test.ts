@@ -85,7 +85,12 @@ const optional: Readonly<Record<string, Case>> = {
   ezPoints: { call: gigpo.ezPoints, slip: ["rewards", "reward"] },
   points24: { call: gigpo.points24, slip: ["solveable", "solvable"] },
   blackjack: { call: gigpo.blackjack, slip: ["promt", "prompt"] },
+  taskFile: { call: gigpo.taskFile, slip: ["testTask", "testTasks"] },
+  processAgent: { call: gigpo.processAgent, slip: ["graze", "grace"] },
+  anchorReport: { call: (options) => gigpo.anchorReport([], options), slip: ["similarty", "similarity"] },
   openEnv: { call: gigpo.openEnv, slip: ["messageTimout", "messageTimeout"] },
+  openGateway: { call: gigpo.openGateway, slip: ["prot", "port"] },
+  sql: { call: gigpo.sql, slip: ["question", "questions"] },
   search: { call: gigpo.search, slip: ["question", "questions"] },
   webshop: { call: gigpo.webshop, slip: ["product", "products"] },
   openEnvironment: { call: (options) => gigpo.openEnvironment("sokoban", options), slip: ["histroy", "history"] },
@@ -172,7 +177,7 @@ const plain = [
   ...["groupByAnchor", "klRewards", "overlongPenalty", "similarityRatio", "whiten", "mismatch", "crossEntropyLoss"],
   ...["reinforceLoss", "at", "atMoment", "readOptions", "batches", "byTask", "collectSteps", "giveCredit", "layRows"],
   ...["toRows", "sampledPositions", "sampledTokens", "stepRow", "environmentTasks", "takeTasks", "firstContained"],
-  ...["readTagged", "rememberTurns", "replayFailure", "deviceReport"],
+  ...["readTagged", "withoutNoise", "rememberTurns", "replayFailure", "deviceReport", "agentPlay", "jsonSchema"],
 ]
 
 /** Waits for whatever comes of a call, the first of many included. */

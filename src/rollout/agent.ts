@@ -40,6 +40,9 @@ const recordKeys: Record<keyof RecordedStep, true> = {
   metrics: true,
   finishReason: true,
   attachments: true,
+  follows: true,
+  unmerged: true,
+  order: true,
   temperature: true,
   constraint: true,
 }
@@ -92,9 +95,10 @@ export async function runAgent<Task>(
       ...(said.attachments && { attachments: said.attachments }),
       ...(said.conversation !== undefined && { conversation: said.conversation }),
       ...(said.agent !== undefined && { agent: said.agent }),
+      ...(said.unmerged !== undefined && { unmerged: said.unmerged }),
       ...(said.constraint !== undefined && { constraint: said.constraint }),
     }
-    log.fill(place, step)
+    log.fill(place, step, said)
     try {
       onStep?.(step, place)
     } catch (error) {
@@ -138,8 +142,8 @@ export async function runAgent<Task>(
       pending.push(sampling.catch(() => {})) // what nobody waits for must not end the process
       return sampling
     },
-    record(step) {
-      const place = reserve()
+    reserve,
+    record(step, place = reserve()) {
       checkKeys("a recorded step", step, recordKeys)
       try {
         fill(place, step)

@@ -36,6 +36,8 @@ export interface EpisodeStep {
   /** Which conversation and which agent of the episode it belongs to, where there are several. */
   readonly conversation?: string | number
   readonly agent?: string | number
+  /** Where it goes on from an earlier reply: whether that stands in its prompt in other tokens than were sampled. */
+  readonly unmerged?: boolean
   /** Reserved: what it was sampled at, where that is not the rollout's temperature. All steps of a rollout are sampled at one. */
   readonly temperature?: number
   /** What sampling was constrained by. */

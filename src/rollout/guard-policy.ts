@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 import { checkRequest } from "../engine/check-request.ts"
 import type { Completion, SampleRequest, Sampler } from "../engine/engine.ts"
-import { GigpoError } from "../errors.ts"
+import { GigpoError, type GigpoErrorCode } from "../errors.ts"
 import { linkAbort } from "../linked-abort.ts"
 import { checkCompletion } from "./completion.ts"
 import { RolloutFault } from "./faults.ts"
@@ -25,8 +25,7 @@ export function guardPolicy(policy: Sampler, episode: AbortController): Sampler 
     try {
       completion = await policy.sample({ ...request, signal })
     } catch (error) {
-      const refused = GigpoError.is(error) && error.code === "BAD_ARGUMENT"
-      throw refused || signal.aborted ? error : fail(error)
+      throw (GigpoError.is(error) && requests.has(error.code)) || signal.aborted ? error : fail(error)
     } finally {
       for (const end of unlink) end()
     }
@@ -41,6 +40,9 @@ export function guardPolicy(policy: Sampler, episode: AbortController): Sampler 
     sample: (request) => notAtOnce(sample(request)),
   }
 }
+
+/** What is wrong with a request alone. */
+const requests: ReadonlySet<GigpoErrorCode> = new Set(["BAD_ARGUMENT", "CONSTRAINT_FAILED"])
 
 /** Fails a turn of the event loop later: an agent that tries again and again must not keep everybody else from theirs. */
 export async function notAtOnce<T>(work: Promise<T>): Promise<T> {

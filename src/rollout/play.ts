@@ -10,7 +10,7 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
  * cannot be scored. A throw costs the episode. A rollout waits for all of its episodes, for as long as `rollout.turnTimeout` (from one
  * step's being asked for or recorded to the next's), `episodeTimeout` and `groupTimeout` let it: heed `signal`, and set limits of
  * your own for tools and other services. Where the recorded steps are to be the same in every run, the
- * order of the calls must not depend on which of them answers first.
+ * order of the calls must not depend on which of them answers first, or be told (`order`).
  */
 export type Play<Task = unknown> = (context: PlayContext<Task>) => Promise<EpisodeEnd | null>
 
@@ -35,8 +35,13 @@ export interface PlayContext<Task = unknown> {
    * beyond `maxSteps`, throws; where that ends the agent, the episode ends as "overflow" or "truncated" and its steps count.
    */
   sample(messages: readonly Message[], options?: PlaySampleOptions): Promise<PlaySample>
-  /** Records a step that was sampled otherwise; returns its number. */
-  record(step: RecordedStep): number
+  /**
+   * The place of a step that is about to be sampled otherwise, for `record`: steps stand in the order in which they were asked for. Throws
+   * beyond `maxSteps`, as `sample` does.
+   */
+  reserve(): number
+  /** Records a step that was sampled otherwise, at a place that was reserved or behind all others; returns its number. */
+  record(step: RecordedStep, place?: number): number
   /** Sets the reward of a step, by its number. */
   reward(step: number, value: number): void
 }
@@ -90,6 +95,15 @@ export interface RecordedStep {
   readonly attachments?: readonly unknown[] | undefined
   readonly conversation?: string | number | undefined
   readonly agent?: string | number | undefined
+  /**
+   * In place of `conversation`: the number of the step that it goes on from, null where it begins. Steps that go on from one another
+   * are a conversation; of several that go on from the same step the first goes on with it, and each other begins its own.
+   */
+  readonly follows?: number | null | undefined
+  /** Whether an earlier reply, where it goes on from one, stands in its prompt in other tokens than were sampled; counted in `rows/unmerged`. */
+  readonly unmerged?: boolean | undefined
+  /** An episode's steps stand in the order of these texts, and where they are equal as they were asked for. Default "". */
+  readonly order?: string | undefined
   /** Reserved: what it was sampled at. Any other than the rollout's is refused, since a batch is learned from at one temperature. */
   readonly temperature?: number | undefined
   readonly constraint?: unknown

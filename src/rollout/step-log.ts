@@ -4,7 +4,7 @@ import { GigpoError } from "../errors.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import { checkMeasured, checkSaid } from "./check-step.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
-import type { EpisodeEnd } from "./play.ts"
+import type { EpisodeEnd, RecordedStep } from "./play.ts"
 
 /** An agent's episode must end here: its steps so far count. */
 export class EndOfEpisode extends GigpoError {
@@ -24,12 +24,20 @@ const endKeys: Record<keyof EpisodeEnd, true> = {
   last: true,
 }
 
+/** Where a step stands among the others. */
+type Standing = Pick<RecordedStep, "follows" | "order">
+
+interface Place extends Standing {
+  step?: EpisodeStep
+  reward?: number
+}
+
 /** The steps of an agent's episode. Each has its place from the moment it is asked for, however late it is filled. */
 export class StepLog {
   readonly #contract: Contract
   readonly #maxSteps: number
   /** A place stays empty where sampling failed. */
-  readonly #places: { step?: EpisodeStep; reward?: number }[] = []
+  readonly #places: Place[] = []
   #closed = false
 
   constructor(contract: Contract, maxSteps: number) {
@@ -45,8 +53,13 @@ export class StepLog {
     return this.#places.push({}) - 1
   }
 
-  fill(index: number, step: EpisodeStep): void {
-    this.#places[index]!.step = checkSaid(this.#contract, step)
+  fill(index: number, step: EpisodeStep, { follows, order = "" }: Standing = {}): void {
+    const place = this.#places[index]
+    if (!place || place.step) throw this.#wrong(`The place ${inspect(index)} was not reserved, or is taken`)
+    if (typeof order !== "string") throw this.#wrong(`The order of a step is ${inspect(order)}; give a text`)
+    if (typeof follows === "number" && !this.#places[follows]?.step)
+      throw this.#wrong(`A step follows ${inspect(follows)}, which was not recorded before`)
+    Object.assign(place, { step: checkSaid(this.#contract, step), follows, order })
   }
 
   reward(index: number, value: number): void {
@@ -62,9 +75,20 @@ export class StepLog {
   }
 
   steps(rewards: readonly number[] = []): EpisodeStep[] {
-    return this.#places.flatMap(({ step, reward }, index) =>
-      step ? [{ ...step, reward: rewards[index] ?? reward ?? step.reward }] : [],
+    const filled = this.#places.flatMap(({ step, reward, ...standing }, index) =>
+      step ? [{ ...standing, index, step: { ...step, reward: rewards[index] ?? reward ?? step.reward } }] : [],
     )
+    filled.sort((a, b) => Number(a.order! > b.order!) - Number(a.order! < b.order!))
+    /** Conversations by their last steps. */
+    const open = new Map<number, number>()
+    let conversations = 0
+    return filled.map(({ index, step, follows }) => {
+      if (follows === undefined) return step
+      const conversation = (follows === null ? undefined : open.get(follows)) ?? conversations++
+      if (follows !== null) open.delete(follows)
+      open.set(index, conversation)
+      return { ...step, conversation }
+    })
   }
 
   /** The episode as play() left it. */

@@ -1,6 +1,4 @@
 import type { Trainable } from "../engine/engine.ts"
-import { type Row, stepRow } from "../engine/rows.ts"
-import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { crossEntropy } from "../loss/cross-entropy.ts"
 import { checkArguments } from "../options/arguments.ts"
@@ -11,9 +9,10 @@ import { accumulate } from "./accumulate.ts"
 import { checkModel } from "./check-setup.ts"
 import { CloningRun } from "./cloning-run.ts"
 import { Epoch } from "./epoch.ts"
-import { expertEpisodes } from "./expert-episodes.ts"
+import { expertRows } from "./expert-rows.ts"
 import { rateRules, settleRate } from "./learning-rate.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
+import type { TeacherSetup } from "./player.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
 import { batches, byTask } from "./rows.ts"
@@ -21,10 +20,9 @@ import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
 import { rateKeys } from "./settle-rates.ts"
 
-export interface CloneSetup<Task = unknown> extends CloneOptions {
+export interface CloneSetup<Task = unknown> extends CloneOptions, TeacherSetup<Task> {
   readonly policy: Trainable
   readonly tokenizer: ChatCodec
-  readonly environment: Environment<Task>
   /** Where its log and checkpoints go; without it nothing is written. A run's iterations are here optimizer steps. */
   readonly run?: Run | undefined
   readonly signal?: AbortSignal | undefined
@@ -38,13 +36,15 @@ export interface CloneReport {
   readonly epochs: number
   /** Mean cross-entropy of the expert's tokens during this epoch, in nats. */
   readonly loss: number
+  /** The expert's steps. */
   readonly rows: number
   readonly seconds: number
 }
 
 /**
- * Behaviour cloning: fits the policy to the replies of the environment's expert, so that reinforcement learning starts from
- * something sensible. Each report is one pass over the expert's steps. Iterate it, or await it for all of them.
+ * Behaviour cloning: fits the policy to the replies of the environment's expert, or of one that spoke to an agent in the model's
+ * place, so that reinforcement learning starts from something sensible. Each report is one pass over the expert's steps. Iterate it,
+ * or await it for all of them.
  *
  * With a run each report is logged, a checkpoint is written after every `checkpointEvery` epochs, and however the cloning ends, its
  * last whole step is saved. Everything random is keyed by (seed, epoch, batch), so one that is resumed comes to what it would have
@@ -56,7 +56,8 @@ export function clone<Task>(setup: CloneSetup<Task>): Reports<CloneReport> {
 
 async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneReport, void, undefined> {
   checkArguments("clone", setup)
-  const { policy, tokenizer, environment: _, run, signal, onProgress, onWarning: __, ...given } = setup
+  const { policy, tokenizer, environment: _, agent: __, normalize: ___, expert: ____, ...own } = setup
+  const { run, signal, onProgress, onWarning: _____, ...given } = own
   const options = readOptions("clone", given, cloneFields)
   checkModel("clone", policy, tokenizer)
   const { seed, tasks, epochs, batchRows, checkpointEvery } = options
@@ -75,7 +76,9 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   const rows = await expertRows(setup, tasks, random)
   const apart = byTask(rows)
   const loss = crossEntropy()
-  const perEpoch = Math.ceil(rows.length / batchRows)
+  // An agent's row may hold several steps; a batch holds one row at least.
+  const steps = rows.reduce((sum, { spans }) => sum + spans.length, 0)
+  const perEpoch = Math.min(Math.ceil(steps / batchRows), rows.length)
   const total = epochs * perEpoch
   epoch.over(rows, perEpoch)
   await cloning?.begin()
@@ -84,7 +87,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   try {
     while (epoch.index < epochs) {
       const done = step - epoch.index * perEpoch
-      const drawn = batches(apart, batchRows, random.fork("epoch", epoch.index))
+      const drawn = batches(apart, { parts: perEpoch }, random.fork("epoch", epoch.index), () => 1)
       for (const [index, batch] of drawn.entries()) {
         if (index < done) continue
         const started = performance.now()
@@ -102,7 +105,7 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
         onProgress?.({ stage: "clone", done: step, total })
       }
       const { loss: mean, seconds } = epoch
-      const report = { epoch: epoch.index + 1, epochs, loss: mean, rows: rows.length, seconds }
+      const report = { epoch: epoch.index + 1, epochs, loss: mean, rows: steps, seconds }
       await cloning?.log(step, report)
       epoch.next()
       if (epoch.index === epochs || epoch.index % checkpointEvery === 0) await cloning?.save(step)
@@ -117,31 +120,5 @@ function diverged(step: number): GigpoError {
   return new GigpoError(
     "NON_FINITE",
     `The gradients of step ${step + 1} of the cloning are not finite: begin it anew with a lower optimizer.learningRate.`,
-  )
-}
-
-/** The expert's steps over whole episodes of the training split. */
-async function expertRows<Task>(setup: CloneSetup<Task>, tasks: number, random: Random): Promise<Row[]> {
-  const { environment, tokenizer, policy, signal, onWarning } = setup
-  const end = tokenizer.eosTokens[0]!
-  const rows: Row[] = []
-  for await (const steps of expertEpisodes({ environment, tasks, random, signal, onWarning })) {
-    for (const { messages, reply } of steps) {
-      const { tokens, attachments } = await tokenizer.encodeChat(messages)
-      const said = stepRow(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
-      const row = attachments ? { ...said, attachments } : said
-      checkLength(row, policy.maxPositions)
-      rows.push(row)
-    }
-  }
-  if (rows.length > 0) return rows
-  throw new GigpoError("BAD_ENVIRONMENT", `The expert of ${environment.name} gave no reply in ${tasks} tasks.`)
-}
-
-function checkLength({ tokens: { length } }: Row, maxPositions: number): void {
-  if (length <= maxPositions) return
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `A step of the expert has ${length} tokens, but the model takes ${maxPositions}: raise maxPositions or shorten the prompt.`,
   )
 }

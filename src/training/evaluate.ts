@@ -1,5 +1,6 @@
 import type { Sampler } from "../engine/engine.ts"
-import type { Environment } from "../environment/environment.ts"
+import type { OffersTasks } from "../environment/environment.ts"
+import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
@@ -12,12 +13,14 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { failuresOf, playerName } from "./failure-reasons.ts"
 import { mean } from "./mean.ts"
 import { type EvaluateOptions, type EvaluationReport, evaluateFields } from "./options.ts"
+import { type AgentSetup, playerOf } from "./player.ts"
 import type { Progress } from "./progress.ts"
 
-export interface EvaluateSetup<Task = unknown> extends EvaluateOptions {
+export interface EvaluateSetup<Task = unknown> extends EvaluateOptions, AgentSetup<Task> {
   readonly policy: Sampler
   readonly tokenizer: ChatCodec
-  readonly environment: Environment<Task>
+  /** Whose held-out tasks are played, by its own loop unless somebody else plays. */
+  readonly environment: OffersTasks<Task>
   /** Plays the episodes in place of the package's own loop. */
   readonly play?: Play<Task> | undefined
   readonly signal?: AbortSignal | undefined
@@ -27,8 +30,22 @@ export interface EvaluateSetup<Task = unknown> extends EvaluateOptions {
 /** Plays held-out tasks, one episode each, and says how many were solved. */
 export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<EvaluationReport> {
   checkArguments("evaluate", setup)
-  const { policy, tokenizer, environment, play, signal, onProgress, ...given } = setup
+  const {
+    policy,
+    tokenizer,
+    environment: _,
+    play: __,
+    agent: ___,
+    normalize: ____,
+    signal,
+    onProgress,
+    ...given
+  } = setup
   const options = readOptions("evaluate", given, evaluateFields)
+  await using player = playerOf(setup)
+  const { environment, play } = player
+  if (!environment)
+    throw new GigpoError("BAD_ARGUMENT", "evaluate needs an environment, whose held-out tasks are played.")
   checkSampler(policy, tokenizer)
   tokenizer.checkVocabulary?.(policy.vocabularySize)
   const random = new Random(options.seed).fork("evaluation")

@@ -38,15 +38,11 @@ export async function* expertEpisodes<Task>(
     throw new GigpoError("BAD_ENVIRONMENT", `${environment.name} has no expert to learn from; use a pretrained model.`)
   using drawn = drawnTasks(environment, "train", random.fork("tasks"))
   const pace = new Pace(signal)
-  let [played, failed] = [0, 0]
-  let first: { readonly index: number; readonly error: GigpoError } | undefined
-  const failures = () =>
-    `${failed} of ${played} episodes of the expert failed, the first of them that of task ${first!.index}: ${ended(first!.error.message)}`
+  const failed = new Failed()
   for (let index = 0; index < tasks; index++) {
     if (pace.due()) await pace.rest() // an expert that never waits must not keep signals from their turn
     const task = drawn.next()
     if (task === undefined) break
-    played++
     const steps: ExpertStep[] = []
     try {
       const own = random.fork("environment", index)
@@ -54,14 +50,35 @@ export async function* expertEpisodes<Task>(
         steps.push(step)
     } catch (error) {
       signal?.throwIfAborted()
-      failed++
-      first ??= { index, error: error as GigpoError }
+      failed.count(index, error as GigpoError)
       continue
     }
+    failed.count(index)
     yield steps
   }
-  if (!first) return
-  if (failed > failureShare * played)
-    throw new GigpoError(first.error.code, `${failures()} Mend the environment or its expert.`, { cause: first.error })
-  onWarning(`${failures()} They are left out.`)
+  failed.report(onWarning)
+}
+
+/** Episodes of an expert, of which some may fail. */
+export class Failed {
+  #played = 0
+  #failed = 0
+  #first: { readonly index: number; readonly error: GigpoError } | undefined
+
+  count(index: number, error?: GigpoError | undefined): void {
+    this.#played++
+    if (!error) return
+    this.#failed++
+    this.#first ??= { index, error }
+  }
+
+  /** Throws what the first did, where too many failed; tells of few. */
+  report(onWarning: (message: string) => void): void {
+    if (!this.#first) return
+    const { index, error } = this.#first
+    const failures = `${this.#failed} of ${this.#played} episodes of the expert failed, the first of them that of task ${index}: ${ended(error.message)}`
+    if (this.#failed > failureShare * this.#played)
+      throw new GigpoError(error.code, `${failures} Mend the environment or its expert.`, { cause: error })
+    onWarning(`${failures} They are left out.`)
+  }
 }

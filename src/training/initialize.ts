@@ -1,4 +1,5 @@
-import { writeFile } from "node:fs/promises"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NativePolicy } from "../engine/native/native-policy.ts"
 import type { Environment } from "../environment/environment.ts"
@@ -10,17 +11,18 @@ import { readOptions } from "../options/read.ts"
 import type { Resolved } from "../options/table.ts"
 import { Random } from "../random.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
-import { trainByteLevelTokenizer } from "../tokenizer/train.ts"
+import { chatMlTokens, trainByteLevelTokenizer } from "../tokenizer/train.ts"
 import { writeTokenizer } from "../tokenizer/write.ts"
 import { expertEpisodes } from "./expert-episodes.ts"
+import { expertRows } from "./expert-rows.ts"
 import { type InitializeOptions, initializeFields } from "./options.ts"
+import type { TeacherSetup } from "./player.ts"
 
 export type { InitializeOptions } from "./options.ts"
 
-export interface InitializeSetup {
+export interface InitializeSetup<Task = unknown> extends TeacherSetup<Task> {
   /** Where the model is written; must not exist or be empty, unless `overwrite`. */
   readonly directory: string
-  readonly environment: Environment
   readonly options?: InitializeOptions
   /** Replace a model that this package wrote there; all other files stay. Default false. */
   readonly overwrite?: boolean
@@ -41,6 +43,9 @@ export interface Initialized {
 const setupKeys: KeysOf<InitializeSetup> = {
   directory: true,
   environment: true,
+  agent: true,
+  normalize: true,
+  expert: true,
   options: true,
   overwrite: true,
   signal: true,
@@ -48,17 +53,17 @@ const setupKeys: KeysOf<InitializeSetup> = {
 }
 
 /**
- * Makes a small model for an environment, with random weights and a byte-level tokenizer of its own, in Hugging Face layout.
- * It can say nothing sensible yet: clone the environment's expert first.
+ * Makes a small model for an environment, or for an agent that plays what it offers, with random weights and a byte-level tokenizer of its own, in Hugging Face layout.
+ * It can say nothing sensible yet: clone the expert first.
  */
-export async function initialize(setup: InitializeSetup): Promise<Initialized> {
+export async function initialize<Task>(setup: InitializeSetup<Task>): Promise<Initialized> {
   checkArguments("initialize", setup, setupKeys)
   const { directory, overwrite = false, signal } = setup
   if (typeof directory !== "string" || directory === "")
     throw new GigpoError("BAD_ARGUMENT", "initialize needs the directory that the model is written to.")
   const options = readOptions("initialize", setup.options, initializeFields)
   const random = new Random(options.seed).fork("initialize")
-  const texts = await sampleTexts(setup, random)
+  const texts = await ((setup.agent ?? setup.expert) ? agentTexts(setup, random) : environmentTexts(setup, random))
   const bpe = await trainByteLevelTokenizer(texts.flat(), { vocabularySize: options.vocabularySize, signal })
   let made = { parameters: 0, vocabularySize: 0, longestReply: 0 }
   await writeDirectory(
@@ -121,9 +126,10 @@ function modelConfig(
 const sampledTasks = 64
 
 /** Prompts and expert replies of some training tasks: what the tokenizer is learned from, [prompt, reply] each. */
-async function sampleTexts(setup: InitializeSetup, random: Random): Promise<[string, string][]> {
+async function environmentTexts<Task>(setup: InitializeSetup<Task>, random: Random): Promise<[string, string][]> {
   const texts: [string, string][] = []
-  for await (const steps of expertEpisodes({ ...setup, tasks: sampledTasks, random })) {
+  const environment = setup.environment as Environment<Task> // expertEpisodes asks for what is missing of it
+  for await (const steps of expertEpisodes({ ...setup, environment, tasks: sampledTasks, random })) {
     for (const { messages, reply } of steps) {
       // With the words of the chat template, so that each of them becomes one token too.
       const prompt = messages.map((message) => `${message.role}\n${message.content}\n`).join("")
@@ -131,4 +137,24 @@ async function sampleTexts(setup: InitializeSetup, random: Random): Promise<[str
     }
   }
   return texts
+}
+
+/** The same of an agent, whose prompts only a tokenizer can tell: one that knows bytes alone does for that. */
+async function agentTexts<Task>(setup: InitializeSetup<Task>, random: Random): Promise<[string, string][]> {
+  const directory = await mkdtemp(join(tmpdir(), "gigpo-initialize-"))
+  try {
+    await writeTokenizer(directory, await trainByteLevelTokenizer([], { vocabularySize: 256 + chatMlTokens.length }))
+    await using tokenizer = await Tokenizer.open(directory)
+    const policy = { vocabularySize: tokenizer.vocabularySize, maxPositions: Number.POSITIVE_INFINITY }
+    const rows = await expertRows({ ...setup, policy, tokenizer }, sampledTasks, random)
+    const textOf = (tokens: Int32Array) => tokenizer.decode(tokens, { skipSpecial: true })
+    return rows.flatMap(({ tokens, spans }) =>
+      spans.map(({ start, length }): [string, string] => [
+        textOf(tokens.subarray(0, start)),
+        textOf(tokens.subarray(start, start + length)),
+      ]),
+    )
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
 }

@@ -25,6 +25,7 @@ export function rolloutMetrics(
   const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
   const steps = finished.flatMap((episode) => episode.steps)
+  const goingOn = steps.filter(({ unmerged }) => unmerged !== undefined)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
   const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
   const unscored = share("dropped")
@@ -46,6 +47,7 @@ export function rolloutMetrics(
     "reply/tokens": mean(steps.map((step) => step.reply.length)),
     "reply/cut": mean(steps.map((step) => Number(step.finishReason === "length"))),
     "prompt/tokens": mean(steps.map((step) => step.prompt.length)),
+    ...(goingOn.length > 0 && { "rows/unmerged": mean(goingOn.map(({ unmerged }) => Number(unmerged))) }),
     ...advantageMetrics(credit),
   }
 }

@@ -167,7 +167,10 @@ export interface IterationReport {
 export interface EvaluationReport {
   readonly episodes: number
   readonly failed: number
-  /** Share of all episodes with metric `success` = 1, where failed and dropped ones are lost, and its 95 % interval (Wilson). */
+  /**
+   * Share of all episodes with metric `success` = 1, where failed and dropped ones are lost, and its 95 % interval (Wilson). Where no
+   * episode tells of success it is 0, and `metrics` has none.
+   */
   readonly success: number
   readonly successInterval: readonly [number, number]
   readonly meanReturn: number

@@ -15,6 +15,7 @@ import { type Credited, makeCredited } from "./make.ts"
 import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
+import type { AgentSetup } from "./player.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
 import type { Run } from "./run.ts"
@@ -22,17 +23,24 @@ import { adamwAt } from "./schedule.ts"
 import { chosenRates, type SettledTrainOptions, settleRates } from "./settle-rates.ts"
 import { mostCheckpoints } from "./whole-run.ts"
 
-/** What training works with. */
-export interface TrainSetup<Task = unknown> extends TrainOptions {
-  readonly policy: Trainable
-  readonly tokenizer: ChatCodec
+/** What training works with. An agent may play what the environment, or whoever has tasks, offers. */
+export interface TrainSetup<Task = unknown> extends Around<Task>, AgentSetup<Task> {}
+
+/** The same, whoever plays. */
+export interface PlayedSetup<Task = unknown> extends Around<Task> {
   /** What is played; may be left out where `play` plays and `tasks` gives the tasks. */
   readonly environment?: Environment<Task> | undefined
+}
+
+interface Around<Task> extends TrainOptions {
+  readonly policy: Trainable
+  readonly tokenizer: ChatCodec
   /** Plays the episodes in place of the package's own loop: an agent that calls the policy as it likes. */
   readonly play?: Play<Task> | undefined
   /** Where tasks come from. Default: the environment's order. */
   readonly tasks?: TaskSource<Task> | undefined
-  readonly hooks?: RolloutHooks<Task> | undefined
+  /** What tasks are is said by those who have and play them: hooks of any task go with tasks of one kind. */
+  readonly hooks?: RolloutHooks<NoInfer<Task>> | undefined
   /** Where metrics and checkpoints go; without it nothing is written. */
   readonly run?: Run | undefined
   readonly observers?: readonly RunObserver[] | undefined
@@ -46,7 +54,7 @@ export interface TrainSetup<Task = unknown> extends TrainOptions {
 /** A training whose every setting has been looked at, and nothing touched. */
 export interface Training<Task = unknown>
   extends Learning,
-    Omit<TrainSetup<Task>, keyof TrainOptions | keyof Learning> {
+    Omit<PlayedSetup<Task>, keyof TrainOptions | keyof Learning> {
   readonly onWarning: (message: string) => void
   readonly parts: Parts
   /** What goes into its checkpoints, where the engine can be saved. */
@@ -54,7 +62,7 @@ export interface Training<Task = unknown>
 }
 
 /** The part of it that knows nothing of tasks. */
-export interface Learning extends Credited, Pick<TrainSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
+export interface Learning extends Credited, Pick<PlayedSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
   readonly options: SettledTrainOptions
   /** There once the run has begun, where the estimator needs its values. */
   readonly critic?: Critic | undefined
@@ -67,7 +75,7 @@ export interface Learning extends Credited, Pick<TrainSetup, "policy" | "tokeniz
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option, or for what the engine cannot do; `BAD_TOKENIZER`.
  */
-export async function prepare<Task>(all: TrainSetup<Task>): Promise<Training<Task>> {
+export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Task>> {
   checkArguments("train", all)
   const {
     policy,

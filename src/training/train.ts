@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises"
+import { checkArguments } from "../options/arguments.ts"
 import type { Moment } from "../options/schedule.ts"
 import { evaluate } from "./evaluate.ts"
 import { CollapseDetector, collapsed } from "./guards/collapse.ts"
@@ -7,6 +8,7 @@ import { runIteration } from "./iteration.ts"
 import { Journal } from "./journal.ts"
 import { Observers } from "./observers.ts"
 import type { EvaluationReport, IterationReport } from "./options.ts"
+import { playerOf } from "./player.ts"
 import { prepare, type Training, type TrainSetup } from "./prepare.ts"
 import { Reports } from "./reports.ts"
 import { Saver } from "./saver.ts"
@@ -27,7 +29,10 @@ export function train<Task>(setup: TrainSetup<Task>): Reports<IterationReport> {
 }
 
 async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationReport, void, undefined> {
-  const prepared = await prepare(all)
+  checkArguments("train", all)
+  const { agent: _, normalize: __, ...rest } = all
+  await using player = playerOf(all)
+  const prepared = await prepare({ ...rest, environment: player.environment, play: player.play })
   const { policy, options, needs, run, saved, onWarning } = prepared
   const { iterations } = options
   if (needs.has("reference")) await policy.reference!.freeze()

@@ -9,12 +9,14 @@ import { reinforcePlusPlusFields } from "../../src/credit/reinforce-plus-plus.ts
 import { remaxFields } from "../../src/credit/remax.ts"
 import { loraFields, nativePolicyFields } from "../../src/engine/native/options.ts"
 import { environmentFields } from "../../src/environment/registry.ts"
+import { taskFileFields } from "../../src/environment/tasks/tasks.ts"
 import { surrogateFields } from "../../src/kernels/clipped-surrogate.ts"
 import { adaptiveKlFields, clippedSurrogateFields, gspoFields, lossFields } from "../../src/loss/options.ts"
 import { walk } from "../../src/options/keys.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
 import { rolloutFields } from "../../src/rollout/options.ts"
+import { processFields } from "../../src/server/process-agent.ts"
 import { optimizerFields } from "../../src/training/optimizer.ts"
 import { cloneFields, evaluationFields, initializeFields, trainFields } from "../../src/training/options.ts"
 
@@ -23,6 +25,8 @@ const needed = new Map<Fields, object>([
   [loraFields, { rank: 4 }],
   [adaptiveKlFields, { weight: 1, target: 1 }],
   [overlongFields, { cache: 8 }],
+  [taskFileFields, { tasks: "tasks.jsonl" }],
+  [processFields, { command: ["sh"] }],
 ])
 
 const tables: Readonly<Record<string, Fields>> = {
@@ -49,6 +53,7 @@ const tables: Readonly<Record<string, Fields>> = {
   initializeFields,
   optimizerFields,
   trainFields,
+  processFields,
   ...environmentFields,
 }
 

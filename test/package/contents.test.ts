@@ -35,11 +35,19 @@ describe("the npm package", () => {
       "docs/extending.md",
       packageJson.bin.gigpo,
       ...sources.sourceFiles(root),
-      ...["sokoban.yaml", "alfworld.yaml", "webshop.yaml", "search.yaml", "sokoban.ts", "guess.ts"].map(
-        (name) => `examples/${name}`,
-      ),
+      ...[
+        "sokoban.yaml",
+        "alfworld.yaml",
+        "webshop.yaml",
+        "search.yaml",
+        "sql.yaml",
+        "sokoban.ts",
+        "guess.ts",
+        "agents/ai-sdk.ts",
+      ].map((name) => `examples/${name}`),
     ]
     expect(needed.filter((path) => !files.has(path))).toEqual([])
+    expect([...files.keys()].filter((path) => /node_modules|agents\/build/.test(path))).toEqual([])
     for (const folder of ["binding/", "core/", "core/cpu/", "cuda/"])
       expect(needed.filter((path) => path.startsWith(folder)).length, folder).toBeGreaterThan(2)
   })

@@ -155,6 +155,27 @@ describe("an agent that plays by itself", () => {
     expect(steps[1]!.text).toMatch(/^[abc]$/)
   })
 
+  it("may say what its steps go on from, and in which order they stand", async () => {
+    const one = { prompt: Int32Array.of(1), reply: Int32Array.of(2), logProbs: Float32Array.of(-1) }
+    const [episode] = await run(async ({ record }) => {
+      const root = record({ ...one, order: "a", follows: null, action: "root" })
+      record({ ...one, order: "c", follows: root, action: "later" })
+      const first = record({ ...one, order: "b", follows: root, action: "first" })
+      record({ ...one, order: "d", follows: first, action: "goes on", unmerged: false })
+      record({ ...one, order: "d", follows: null, action: "aside", unmerged: true })
+      return { rewards: [1, 2, 3, 4, 5], reward: 10 }
+    })
+    expect(
+      episode!.steps.map(({ action, conversation, reward, unmerged }) => [action, conversation, reward, unmerged]),
+    ).toEqual([
+      ["root", 0, 1, undefined],
+      ["first", 0, 3, undefined],
+      ["later", 1, 2, undefined],
+      ["goes on", 0, 4, false],
+      ["aside", 2, 15, true],
+    ])
+  })
+
   it("says how its episode ended", async () => {
     const two: Agent = async ({ sample, reward, index }) => {
       const { step } = await sample(say("a"))
@@ -311,6 +332,16 @@ describe("an agent at fault costs its own episode", () => {
       "a recorded step that is misspelt",
       ({ record }) => record({ ...step, reword: 1 } as typeof step),
       /in a recorded step "reword" is not known \(did you mean "reward"\?\)/,
+    ],
+    [
+      "a step that follows one that is not there",
+      ({ record }) => record({ ...step, follows: 1 }),
+      /A step follows 1, which was not recorded before/,
+    ],
+    [
+      "an order that is no text",
+      ({ record }) => record({ ...step, order: 1 as never }),
+      /order of a step is 1; give a text/,
     ],
     [
       "a parse that gives nothing",
@@ -481,6 +512,20 @@ describe("a rollout of agents", () => {
     const failing = new FakePolicy(tokenizer.get())
     failing.failure = { at: 3, error: new GigpoError("DEVICE_LOST", "gone") }
     await expect(run(deaf, { policy: failing })).rejects.toMatchObject({ code: "DEVICE_LOST" })
+  })
+
+  it("goes on where only a request failed: one that cannot go on as its constraint must", async () => {
+    const policy = new FakePolicy(tokenizer.get())
+    policy.failure = { at: 1, error: new GigpoError("CONSTRAINT_FAILED", "No token goes on.") }
+    const episodes = await run(
+      async ({ sample }) => {
+        await sample(say("x"))
+        return {}
+      },
+      { policy },
+    )
+    const codes = episodes.map(({ error }) => error?.code)
+    expect(codes.filter((code) => code !== undefined)).toEqual(["CONSTRAINT_FAILED"])
   })
 
   it("that is aborted tells every agent and waits for no one who hangs", async () => {

@@ -40,14 +40,25 @@ interface Batch {
   readonly adamw: AdamWStep
   /** What the engine gave to find its weights again; null where it cannot be saved, or has weights that are not finite. */
   readonly weights: Json
+  /** Of these, spans have the number of theirs, counted from 0. */
+  readonly constraints?: readonly Written[]
+  /** Of these, constraints have the number of theirs: one is megabytes, and most constraints have it in common. */
+  readonly vocabularies?: readonly unknown[]
   readonly rows: readonly Row[]
 }
+
+/** What a constraint's `toJSON` gave. */
+type Written = { readonly vocabulary?: unknown }
 
 /** Writes failure-`iteration` into a run's folder, in place of what an earlier attempt left, and returns its path. */
 export async function writeFailure(run: string, failure: Failure): Promise<string> {
   const { policy, loss, options, rows, how, adamw, error } = failure
   const { random, signal: _, ...rest } = how
   const directory = join(run, `failure-${how.moment.iteration + 1}`)
+  const all = rows.flatMap(({ spans }) => spans.map(({ constraint }) => constraint))
+  const constraints: readonly unknown[] = [...new Set(all)].filter((constraint) => constraint !== undefined)
+  const made = constraints.map((constraint) => (constraint as { toJSON(): Written }).toJSON())
+  const vocabularies = [...new Set(made.map(({ vocabulary }) => vocabulary))]
   const fill = async (temporary: string): Promise<void> => {
     const batch: Batch = {
       version: 1,
@@ -58,12 +69,23 @@ export async function writeFailure(run: string, failure: Failure): Promise<strin
       how: { ...rest, key: random.key },
       adamw,
       weights: policy.store ? await keepWeights(policy.store, join(temporary, files.weights)) : null,
-      rows,
+      constraints: made.map((one) => ({ ...one, vocabulary: vocabularies.indexOf(one.vocabulary) })),
+      vocabularies,
+      rows: withConstraints(rows, (constraint) => constraints.indexOf(constraint)),
     }
     await writeFile(join(temporary, files.batch), `${JSON.stringify(batch, written)}\n`)
   }
   await writeDirectory(directory, fill, { overwrite: true })
   return directory
+}
+
+function withConstraints(rows: readonly Row[], other: (constraint: unknown) => unknown): Row[] {
+  return rows.map((row) => ({
+    ...row,
+    spans: row.spans.map((span) =>
+      span.constraint === undefined ? span : { ...span, constraint: other(span.constraint) },
+    ),
+  }))
 }
 
 async function keepWeights(store: ModelStore, folder: string): Promise<Json> {
@@ -84,7 +106,8 @@ async function keepWeights(store: ModelStore, folder: string): Promise<Json> {
  * @param directory a run's `failure-<iteration>`
  * @param policy a model of the same shape; its weights and optimizer change
  * @param loss what was trained with, or what is to be tried in its place
- * @throws GigpoError `RUN_CORRUPT` where the folder holds no such batch; what else the engine or the loss throws
+ * @throws GigpoError `RUN_CORRUPT` where the folder holds no such batch; `BAD_ARGUMENT` where its rows were sampled under a constraint
+ * that this policy cannot read again; what else the engine or the loss throws
  */
 export async function replayFailure(
   directory: string,
@@ -92,7 +115,16 @@ export async function replayFailure(
   loss: TokenLoss | TokenLoss["evaluate"],
 ): Promise<StepOutcome> {
   const made = asTokenLoss(loss)
-  const { how, adamw, rows, weights } = await readBatch(directory)
+  const { how, adamw, rows: written, weights, constraints = [], vocabularies = [] } = await readBatch(directory)
+  if (constraints.length > 0 && !policy.readConstraint)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `Rows of ${directory} were sampled under a constraint, which this policy cannot read; give one with readConstraint, as a NativePolicy has.`,
+    )
+  const constraintsAgain = constraints.map((constraint) =>
+    policy.readConstraint!({ ...constraint, vocabulary: vocabularies[constraint.vocabulary as number] }),
+  )
+  const rows = withConstraints(written, (number) => constraintsAgain[number as number])
   if (weights !== null && policy.store) await policy.store.restore(weights, join(directory, files.weights))
   const { key, ...rest } = how
   return await takeStep(policy, rows, made, { ...rest, random: new Random(key) }, adamw)

@@ -1,0 +1,74 @@
+import { GigpoError } from "../errors.ts"
+import type { ApiError } from "./api-error.ts"
+import type { Call } from "./call.ts"
+import type { Piece } from "./tools/format.ts"
+import type { SaidReply, VoiceCodec } from "./voice.ts"
+
+/** What says a token: its text and bytes. */
+export type TokenText = (token: number) => { readonly token: string; readonly bytes: readonly number[] }
+
+export function tokenText(codec: Pick<VoiceCodec, "decode" | "vocabulary">): TokenText {
+  return (token) => {
+    const text = codec.decode(Int32Array.of(token), { skipSpecial: false })
+    return {
+      token: text,
+      bytes: [...((text.includes("\u{fffd}") ? bytesOf(codec, token) : undefined) ?? Buffer.from(text))],
+    }
+  }
+}
+
+/** A token may be less than a character; undefined where its bytes cannot be told. */
+function bytesOf(codec: Pick<VoiceCodec, "vocabulary">, token: number): Uint8Array | undefined {
+  try {
+    const { bytes, offsets } = codec.vocabulary?.() ?? {}
+    return bytes?.subarray(offsets![token], offsets![token + 1])
+  } catch (error) {
+    if (GigpoError.is(error)) return undefined // its tokens are not written as bytes
+    throw error
+  }
+}
+
+/** Of one call: tokens of its prompt, of all its replies, and of the thoughts in these. */
+export interface TokenCount {
+  readonly prompt: number
+  readonly reply: number
+  readonly reasoning: number
+}
+
+export function countTokens(replies: readonly Pick<SaidReply, "prompt" | "tokens" | "reasoningTokens">[]): TokenCount {
+  const sum = (count: (reply: (typeof replies)[number]) => number) => replies.reduce((so, one) => so + count(one), 0)
+  return {
+    prompt: replies[0]!.prompt.length,
+    reply: sum(({ tokens }) => tokens.length),
+    reasoning: sum(({ reasoningTokens }) => reasoningTokens),
+  }
+}
+
+/** The log-probability of each token of a reply, beside those of the likeliest. */
+export function toldLogProbs({ tokens, logProbs, completion }: SaidReply, textOf: TokenText): object[] {
+  return Array.from(tokens, (token, at) => ({
+    ...textOf(token),
+    logprob: logProbs[at]!,
+    top_logprobs: (completion.top?.[at] ?? []).map((likely) => ({ ...textOf(likely.token), logprob: likely.logProb })),
+  }))
+}
+
+/** A part of a reply, a call with its id. */
+export type Told = Exclude<Piece, { kind: "call" }> | (Extract<Piece, { kind: "call" }> & { readonly id: string })
+
+/** One form in which calls come and are answered. */
+export interface Dialect {
+  /** @throws ApiError that names the field */
+  read(body: unknown, textOf: TokenText): { readonly call: Call; readonly answer: Answer }
+}
+
+/** Writes an answer, whole or as events. */
+export interface Answer {
+  whole(replies: readonly SaidReply[]): object
+  begin(): string
+  /** Of choice `index`, whose reply has this id. */
+  piece(index: number, piece: Told, reply: string): string
+  end(replies: readonly SaidReply[]): string
+  /** In place of the rest, where that cannot be sampled any more. */
+  fail(error: ApiError): string
+}

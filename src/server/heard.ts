@@ -1,0 +1,9 @@
+import type { CallMessage } from "./call.ts"
+
+/** What the model was told last: the results of tools, or the user's message. */
+export function lastHeard(messages: readonly CallMessage[]): string {
+  const behind = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1)
+  const results = behind.filter(({ role }) => role === "tool")
+  const told = results.length > 0 ? results : behind.filter(({ role }) => role === "user").slice(-1)
+  return told.map(({ content }) => content).join("\n")
+}

@@ -1,0 +1,76 @@
+import { anyObject, colon, comma, constant } from "../../grammar/json.ts"
+import { jsonSchema } from "../../grammar/json-schema.ts"
+import { choice, type Node, repeat, rule, sequence, text } from "../../grammar/node.ts"
+import type { Tool, ToolChoice } from "../call.ts"
+import { isFields } from "../fields.ts"
+import type { Piece } from "./format.ts"
+
+/** How calls are written: the key of their arguments, what stands around each, and between two. */
+interface Writing {
+  readonly key: "arguments" | "parameters"
+  readonly around?: readonly [before: string, behind: string]
+  readonly between: string
+}
+
+/** What a call asks of a reply's calls. */
+export interface Calling {
+  /** One or several; undefined where there is none that may be called. */
+  readonly calls: Node | undefined
+  /** Whether the reply must be calls. */
+  readonly must: boolean
+  /** Whether calls are held to anything but their form. */
+  readonly held: boolean
+}
+
+/** @throws GigpoError `BAD_ARGUMENT`, here or when the calls are compiled, for parameters that cannot be held to */
+export function calling(
+  tools: readonly Tool[],
+  toolChoice: ToolChoice,
+  parallel: boolean,
+  { key, around: [before, behind] = ["", ""], between }: Writing,
+): Calling {
+  const single = typeof toolChoice === "object"
+  const offered = toolChoice === "none" ? [] : tools
+  const named = single ? offered.filter(({ name }) => name === toolChoice.name) : offered
+  const callOf = ({ name, parameters, strict }: Tool): Node => {
+    const given = strict ? jsonSchema(parameters, `The parameters of ${name}`) : anyObject
+    const object = [text('{"name"'), colon, constant(name), comma, text(`"${key}"`), colon, given, text("}")]
+    return sequence(text(before), ...object, text(behind))
+  }
+  const called = rule(() => choice(named.map(callOf)))
+  const more = parallel && !single ? Number.POSITIVE_INFINITY : 0
+  const must = single || toolChoice === "required"
+  return {
+    calls: named.length > 0 || must ? sequence(called, repeat(sequence(text(between), called), 0, more)) : undefined,
+    must,
+    held: must || !parallel || named.some(({ strict }) => strict),
+  }
+}
+
+/**
+ * A call written as a JSON object with a name and, under `key`, its arguments; undefined where the text is none. The arguments keep
+ * the bytes in which they were sampled.
+ */
+export function readCalled(text: string, key: Writing["key"]): Extract<Piece, { kind: "call" }> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (!isFields(value) || typeof value.name !== "string") return undefined
+    const given = value[key] ?? {}
+    if (!isFields(given)) return undefined
+    return { kind: "call", name: value.name, arguments: written(text, key, given) ?? JSON.stringify(given) }
+  } catch {
+    return undefined // no JSON, or nested deeper than can be written again
+  }
+}
+
+/** The arguments as they stand in the text, where they stand last. */
+function written(text: string, key: string, value: unknown): string | undefined {
+  const at = text.search(new RegExp(`"${key}"\\s*:`))
+  if (at < 0) return undefined
+  const tail = text.slice(text.indexOf(":", at + key.length + 2) + 1, text.lastIndexOf("}")).trim()
+  try {
+    return JSON.stringify(JSON.parse(tail)) === JSON.stringify(value) ? tail : undefined
+  } catch {
+    return undefined
+  }
+}

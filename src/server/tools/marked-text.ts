@@ -1,0 +1,35 @@
+/** Splits a text that comes in pieces at marks. What may be the beginning of a mark is held back until that is known. */
+export class MarkedText {
+  #held = ""
+
+  /** The text up to the first of these marks, and that mark; undefined for the mark where none has come yet. */
+  take(text: string, marks: readonly string[]): { readonly before: string; readonly mark: string | undefined } {
+    this.#held += text
+    let found: { readonly at: number; readonly mark: string } | undefined
+    for (const mark of marks) {
+      const at = this.#held.indexOf(mark)
+      if (at >= 0 && (found === undefined || at < found.at)) found = { at, mark }
+    }
+    const end = found ? found.at : this.#held.length - longestStart(this.#held, marks)
+    const before = this.#held.slice(0, end)
+    this.#held = this.#held.slice(end + (found?.mark.length ?? 0))
+    return { before, mark: found?.mark }
+  }
+
+  /** What is still held back. */
+  rest(): string {
+    const rest = this.#held
+    this.#held = ""
+    return rest
+  }
+}
+
+/** How many of the last characters could be the first ones of a mark. */
+function longestStart(text: string, marks: readonly string[]): number {
+  const most = Math.min(text.length, Math.max(0, ...marks.map(({ length }) => length - 1)))
+  for (let length = most; length > 0; length--) {
+    const end = text.slice(text.length - length)
+    if (marks.some((mark) => mark.startsWith(end))) return length
+  }
+  return 0
+}

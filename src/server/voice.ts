@@ -1,0 +1,234 @@
+import { createHash } from "node:crypto"
+import type { Completion, SampleRequest, Sampler } from "../engine/engine.ts"
+import type { Constraint, Vocabulary } from "../engine/native/constraint.ts"
+import { GigpoError } from "../errors.ts"
+import { ApiError, badField } from "./api-error.ts"
+import { Attempt, Attempts, type Came } from "./attempt.ts"
+import type { Call } from "./call.ts"
+import { CallOrder, type Turn } from "./call-order.ts"
+import { Constraints } from "./constraints.ts"
+import type { Told } from "./dialect.ts"
+import { type Heard, Hearing } from "./hearing.ts"
+import { type PromptCodec, promptTokens } from "./prompt.ts"
+import { type ToolFormat, toolFormat } from "./tools/format.ts"
+import type { Continued, KnownReply, Transcript } from "./transcript.ts"
+
+/** A tokenizer, as far as the endpoint needs it. */
+export interface VoiceCodec extends PromptCodec {
+  decode(tokens: Int32Array, options: { readonly skipSpecial: boolean }): string
+  readonly chatTemplate: string | undefined
+  /** Absent where it cannot be told; then nothing can be held to a grammar. */
+  vocabulary?(): Vocabulary
+}
+
+export interface VoiceSetup {
+  /** What replies are sampled from; who is no model may look at the call. */
+  readonly policy: Pick<Sampler, "maxPositions"> & {
+    sample(request: SampleRequest, call: Call): Promise<Completion>
+  }
+  readonly codec: VoiceCodec
+  readonly transcript: Transcript
+  /** Those of all voices with this codec. Default: its own. */
+  readonly constraints?: Constraints | undefined
+  /** Where a call does not say; `fixed` where it may not say otherwise. */
+  readonly temperature: { readonly value: number; readonly fixed: boolean }
+  /** Most tokens of a reply where a call does not say. */
+  readonly maxReplyTokens: number
+  /** Most tokens of a prompt and its reply. Default: the policy's positions. */
+  readonly maxPositions?: number | undefined
+  /**
+   * Keys the random numbers of a call's reply, and names it: `history` stands for the messages, `number` is the reply's among those of
+   * one call, and `again` counts the calls of one history. A call with a seed is answered alike each time: `again` is 0.
+   */
+  readonly key: (place: {
+    readonly call: Call
+    readonly history: string
+    readonly number: number
+    readonly again: number
+  }) => readonly [number, number]
+  readonly observer?: VoiceObserver | undefined
+}
+
+export interface VoiceObserver {
+  /** Called for each reply before it is sampled; may refuse, by throwing. What it returns comes with the reply. */
+  begin(call: Call): number
+  said(reply: SaidReply, call: Call, place: number, turn: Turn): void
+  /** A call does not fit the model. */
+  overflow(turn: Turn): void
+}
+
+/** One reply. */
+export interface SaidReply
+  extends KnownReply,
+    Pick<Heard, "completion" | "finishReason" | "reasoningTokens" | "broken"> {
+  readonly logProbs: Float32Array
+  /** All that was sampled, without special tokens. */
+  readonly text: string
+  readonly constraint: Constraint | undefined
+  /** The reply that it goes on from, token for token. */
+  readonly follows: KnownReply | undefined
+  /** Whether its call goes on from an earlier one in words, but not in tokens. */
+  readonly unmerged: boolean
+  /** Of several replies to one call, and of equal calls, which it is. */
+  readonly number: number
+  readonly again: number
+}
+
+/** Told of the parts of choice `index` as they become known, and of the reply's id. */
+export type Listener = (index: number, piece: Told, reply: string) => void
+
+/** What the policy says to calls: prompts, sampling, and replies read from tokens. */
+export class Voice {
+  /** Where replies are recorded, each once. Without a record, who asks anew is answered anew. */
+  readonly attempts: Attempts | undefined
+  readonly #setup: VoiceSetup
+  readonly #format: ToolFormat
+  readonly #constraints: Constraints
+  readonly #order: CallOrder | undefined
+
+  constructor(setup: VoiceSetup) {
+    this.#setup = setup
+    this.attempts = setup.observer && new Attempts()
+    this.#order = setup.observer && new CallOrder()
+    this.#format = toolFormat(setup.codec.chatTemplate)
+    this.#constraints = setup.constraints ?? new Constraints(this.#format, setup.codec)
+  }
+
+  async reply(
+    call: Call,
+    signal: AbortSignal,
+    listener?: Listener,
+    attempt = new Attempt(),
+  ): Promise<readonly SaidReply[]> {
+    const { transcript, temperature } = this.#setup
+    if (temperature.fixed && call.temperature !== undefined && call.temperature !== temperature.value)
+      throw badField("temperature", `is ${temperature.value} here, as the run has it: leave it out`)
+    const continued = transcript.follow(call)
+    // Before anything is waited for: which of two calls comes first must not depend on how long their prompts take.
+    const came = attempt.came(() => ({
+      turn: this.#order?.come(continued.replies.flatMap((reply) => reply?.id ?? [])),
+      again: transcript.count(continued.history),
+    }))
+    const { turn } = came
+    if (turn) this.#order!.enter(turn) // again, where it is a retry
+    try {
+      return await this.#replies(call, continued, came, attempt, signal, listener)
+    } finally {
+      if (turn) this.#order!.leave(turn)
+    }
+  }
+
+  async #replies(
+    call: Call,
+    continued: Continued,
+    { turn, again }: Came,
+    attempt: Attempt,
+    signal: AbortSignal,
+    listener: Listener | undefined,
+  ): Promise<readonly SaidReply[]> {
+    const { policy, codec, transcript, temperature, maxReplyTokens, observer } = this.#setup
+    const { maxPositions = policy.maxPositions } = this.#setup
+    const { history } = continued
+    const { tokens: prompt, text } = await promptTokens(codec, call, continued)
+    const opening = this.#format.opening(text)
+    const constraint = this.#constraints.of(call, opening)
+    const room = maxPositions - prompt.length
+    const maxTokens = call.maxTokens ?? Math.min(maxReplyTokens, room)
+    if (maxTokens < 1 || maxTokens > room) {
+      observer?.overflow(turn!)
+      throw new ApiError(
+        400,
+        `A prompt of ${prompt.length} tokens and a reply of ${call.maxTokens ?? 1} do not fit the model's ${maxPositions} positions; shorten the messages or lower max_tokens.`,
+        { param: "messages", code: "context_length_exceeded" },
+      )
+    }
+    const places = attempt.places(() => Array.from({ length: call.count }, () => observer?.begin(call) ?? 0))
+    const request = {
+      prompt,
+      maxTokens,
+      temperature: call.temperature ?? temperature.value,
+      stopTokens: codec.eosTokens,
+      ...(constraint && { constraint }),
+      ...(call.topLogProbs > 0 && { topTokens: call.topLogProbs }),
+      signal,
+    }
+    const one = async (number: number): Promise<SaidReply> => {
+      const told = listener && ((piece: Told, id: string) => listener(number, piece, id))
+      const { reply, earlier } = await attempt.reply(number, async () => {
+        const key = this.#setup.key({ call, history, number, again: call.seed === undefined ? again : 0 })
+        const id = replyId(key, history, number, again)
+        const heard = await this.#sample({ ...request, key }, call, opening, id, told)
+        const said = this.#said(heard, { id, prompt, opening, constraint, number, again, continued })
+        transcript.add(said)
+        if (turn) this.#order!.answer(turn, id)
+        observer?.said(said, call, places[number]!, turn!)
+        return said
+      })
+      if (earlier && told) tellAgain(reply, told)
+      return reply
+    }
+    return await Promise.all(Array.from({ length: call.count }, (_, number) => one(number)))
+  }
+
+  async #sample(
+    request: SampleRequest,
+    call: Call,
+    opening: string,
+    id: string,
+    told: ((piece: Told, reply: string) => void) | undefined,
+  ): Promise<Heard> {
+    const { policy, codec } = this.#setup
+    const hearing = new Hearing({
+      decode: (tokens) => codec.decode(tokens, { skipSpecial: true }),
+      reader: this.#format.reader({ tools: offers(call), opening }),
+      stop: call.stop,
+      id,
+      listener: told && ((piece) => told(piece, id)),
+    })
+    // Only where somebody waits for it: an engine may tell of tokens at a price.
+    const onTokens = told || call.stop.length > 0 ? (tokens: Int32Array) => hearing.hear(tokens) : undefined
+    try {
+      return hearing.end(await policy.sample({ ...request, ...(onTokens && { onTokens }) }, call))
+    } catch (error) {
+      if (GigpoError.is(error) && error.code === "CONSTRAINT_FAILED")
+        throw this.#constraints.failed(call, opening, error)
+      throw error
+    }
+  }
+
+  #said(
+    { completion, content, reasoning, reasoningTokens, toolCalls, finishReason, broken }: Heard,
+    about: Pick<SaidReply, "id" | "prompt" | "opening" | "constraint" | "number" | "again"> & {
+      readonly continued: Continued
+    },
+  ): SaidReply {
+    const { codec } = this.#setup
+    const { continued, ...known } = about
+    const { tokens, logProbs } = completion
+    return {
+      ...known,
+      ...{ tokens, logProbs, completion, content, reasoning, reasoningTokens, toolCalls, finishReason, broken },
+      history: continued.history,
+      words: continued.words,
+      follows: continued.replies[continued.tip],
+      unmerged: continued.wordsTip > continued.tip,
+      text: codec.decode(tokens, { skipSpecial: true }),
+    }
+  }
+}
+
+function offers({ tools, toolChoice }: Call): boolean {
+  return tools.length > 0 && toolChoice !== "none"
+}
+
+/** Unlike that of any other reply of its transcript, and not to be guessed where the key is not. */
+function replyId(...parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16)
+}
+
+/** As a listener would have been told of it in one piece each. */
+function tellAgain({ id, reasoning, content, toolCalls }: SaidReply, told: (piece: Told, reply: string) => void): void {
+  if (reasoning !== "") told({ kind: "reasoning", text: reasoning }, id)
+  if (content !== "") told({ kind: "content", text: content }, id)
+  for (const call of toolCalls) told({ kind: "call", ...call }, id)
+}

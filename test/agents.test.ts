@@ -1,0 +1,73 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { NativePolicy } from "../src/engine/native/native-policy.ts"
+import type { SqlTask } from "../src/environment/sql/sql.ts"
+import { Random } from "../src/random.ts"
+import { rolloutDefaults } from "../src/rollout/options.ts"
+import { rollout } from "../src/rollout/rollout.ts"
+import { takeTasks } from "../src/rollout/tasks.ts"
+import type { Agent } from "../src/server/agent.ts"
+import { Tokenizer } from "../src/tokenizer/tokenizer.ts"
+import { clone } from "../src/training/clone.ts"
+import { evaluate } from "../src/training/evaluate.ts"
+import { initialize } from "../src/training/initialize.ts"
+import { playerOf } from "../src/training/player.ts"
+import { train } from "../src/training/train.ts"
+import { installed, load } from "./clients/load.ts"
+
+// The agents of examples/agents, each on its client as it is installed from npm.
+
+const example = async (name: string) => await load(new URL(`../examples/agents/${name}.ts`, import.meta.url).href)
+
+it.skipIf(!installed).each(["ai-sdk", "openai", "langchain"])(
+  "the agent on %s is cloned from its expert and trained (npm ci --prefix examples/agents installs the clients)",
+  async (name) => {
+    const [{ agent }, { expert, shop: environment }, { cloning, training }]: [
+      { agent: Agent<SqlTask> },
+      typeof import("../examples/agents/shop.ts"),
+      typeof import("../examples/agents/recipe.ts"),
+    ] = await Promise.all([name, "shop", "recipe"].map(example) as never)
+    const folder = await mkdtemp(join(tmpdir(), "gigpo-agents-"))
+    try {
+      const directory = join(folder, "model")
+      const options = { seed: 1, hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 600, maxPositions: 1024 }
+      await initialize({ directory, environment, agent, expert, options })
+      await using policy = await NativePolicy.open(directory, { threads: 2 })
+      await using tokenizer = await Tokenizer.open(directory)
+      const player = { policy, tokenizer, environment, agent }
+
+      // The expert, speaking in the model's place, answers every question.
+      const tasks = takeTasks(environment, "test", new Random(1), 8)
+      await using taught = playerOf({ ...player, expert })
+      const { groups } = await rollout({
+        ...{ ...rolloutDefaults, policy, tokenizer, tasks, play: taught.play, groupSize: 1 },
+        ...{ maxPositions: 1e6, random: new Random(1) },
+      })
+      expect(groups.map(({ episodes: [episode] }) => episode!.error ?? episode!.metrics.success)).toEqual(
+        tasks.map(() => 1),
+      )
+      const calls = groups.map(({ episodes: [episode] }) => episode!.steps.length)
+      expect(new Set(calls)).toEqual(new Set([3, 4]))
+
+      const reports = await clone({ ...player, expert, ...cloning, tasks: 24, epochs: 4 })
+      expect(reports.at(-1)!.rows).toBeGreaterThan(24 * 2.5)
+      expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss)
+
+      const iterations = await train({ ...player, ...training, iterations: 2, groups: 2, groupSize: 2 })
+      expect(iterations.length).toBe(2)
+      for (const { metrics, failures } of iterations) {
+        expect(failures).toBeUndefined()
+        expect(metrics["episode/failed"]).toBe(0)
+      }
+      expect(policy.steps).toBeGreaterThan(0)
+      expect(await evaluate({ ...player, tasks: 4, rollout: training.rollout! })).toMatchObject({
+        episodes: 4,
+        failed: 0,
+      })
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  },
+)

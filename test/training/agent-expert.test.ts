@@ -1,0 +1,168 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { Random } from "../../src/random.ts"
+import { rolloutDefaults } from "../../src/rollout/options.ts"
+import { rollout } from "../../src/rollout/rollout.ts"
+import type { Agent, AgentExpert } from "../../src/server/agent.ts"
+import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
+import { clone } from "../../src/training/clone.ts"
+import { evaluate } from "../../src/training/evaluate.ts"
+import { expertRows } from "../../src/training/expert-rows.ts"
+import { initialize } from "../../src/training/initialize.ts"
+import { playerOf } from "../../src/training/player.ts"
+
+/** Says a word back, once asked for it and once more. */
+const echo = {
+  name: "echo",
+  *tasks(_split: "train" | "test", random: Random) {
+    for (;;) yield ["red", "green", "blue"][random.below(3)]!
+  },
+}
+
+type Message = { role: string; content: string }
+
+const agent: Agent<string> = async (word, { openai, model }) => {
+  const messages: Message[] = []
+  for (const text of [`Say ${word}.`, "Again!"]) {
+    messages.push({ role: "user", content: text })
+    const response = await openai.fetch(`${openai.baseURL}/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${openai.apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, messages }),
+    })
+    const body = (await response.json()) as { choices: { message: Message }[]; error?: { message: string } }
+    if (!response.ok) throw new Error(body.error!.message)
+    messages.push(body.choices[0]!.message)
+  }
+  const success = messages.filter(({ role }) => role === "assistant").every(({ content }) => content === word)
+  return { reward: success ? 1 : 0, success }
+}
+
+const expert: AgentExpert<string> = (word) => word
+
+let folder: string
+let directory: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-agent-expert-"))
+  directory = join(folder, "model")
+  const options = { seed: 1, hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 }
+  await initialize({ directory, environment: echo, agent, expert, options })
+})
+afterAll(async () => await rm(folder, { recursive: true }))
+
+describe("an expert that speaks to an agent in the model's place", () => {
+  it("gives the tokenizer its words: what the agent is told and what the expert says", async () => {
+    await using tokenizer = await Tokenizer.open(directory)
+    for (const text of ["user", "assistant", "Say", "red", "green", "Again"])
+      expect(tokenizer.encode(text).length).toBe(1)
+  })
+
+  it("gives rows that are, prompts and all, those that training records", async () => {
+    await using tokenizer = await Tokenizer.open(directory)
+    await using policy = await NativePolicy.open(directory, { threads: 1 })
+    const random = new Random(3)
+    const rows = await expertRows({ policy, tokenizer, environment: echo, agent, expert }, 4, random)
+    const words = [...Array(4)].map(
+      (
+        (tasks) => () =>
+          tasks.next().value!
+      )(echo.tasks("train", random.fork("tasks"))),
+    )
+    expect(rows.map(({ tokens }) => tokenizer.decode(tokens))).toEqual(
+      words.map(
+        (word) =>
+          `<|im_start|>user\nSay ${word}.<|im_end|>\n<|im_start|>assistant\n${word}<|im_end|>\n<|im_start|>user\nAgain!<|im_end|>\n<|im_start|>assistant\n${word}<|im_end|>`,
+      ),
+    )
+    const said = rows.map(({ tokens, spans }) =>
+      spans.map(({ start, length }) => tokenizer.decode(tokens.subarray(start, start + length))),
+    )
+    expect(said).toEqual(words.map((word) => [`${word}<|im_end|>`, `${word}<|im_end|>`]))
+
+    await using player = playerOf({ agent, environment: echo })
+    const { groups } = await rollout({
+      ...{
+        ...rolloutDefaults,
+        policy,
+        tokenizer,
+        play: player.play,
+        maxPositions: policy.maxPositions,
+        maxReplyTokens: 4,
+      },
+      ...{ tasks: words, groupSize: 1, random: new Random(4) },
+    })
+    expect(groups.map(({ episodes }) => episodes[0]!.steps[0]!.prompt)).toEqual(
+      rows.map(({ tokens, spans }) => tokens.slice(0, spans[0]!.start)),
+    )
+  })
+
+  it("is cloned: each reply counts as a step, the schedule ends with the last, and the agent is served as it was", async () => {
+    await using tokenizer = await Tokenizer.open(directory)
+    await using policy = await NativePolicy.open(directory, { threads: 2 })
+    const setup = { policy, tokenizer, environment: echo, agent }
+    const rollout = { maxReplyTokens: 8 }
+    const before = await evaluate({ ...setup, tasks: 20, rollout })
+    const told: number[] = []
+    const onProgress = ({ done, total }: { done: number; total: number }) => told.push(done / total)
+    const optimizer = { learningRate: 5e-3 }
+    const reports = await clone({ ...setup, expert, tasks: 30, epochs: 12, batchRows: 7, optimizer, onProgress })
+    expect(reports.at(-1)).toMatchObject({ epoch: 12, rows: 60 })
+    expect([told.length, told.at(-1)]).toEqual([policy.steps, 1])
+    expect(policy.steps).toBe(12 * Math.ceil(60 / 7))
+    const { success } = await evaluate({ ...setup, tasks: 20, rollout })
+    expect(before.success).toBeLessThan(0.5)
+    expect(success).toBe(1)
+  })
+
+  it("is refused without an agent, is needed with one, and what it throws costs its episodes", async () => {
+    await using tokenizer = await Tokenizer.open(directory)
+    await using policy = await NativePolicy.open(directory, { threads: 1 })
+    const setup = { policy, tokenizer, environment: echo, agent, tasks: 4, epochs: 1 }
+    await expect(clone({ ...setup, expert: undefined })).rejects.toThrow("give expert")
+    await expect(clone({ ...setup, agent: undefined, expert })).rejects.toThrow("give that, too")
+    const helpless: AgentExpert<string> = () => {
+      throw new Error("no idea")
+    }
+    const onWarning = () => {}
+    await expect(clone({ ...setup, expert: helpless, onWarning })).rejects.toThrow(
+      "4 of 4 episodes of the expert failed",
+    )
+    expect(policy.steps).toBe(0)
+  })
+
+  it("is told of a reply that its call does not allow, also where the agent makes the best of it", async () => {
+    await using tokenizer = await Tokenizer.open(directory)
+    await using policy = await NativePolicy.open(directory, { threads: 1 })
+    const schema = { type: "object", properties: { word: { enum: ["red", "green", "blue"] } }, required: ["word"], additionalProperties: false } // biome-ignore format: one line
+    const strict: Agent<string> = async (word, { openai, model }) => {
+      const format = { type: "json_schema", json_schema: { name: "word", schema } }
+      for (let tries = 0; tries < 2; tries++) {
+        const response = await openai.fetch(`${openai.baseURL}/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${openai.apiKey}`, "content-type": "application/json" },
+          body: JSON.stringify({
+            model,
+            messages: [{ role: "user", content: `Say ${word}.` }],
+            response_format: format,
+          }),
+        })
+        if (response.ok) break
+      }
+      return { reward: 1 }
+    }
+    const setup = { policy, tokenizer, environment: echo, agent: strict }
+    const json: AgentExpert<string> = (word) => JSON.stringify({ word })
+    expect((await expertRows({ ...setup, expert: json }, 2, new Random(3))).length).toBe(2)
+    const said: string[] = []
+    let calls = 0
+    const once: AgentExpert<string> = (word) => (calls++ === 0 ? `{"word": "${word}` : JSON.stringify({ word }))
+    const onWarning = (message: string) => said.push(message)
+    expect((await expertRows({ ...setup, expert: once, onWarning }, 2, new Random(3))).length).toBe(1)
+    expect(said.join()).toMatch(
+      /The expert said "\{"word": "\w+", which the tools or the format of the call do not allow/,
+    )
+  })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest"
+import type { Episode } from "../../src/rollout/episode.ts"
+import { anchorReport } from "../../src/training/anchor-report.ts"
+import { episode, step } from "./episodes.ts"
+
+const plays = (anchors: string, reward: number, changes: Partial<Episode> = {}) =>
+  episode(
+    anchors.split(" ").map((anchor, index, all) => step(anchor, index + 1 === all.length ? reward : 0)),
+    changes,
+  )
+const groups = (...all: readonly (readonly Episode[])[]) =>
+  all.map((episodes, index) => ({ task: index, index, episodes }))
+
+describe("a report on anchors", () => {
+  it("counts states within their group, between its episodes, and behind the first steps", () => {
+    const report = anchorReport(
+      groups(
+        [plays("a b c", 1), plays("a b b", 0), plays("a x", 9, { outcome: "failed" })],
+        [plays("a d", 1), plays("e e", 1)],
+      ),
+      { frequent: 2 },
+    )
+    expect(report).toEqual({
+      ...{ groups: 2, constant: 1, episodes: 4, unscored: 1, steps: 10, states: 6 },
+      // Step groups: a a | b b b | c, and a | d | e e.
+      ...{ grouped: 0.7, shared: 0.5, sharedLater: 0.5, sharedWithoutNoise: 0.5 },
+      frequent: [
+        { anchor: "a", steps: 3, episodes: 3, groups: 2 },
+        { anchor: "b", steps: 3, episodes: 2, groups: 1 },
+      ],
+      finding: {
+        compares: true,
+        text: "50.0 % of the steps behind the first were taken in a state that another episode of the group has seen, too.",
+      },
+    })
+  })
+
+  it.each<[what: string, episodes: Episode[], finding: RegExp]>([
+    ["nothing was played", [], /^No episode came to a step/],
+    ["all ends are alike", [plays("a b", 1), plays("a b", 1)], /came to the same return, so that nothing can be/],
+    ["there is one step", [plays("a", 1), plays("a", 0)], /^Episodes have one step.*those of GRPO\.$/],
+    [
+      "only beginnings meet",
+      [plays("a b", 1), plays("a c", 0)],
+      /^GiGPO can compare nothing but where .*step\(\{ anchor/,
+    ],
+    ["an episode meets itself alone", [plays("a b b", 1), plays("a c c", 0)], /^GiGPO can compare nothing but where/],
+    [
+      "all anchors are one",
+      [plays("a a", 1), plays("a a", 0)],
+      /^All steps of a group have the same anchor.*Say in which/,
+    ],
+    [
+      "times are in the way",
+      [plays("a at:2026-01-02T03:04:05Z", 1), plays("a at:2026-01-02T03:04:06Z", 0)],
+      /nothing but where .* Without times, UUIDs and ids of calls it would be 100\.0 %: set agent\.normalize, or/,
+    ],
+  ])("says that GiGPO can compare nothing where %s, and what to do", (_, episodes, text) => {
+    const { finding } = anchorReport(groups(episodes))
+    expect(finding).toEqual({ compares: false, text: expect.stringMatching(text) })
+  })
+
+  it("says where little is compared", () => {
+    const other = Array.from({ length: 12 }, (_, i) => `o${i}`).join(" ")
+    const { finding, sharedLater } = anchorReport(groups([plays(`a b ${other}`, 1), plays("a b c", 0)]))
+    expect(sharedLater).toBeCloseTo(2 / 15, 10)
+    expect(finding.text).not.toContain("That is little")
+    const more = anchorReport(groups([plays(`a b ${other} ${other.replaceAll("o", "p")}`, 1), plays("a b c", 0)]))
+    expect(more.finding).toMatchObject({
+      compares: true,
+      text: expect.stringContaining("That is little. Say in which"),
+    })
+  })
+
+  it("puts like states together where similarity does", () => {
+    const played = groups([plays("a kitchen-1", 1), plays("a kitchen-2", 0)])
+    expect(anchorReport(played).sharedLater).toBe(0)
+    expect(anchorReport(played, { similarity: 0.8 }).sharedLater).toBe(1)
+    expect(anchorReport(played, { similarity: { threshold: 0.99 } }).sharedLater).toBe(0)
+    expect(() => anchorReport(played, { similarty: 1 } as never)).toThrow(/did you mean similarity\?/)
+  })
+})

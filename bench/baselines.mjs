@@ -39,7 +39,7 @@ async function runAll() {
   const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => index + 1)
   await mkdir(folder, { recursive: true })
   for (const seed of seeds)
-    if (!existsSync(warmOf(seed))) await warmStart(warmOf(seed), environment, config, seed, console.log)
+    if (!existsSync(warmOf(seed))) await warmStart(warmOf(seed), { environment }, config, seed, console.log)
   const open = names
     .flatMap((name) => seeds.map((seed) => [name, seed]))
     .filter(([n, s]) => !existsSync(resultOf(n, s)))
@@ -68,7 +68,7 @@ async function runOne(name, seed) {
   const { estimator: _, ...common } = config.training
   const training = { ...common, ...recipe, loss: { ...loss }, rollout: { ...common.rollout, ...rollout }, seed }
   const began = performance.now()
-  const reports = await learn(warmOf(seed), environment, training, undefined, {
+  const reports = await learn(warmOf(seed), { environment }, training, undefined, {
     threads: 1,
     reference: true,
     ...(recipe.critic && { critic: true }),

@@ -10,7 +10,7 @@ const folder = "runs/bench-critic"
 const config = await loadConfig("examples/sokoban.yaml")
 const { name, ...options } = config.environment
 const environment = await openEnvironment(name, options)
-await warmStart(folder, environment, config, 1, () => {})
+await warmStart(folder, { environment }, config, 1, () => {})
 const common = { ...config.training, iterations: 4, evaluation: { every: 0 }, seed: 1 }
 const recipes = {
   "GRPO, which skips steps of no advantage": { estimator: { name: "grpo" } },
@@ -21,7 +21,7 @@ const parts = ["rollout", "advantage", "update", "iteration"]
 const times = Object.fromEntries(Object.keys(recipes).map((title) => [title, []]))
 for (let round = 0; round < 3; round++) {
   for (const [title, recipe] of Object.entries(recipes)) {
-    const reports = await learn(folder, environment, { ...common, ...recipe }, undefined, {
+    const reports = await learn(folder, { environment }, { ...common, ...recipe }, undefined, {
       critic: "critic" in recipe,
     })
     // The first iteration allocates.

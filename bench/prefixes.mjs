@@ -12,6 +12,7 @@ const kinds = {
   "steps, full history": { rules: true, thinking: "required", history: "all" },
   "steps, full history, bare prompt": { rules: false, thinking: "off", history: "all" },
   conversations: { rules: false, thinking: "off", history: 0, conversation: true },
+  "the same, a row each turn": { rules: false, thinking: "off", history: 0, conversation: true, apart: true },
 }
 const sizes = { "1M": { groups: 1, turns: 2 } }
 const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
@@ -48,7 +49,7 @@ await writeResult(
 
 Groups of ${groupSize} episodes of generated ALFWorld households, at most ${mostSteps} steps each. The script takes the expert's command
 ${100 * skill} times of a hundred, else a random one: so members part sooner or later. A step is a row of one span, prompted afresh; a
-conversation is a row of many. Seconds are the processor's, of all threads (other work on the machine hardly moves them), of one training step
+conversation is a row of many, and beside it stands what it spares: the same turns as rows whose prompts repeat. Seconds are the processor's, of all threads (other work on the machine hardly moves them), of one training step
 (clipped surrogate, forward and backward, micro-batches of the default size) over all rows, fp32, medians of turns. Nobody's rows are left out for having no advantage.
 ${describeMachine()}
 
@@ -56,7 +57,7 @@ ${markdownTable(table)}`,
 )
 
 /** The rows of one group. */
-async function playGroup({ conversation = false, ...options }, group) {
+async function playGroup({ conversation = false, apart = false, ...options }, group) {
   const environment = await alfworld({ size: "large", maxSteps: mostSteps, ...options })
   const [task] = environment.tasks("train", new Random(group))
   const rows = []
@@ -87,7 +88,11 @@ async function playGroup({ conversation = false, ...options }, group) {
       if (terminated) break
       now = observation
     }
-    if (conversation) rows.push({ tokens: Int32Array.from(talk.tokens), spans: talk.spans })
+    if (!conversation) continue
+    const tokens = Int32Array.from(talk.tokens)
+    if (apart)
+      for (const span of talk.spans) rows.push({ tokens: tokens.slice(0, span.start + span.length), spans: [span] })
+    else rows.push({ tokens, spans: talk.spans })
   }
   return rows
 }

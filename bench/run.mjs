@@ -15,6 +15,7 @@ const all = [
   "retrieval",
   "episodes",
   "open",
+  "serve",
 ]
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))

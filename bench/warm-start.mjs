@@ -2,12 +2,16 @@
 import { rm } from "node:fs/promises"
 import { clone, initialize, NativePolicy, Tokenizer, train } from "gigpo"
 
-/** A new model that has learned a little from the expert: what `gigpo init` and `gigpo clone` make. */
-export async function warmStart(directory, environment, config, seed, say) {
+/**
+ * A new model that has learned a little from the expert: what `gigpo init` and `gigpo clone` make.
+ *
+ * @param teacher the environment, and where an agent plays, that and its expert
+ */
+export async function warmStart(directory, teacher, config, seed, say) {
   const made = `${directory}-new`
-  await initialize({ directory: made, environment, options: { ...config.initialize, seed }, overwrite: true })
+  await initialize({ directory: made, ...teacher, options: { ...config.initialize, seed }, overwrite: true })
   const { policy, tokenizer, close } = await openModel(made)
-  const setup = { policy, tokenizer, environment, ...config.clone, seed }
+  const setup = { policy, tokenizer, ...teacher, ...config.clone, seed }
   for await (const { epoch, epochs, loss, rows } of clone(setup))
     say(`cloning, pass ${epoch} of ${epochs} over ${rows} steps: loss ${loss.toFixed(3)}`)
   await rm(directory, { recursive: true, force: true })
@@ -16,12 +20,16 @@ export async function warmStart(directory, environment, config, seed, say) {
   await rm(made, { recursive: true })
 }
 
-/** Trains the model of a folder; every report of the training. */
-export async function learn(directory, environment, training, onReport, policyOptions = {}) {
+/**
+ * Trains the model of a folder; every report of the training.
+ *
+ * @param player the environment, and the agent where one plays
+ */
+export async function learn(directory, player, training, onReport, policyOptions = {}) {
   const { policy, tokenizer, close } = await openModel(directory, policyOptions)
   const reports = []
   try {
-    for await (const report of train({ policy, tokenizer, environment, ...training })) {
+    for await (const report of train({ policy, tokenizer, ...player, ...training })) {
       reports.push(report)
       onReport?.(report)
     }

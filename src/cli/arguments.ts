@@ -1,5 +1,5 @@
 import { delimiter, dirname, sep } from "node:path"
-import { Command, Option } from "commander"
+import { Command, InvalidArgumentError, Option } from "commander"
 
 /** Options of every command that reads a configuration file. */
 export interface ConfigArguments {
@@ -15,10 +15,29 @@ export function configCommand(name: string, summary: string): Command {
     .addOption(setOption())
 }
 
-export function setOption(): Option {
-  return new Option("-s, --set <key=value>", "set a key over the file, e.g. training.iterations=20; may be repeated")
+export function setOption(help = "set a key over the file, e.g. training.iterations=20; may be repeated"): Option {
+  return new Option("-s, --set <key=value>", help)
     .argParser((value: string, before: readonly string[]) => [...before, value])
     .default([], "none")
+}
+
+/** The argument that stands for a program that plays as an agent. */
+export const programArgument = [
+  "[command...]",
+  "the agent: a program and its arguments, behind --; else the configuration's",
+] as const
+
+/** The settings that put a program in the place of the agent; none where none was named. */
+export function programSets(command: readonly string[]): string[] {
+  return command.length === 0 ? [] : ["agent.name=process", `agent.command=${JSON.stringify(command)}`]
+}
+
+/** Reads an option that is a whole number. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+  }
 }
 
 /** A command of this program, to be typed where it was started. */

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander"
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import { visible } from "../visible.ts"
 import { Stopped } from "./terminal/interrupt.ts"
-import { visible } from "./terminal/visible.ts"
 
 /** What failed for another reason. */
 export const failed = 4

@@ -2,6 +2,8 @@
 import { Command } from "commander"
 import { version } from "../version.ts"
 import { commandLine } from "./arguments.ts"
+import { anchorsCommand } from "./commands/anchors.ts"
+import { chatCommand } from "./commands/chat.ts"
 import { cloneCommand } from "./commands/clone.ts"
 import { showConfigCommand } from "./commands/config.ts"
 import { doctorCommand } from "./commands/doctor.ts"
@@ -10,7 +12,8 @@ import { evaluateCommand } from "./commands/evaluate.ts"
 import { initCommand } from "./commands/init.ts"
 import { playCommand } from "./commands/play.ts"
 import { retrieverCommand } from "./commands/retriever.ts"
-import { trainCommand } from "./commands/train.ts"
+import { serveCommand } from "./commands/serve.ts"
+import { gatewayCommand, trainCommand } from "./commands/train.ts"
 import { runProgram } from "./program.ts"
 
 const program = new Command("gigpo")
@@ -20,8 +23,12 @@ const program = new Command("gigpo")
   .addCommand(initCommand())
   .addCommand(cloneCommand())
   .addCommand(trainCommand())
+  .addCommand(gatewayCommand())
+  .addCommand(anchorsCommand())
   .addCommand(evaluateCommand())
   .addCommand(playCommand())
+  .addCommand(chatCommand())
+  .addCommand(serveCommand())
   .addCommand(retrieverCommand())
   .addCommand(estimateCommand())
   .addCommand(showConfigCommand())

@@ -22,9 +22,16 @@ export function openPlayer(config: Config, signal: AbortSignal, directory: strin
 async function open(directory: string, options: Parameters<typeof NativePolicy.open>[1]): Promise<Model> {
   // The smaller part first: a wrong folder is told before gigabytes are read.
   const tokenizer = await Tokenizer.open(directory)
-  try {
+  return await openBeside(tokenizer, async () => {
     options?.signal?.throwIfAborted()
-    const policy = await NativePolicy.open(directory, options)
+    return await NativePolicy.open(directory, options)
+  })
+}
+
+/** A model whose tokenizer is open already, which is closed with it, or where it cannot be opened. */
+export async function openBeside(tokenizer: Tokenizer, open: () => Promise<NativePolicy>): Promise<Model> {
+  try {
+    const policy = await open()
     const dispose = async () => {
       await policy.dispose()
       await tokenizer.dispose()
@@ -36,4 +43,4 @@ async function open(directory: string, options: Parameters<typeof NativePolicy.o
   }
 }
 
-export { openConfiguredEnvironment } from "./config/modules.ts"
+export { configuredPlayer, openConfiguredEnvironment } from "./config/modules.ts"

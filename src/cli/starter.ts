@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, relative, sep } from "node:path"
+import { fileURLToPath } from "node:url"
 import { GigpoError } from "../errors.ts"
 import { isModuleFile } from "../options/module-path.ts"
 import { commandLine } from "./arguments.ts"
@@ -37,9 +38,17 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
   const { document } = parsed
   document.set("model", join(directory, "model"))
   document.set("run", join(directory, "run"))
-  if (own) {
-    document.set("environment", document.createNode({ name: relative(directory, environment).replaceAll(sep, "/") }))
-    document.deleteIn(["training", "rollout", "maxReplyTokens"]) // its replies may be longer
+  const shipped = String(document.getIn(["environment", "name"]))
+  // A module is named from the copy; one of ours lies beside the examples.
+  const module = own ? environment : isModuleFile(shipped) ? fileURLToPath(new URL(shipped, folder)) : undefined
+  if (module !== undefined)
+    document.set("environment", document.createNode({ name: relative(directory, module).replaceAll(sep, "/") }))
+  // A program is named from where gigpo runs.
+  const program = ["agent", "command", 1]
+  if (document.hasIn(program)) {
+    const path = fileURLToPath(new URL(String(document.getIn(program)), folder))
+    document.setIn(program, relative(process.cwd(), path).replaceAll(sep, "/"))
   }
+  if (own) document.deleteIn(["training", "rollout", "maxReplyTokens"]) // its replies may be longer
   return parsed
 }

@@ -14,9 +14,26 @@ export async function checkModelFolder(directory: string): Promise<void> {
   if (typeof directory !== "string" || directory === "")
     throw new GigpoError("BAD_ARGUMENT", "A model is opened from its folder; give the folder's path.")
   if (!(await isFolder(directory))) throw bad(await absence(directory))
-  const isRun = (await isThere(join(directory, "metrics.jsonl"))) && (await isThere(join(directory, "checkpoints")))
-  if (isRun) throw bad(`${directory} is a run, not a model. ${await modelsOfRun(directory)}`)
+  if (await isRun(directory)) throw bad(`${directory} is a run, not a model. ${await modelsOfRun(directory)}`)
   await settleFolder(directory)
+}
+
+/**
+ * The folder of a run's model, of its newest checkpoint where it has not come to its end; any other folder as it is.
+ *
+ * @throws GigpoError `BAD_MODEL` for a run that was stopped before its first checkpoint
+ */
+export async function newestModel(directory: string): Promise<string> {
+  if (!(await isRun(directory))) return directory
+  const model = join(directory, "model")
+  if (await isThere(model)) return model
+  const checkpoint = await newestCheckpoint(directory)
+  if (checkpoint === undefined) throw bad(`${directory} is a run. ${await modelsOfRun(directory)}`)
+  return checkpoint
+}
+
+async function isRun(directory: string): Promise<boolean> {
+  return (await isThere(join(directory, "metrics.jsonl"))) && (await isThere(join(directory, "checkpoints")))
 }
 
 async function isFolder(directory: string): Promise<boolean> {
@@ -43,10 +60,14 @@ async function absence(directory: string): Promise<string> {
 /** A run's model is written at its end; until then its checkpoints are all there is. */
 async function modelsOfRun(run: string): Promise<string> {
   if (await isThere(join(run, "model"))) return `Its model is in ${join(run, "model")}.`
-  const steps = (await readdir(join(run, "checkpoints"))).flatMap((name) => /^step-(\d+)$/.exec(name)?.[1] ?? [])
-  if (steps.length === 0) return "It has no model yet, as it was stopped before its first checkpoint."
-  const newest = join(run, "checkpoints", `step-${Math.max(...steps.map(Number))}`)
+  const newest = await newestCheckpoint(run)
+  if (newest === undefined) return "It has no model yet, as it was stopped before its first checkpoint."
   return `It has not come to its end; its newest checkpoint is ${newest}.`
+}
+
+async function newestCheckpoint(run: string): Promise<string | undefined> {
+  const steps = (await readdir(join(run, "checkpoints"))).flatMap((name) => /^step-(\d+)$/.exec(name)?.[1] ?? [])
+  return steps.length === 0 ? undefined : join(run, "checkpoints", `step-${Math.max(...steps.map(Number))}`)
 }
 
 function bad(message: string): GigpoError {

@@ -3,7 +3,7 @@ import { policyOptions, trainingOptions } from "../../src/cli/config/config.ts"
 import { configFields } from "../../src/cli/config/fields.ts"
 import { configuredTraining } from "../../src/cli/config/modules.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
-import { loadConfig, resolveConfig, resolveDocument } from "../../src/cli/config/resolve.ts"
+import { loadConfig, loadDocument, resolveConfig } from "../../src/cli/config/resolve.ts"
 import { openConfiguredEnvironment } from "../../src/cli/model.ts"
 import { starterConfig, starterNames } from "../../src/cli/starter.ts"
 import { nativePolicyFields } from "../../src/engine/native/options.ts"
@@ -106,17 +106,31 @@ describe("a configuration", () => {
     expect(resolveConfig(renderConfig(config))).toEqual(config)
   })
 
+  it("may name an agent that plays, and says what it could be where it names none", () => {
+    expect(resolveConfig(least)).not.toHaveProperty("agent")
+    const shown = renderConfig(resolveConfig(least))
+    expect(shown).toMatch(/^# agent:\n.*\n {2}# name: process$/m)
+    expect(resolveConfig(shown)).toEqual(resolveConfig(least))
+    const config = resolveConfig(`${least}agent: { command: [node, agent.mjs], normalize: true }`)
+    const agent = { name: "process", command: ["node", "agent.mjs"], grace: 5, normalize: true }
+    expect(config.agent).toEqual(agent)
+    expect(resolveConfig(renderConfig(config))).toEqual(config)
+    expect(refusal(`${least}agent: { normalize: true }`)).toMatch(/line 4: agent\.command is missing/)
+    expect(refusal(`${least}agent: proces`)).toMatch(/Did you mean process\?/)
+  })
+
   it.each(starterNames())("examples/%s.yaml, of gigpo init, is one that is taken", async (name) => {
     const starter = starterConfig(name, "some where")
-    const config = resolveDocument(starter)
-    expect(config).toMatchObject({ model: "some where/model", run: "some where/run", environment: { name } })
+    const config = await loadDocument(starter, "some where")
+    expect(config).toMatchObject({ model: "some where/model", run: "some where/run" })
+    expect(JSON.stringify(config.environment)).toContain(name === "gateway" ? "examples/gateway/line.mjs" : name)
     await openConfiguredEnvironment(config)
     expect(String(starter.document)).toMatch(/^# .*gigpo config/)
   })
 
   it("of gigpo init is refused for other environments", () => {
     expect(() => starterConfig("nowhere", "m")).toThrow(
-      /nowhere is no environment for a small model.*: alfworld, search, sokoban, webshop/,
+      /nowhere is no environment for a small model.*: alfworld, gateway, search, sokoban, sql, webshop/,
     )
   })
 })
@@ -137,7 +151,7 @@ describe("a wrong configuration", () => {
       "training: { rollout: { zzz: 3 } }",
       "training.rollout.zzz is not an option; known: temperature, maxReplyTokens, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, retries, leastGroupSize, resamples, refills.",
     ],
-    ["zzz: 3", "zzz is not an option; known: model, environment, run, seed,"],
+    ["zzz: 3", "zzz is not an option; known: model, environment, agent, run, seed,"],
     ["__proto__: { x: 1 }", "__proto__ is not an option"],
     ["constructor: 1", "constructor is not an option"],
   ])("with the unknown key %j is refused with the key that was meant", (text, message) => {
@@ -244,7 +258,7 @@ describe("the description of all keys", () => {
   const text = renderConfig()
 
   it("shows every key: with its default, or commented out where it has none", () => {
-    const optional = walk(configFields, undefined).filter(({ entry }) => "otherwise" in entry && "fields" in entry)
+    const optional = walk(configFields, undefined).filter(({ entry }) => "otherwise" in entry && !("problem" in entry))
     const isWithin = (groups: typeof optional, path: readonly string[]) =>
       groups.some((group) => group.path.every((key, index) => key === path[index]))
     for (const { path, entry } of walk(configFields, undefined)) {

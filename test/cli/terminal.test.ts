@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest"
 import { programName } from "../../src/cli/arguments.ts"
 import { formatBar, formatDuration, formatNumber, formatShare, shortened } from "../../src/cli/terminal/format.ts"
 import { type Output, Screen } from "../../src/cli/terminal/screen.ts"
-import { TrainingView } from "../../src/cli/terminal/training-view.ts"
-import { visible } from "../../src/cli/terminal/visible.ts"
+import { describeEvaluation, TrainingView } from "../../src/cli/terminal/training-view.ts"
+import { visible } from "../../src/visible.ts"
 
 const esc = "\x1b"
 
@@ -180,8 +180,14 @@ describe("the view of a training", () => {
     successInterval: [0.15, 0.85],
     meanReturn: 2,
     meanSteps: 9,
-    metrics: {},
+    metrics: { success: 0.5 },
   } as const
+
+  it("says nothing of a success that nobody told", () => {
+    expect(describeEvaluation({ ...evaluation, metrics: {} })).toBe(
+      "success not told, return 2, steps 9, 1 of 4 failed",
+    )
+  })
 
   it("is one block on a terminal", () => {
     const output = new FakeOutput(120)

@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
+import { readFileSync } from "node:fs"
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -23,6 +24,8 @@ const commands = shell.filter(({ command }) => !elsewhere.some(([pattern]) => pa
 const programs = [...blocks, ...page("docs/runs.md").blocks]
   .filter(({ language }) => language === "ts")
   .map(({ code }, index) => [`program${index + 1}.ts`, code] as const)
+/** What agents are written with. */
+const clients = JSON.parse(readFileSync(join(root, "examples/agents/package.json"), "utf8"))
 /** No step takes as long, however slow the machine is. */
 const patience = 900_000
 
@@ -66,7 +69,8 @@ async function install(scratch: string, project: string): Promise<void> {
   // dist/ is as `npm run test:readme` has built it.
   const pack = ["pack", "--json", "--ignore-scripts", "--pack-destination", scratch]
   const [{ filename }] = JSON.parse(execFileSync("npm", pack, { cwd: root, encoding: "utf8" }))
-  execFileSync("npm", ["install", "--no-audit", "--no-fund", join(scratch, filename)], { cwd: project })
+  const packages = [join(scratch, filename), `openai@${clients.dependencies.openai}`]
+  execFileSync("npm", ["install", "--no-audit", "--no-fund", ...packages], { cwd: project })
   const folder = join(project, "node_modules/gigpo")
   if ((await readdir(folder)).includes("prebuilds")) return
   // Without a prebuilt addon it is built from the package's sources, which this one was.

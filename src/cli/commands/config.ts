@@ -1,7 +1,7 @@
 import { Command } from "commander"
 import { unlessAborted } from "../../linked-abort.ts"
 import { type ConfigArguments, setOption } from "../arguments.ts"
-import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../config/modules.ts"
+import { configuredPlayer, configuredTraining, moduleFields } from "../config/modules.ts"
 import { renderConfig } from "../config/render.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -24,7 +24,7 @@ async function runConfig(file: string | undefined, options: ConfigArguments): Pr
     return
   }
   const config = await loadConfig(file, options.set)
-  await openConfiguredEnvironment(config)
+  await configuredPlayer(config)
   await configuredTraining(config)
   process.stdout.write(renderConfig(config, await moduleFields(config)))
 }

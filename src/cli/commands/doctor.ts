@@ -1,8 +1,8 @@
 import { Command } from "commander"
 import { unlessAborted } from "../../linked-abort.ts"
+import { visible } from "../../visible.ts"
 import { checkMachine, type Finding } from "../doctor.ts"
 import { interruptible } from "../terminal/interrupt.ts"
-import { visible } from "../terminal/visible.ts"
 
 /** Exit code where something is missing that training needs. */
 const missing = 3

@@ -3,12 +3,13 @@ import { evaluate } from "../../training/evaluate.ts"
 import type { EvaluationReport } from "../../training/options.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
-import { openConfiguredEnvironment, openPlayer } from "../model.ts"
+import { configuredPlayer, openPlayer } from "../model.ts"
 import { describeReason } from "../terminal/failures.ts"
-import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
+import { formatBar, formatNumber } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
+import { describeSuccess } from "../terminal/training-view.ts"
 
 interface EvaluateArguments extends ConfigArguments {
   readonly model?: string
@@ -28,7 +29,8 @@ export function evaluateCommand(): Command {
 
 async function runEvaluate(file: string, options: EvaluateArguments, signal: AbortSignal): Promise<void> {
   const config = await loadConfig(file, options.set)
-  const environment = await openConfiguredEnvironment(config)
+  await using player = await configuredPlayer(config)
+  const { environment } = player
   const directory = options.model ?? config.model
   await using model = await openPlayer(config, signal, directory)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
@@ -39,7 +41,7 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
   const work = (signal: AbortSignal) =>
     evaluate({
       ...model,
-      environment,
+      ...player,
       tasks,
       temperature,
       rollout,
@@ -62,10 +64,9 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
 }
 
 function table(report: EvaluationReport): [name: string, value: string][] {
-  const [low, high] = report.successInterval
   const { success: _, ...metrics } = report.metrics
   return [
-    ["success", `${formatShare(report.success)}  (95 % interval ${formatShare(low)} to ${formatShare(high)})`],
+    ["success", describeSuccess(report)],
     ["return", formatNumber(report.meanReturn)],
     ["steps", formatNumber(report.meanSteps)],
     ["failed", String(report.failed)],

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from "commander"
+import { Command, Option } from "commander"
 import type { Environment } from "../../environment/environment.ts"
 import { environmentNames } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
@@ -7,7 +7,7 @@ import { Pace } from "../../pace.ts"
 import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
 import { drawnTasks } from "../../rollout/tasks.ts"
-import { type ConfigArguments, commandLine, setOption } from "../arguments.ts"
+import { type ConfigArguments, commandLine, setOption, wholeNumber } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { applySet, parseConfigDocument } from "../config/document.ts"
 import { loadConfig, loadDocument } from "../config/resolve.ts"
@@ -43,7 +43,9 @@ export function playCommand(): Command {
     .addOption(new Option("--expert", "let the environment's expert play").conflicts("byHand"))
     .option("--by-hand", "play yourself: one action a line, from the keyboard or a pipe")
     .addOption(new Option("--split <name>", "which tasks").choices(["train", "test"]).default("test"))
-    .addOption(new Option("--task <index>", "which task of them, from 0").argParser(parseIndex).default(0))
+    .addOption(
+      new Option("--task <index>", "which task of them, from 0").argParser(wholeNumber(0, 999_999_999)).default(0),
+    )
     .action((source, options) => interruptible((signal) => runPlay(source, options, signal)))
 }
 
@@ -133,9 +135,4 @@ async function playModel(
     view.observation(value.observation)
     view.step({ ...value, reply: value.text })
   }
-}
-
-function parseIndex(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 0.")
-  return Number(text)
 }

@@ -1,7 +1,8 @@
 import { once } from "node:events"
-import { Command, InvalidArgumentError } from "commander"
+import { Command } from "commander"
 import { openCorpus } from "../../environment/search/corpus.ts"
 import { serveRetriever } from "../../environment/search/server.ts"
+import { wholeNumber } from "../arguments.ts"
 import { describeFailure } from "../fail.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -21,8 +22,8 @@ export function retrieverCommand(): Command {
     )
     .argument("<corpus>", 'JSON lines of {"id", "contents"} or {"id", "title", "text"}')
     .option("--host <address>", "whom to answer; 0.0.0.0 is everybody", "127.0.0.1")
-    .option("-p, --port <number>", "0 takes any that is free", whole(0, 65_535), 8000)
-    .option("--topk <count>", "passages where a request does not say how many", whole(1, 1000), 3)
+    .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 8000)
+    .option("--topk <count>", "passages where a request does not say how many", wholeNumber(1, 1000), 3)
     .action((path, options) => interruptible((signal) => runRetriever(path, options, signal)))
 }
 
@@ -37,11 +38,4 @@ async function runRetriever(path: string, options: RetrieverArguments, signal: A
   process.stdout.write(`${server.url}\n`)
   if (!signal.aborted) await once(signal, "abort")
   await server.close()
-}
-
-function whole(least: number, most: number): (text: string) => number {
-  return (text) => {
-    if (/^\d{1,5}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
-  }
 }

@@ -9,10 +9,10 @@ import { changeableKeys } from "../../training/run-config.ts"
 import { checkRunFolder, liesIn, type RunMode } from "../../training/run-folder.ts"
 import { settleRates } from "../../training/settle-rates.ts"
 import { train } from "../../training/train.ts"
-import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
+import { type ConfigArguments, commandLine, configCommand, programArgument, programSets } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { complete, placeKeys } from "../config/kept.ts"
-import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
+import { configuredPlayer, configuredTraining } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { openModel } from "../model.ts"
 import { chosenRate } from "../terminal/chosen-rate.ts"
@@ -25,12 +25,33 @@ interface TrainArguments extends ConfigArguments, RunMode {
   readonly json?: boolean
 }
 
+const whereItGoes =
+  "Metrics (metrics.jsonl), checkpoints and at the end the model go to the run folder. Ctrl-C stops after saving; a second " +
+  "Ctrl-C stops at once."
+
 export function trainCommand(): Command {
-  return configCommand("train", "train a model by reinforcement learning")
+  return trainingCommand("train", "train a model by reinforcement learning")
+    .description(`Trains the configured model in the configured environment. ${whereItGoes}`)
+    .action((file, options) => interruptible((signal) => runTrain(file, options, signal), { saves: true }))
+}
+
+export function gatewayCommand(): Command {
+  return trainingCommand("gateway", "train the model of an agent that is a program in any language")
     .description(
-      "Trains the configured model in the configured environment. Metrics (metrics.jsonl), checkpoints and at the end the " +
-        "model go to the run folder. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
+      `Trains as "${commandLine("train")}" does, with a program that plays the tasks: gigpo gateway config.yaml -- node agent.mjs. It is ` +
+        "started once an episode and calls the model as any client of OpenAI's, at OPENAI_BASE_URL with OPENAI_API_KEY; GIGPO_MODEL is the " +
+        "name to ask for, GIGPO_TASK the task as JSON. The last line that it prints is its reward: a number or " +
+        `{"reward": …, "success": …}. How long an episode may take is training.rollout.episodeTimeout, how many run at once ` +
+        `training.rollout.concurrency. ${whereItGoes}`,
     )
+    .argument(...programArgument)
+    .action((file, program, options) =>
+      interruptible((signal) => runTrain(file, options, signal, program), { saves: true }),
+    )
+}
+
+function trainingCommand(name: string, summary: string): Command {
+  return configCommand(name, summary)
     .addOption(
       new Option("--resume [auto]", "go on from the run's last checkpoint; auto begins it where there is none")
         .conflicts("overwrite")
@@ -39,7 +60,6 @@ export function trainCommand(): Command {
     .option("--overwrite", "replace the run that is there, once this one has saved something; others' files stay")
     .option("--fork <folder>", "begin a new run with the state of another: its folder, or a checkpoint")
     .option("--json", "print one JSON line an iteration instead of the display")
-    .action((file, options) => interruptible((signal) => runTrain(file, options, signal), { saves: true }))
 }
 
 function parseResume(text: string): "auto" {
@@ -50,9 +70,21 @@ function parseResume(text: string): "auto" {
 /** Settings that a resumed run may change: what ends and keeps it, and where and how fast it runs. */
 const mayChange = [...changeableKeys, ...placeKeys, "clone", "initialize"]
 
-async function runTrain(file: string, options: TrainArguments, signal: AbortSignal): Promise<void> {
-  const config = await unlessAborted(signal, () => loadConfig(file, options.set))
-  const environment = await unlessAborted(signal, () => openConfiguredEnvironment(config))
+/** @param program - what an agent is to be, behind the `--` of gigpo gateway. */
+async function runTrain(
+  file: string,
+  options: TrainArguments,
+  signal: AbortSignal,
+  program?: readonly string[],
+): Promise<void> {
+  const sets = [...options.set, ...programSets(program ?? [])]
+  const config = await unlessAborted(signal, () => loadConfig(file, sets))
+  if (program && !config.agent)
+    throw new GigpoError(
+      "BAD_CONFIG",
+      `There is no agent: ${commandLine("gateway", file)} -- node agent.mjs, or set agent in ${file}.`,
+    )
+  await using player = await unlessAborted(signal, () => configuredPlayer(config))
   const training = await configuredTraining(config)
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
@@ -78,7 +110,7 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
   const work = async (signal: AbortSignal) => {
     const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
     signal.addEventListener("abort", stopping, { once: true })
-    const setup = { ...model, environment, run, ...training, optimizer, critic, signal, onWarning: say }
+    const setup = { ...model, ...player, run, ...training, optimizer, critic, signal, onWarning: say }
     for await (const report of train({ ...setup, onProgress: (progress) => view.progress(progress) })) {
       if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
       else view.report(report)
@@ -90,7 +122,7 @@ async function runTrain(file: string, options: TrainArguments, signal: AbortSign
     await sayBest(run, config, say)
   }
   try {
-    const path = await containingStrays(environment.name, signal, work, say)
+    const path = await containingStrays(player.environment.name, signal, work, say)
     screen.keep()
     const saved = relative(process.cwd(), path)
     await sayOutcome()

@@ -1,8 +1,10 @@
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
 import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
-import { choice, field, group, optionalGroup, required, text, whole } from "../../options/field.ts"
+import { choice, field, group, optionalChoice, optionalGroup, required, text, whole } from "../../options/field.ts"
 import { without } from "../../options/fixed.ts"
+import { fieldsOf } from "../../options/named.ts"
 import { isObject } from "../../options/read.ts"
+import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
 import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
 
 /** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference or a critic from training. */
@@ -32,6 +34,10 @@ export const configFields = {
     }),
     asGiven: true as const,
   },
+  agent: optionalChoice(
+    choice("process", fieldsOf(agents), "Who plays the environment's tasks.", { own: ownAgent, common: aroundAgent }),
+    "the model, by the environment's own loop",
+  ),
   run: text(undefined, "Folder of the run: metrics, checkpoints and the trained model.", {
     otherwise: "runs/ and the environment's name",
   }),

@@ -6,8 +6,18 @@ import { resolveConfig } from "./resolve.ts"
 /** Where and how fast it runs, and where its parts lie. */
 export const placeKeys: readonly string[] = [
   // Where a module of one's own lies: what it is, its digest tells.
-  ...["environment.use", "training.estimator.use", "training.loss.use"],
-  ...["run", "device", "threads", "microBatchTokens", "longestRow", "cacheBytes", "recompute", "sharePrefixes"],
+  ...["environment.use", "agent.use", "training.estimator.use", "training.loss.use"],
+  ...[
+    "run",
+    "agent.grace",
+    "device",
+    "threads",
+    "microBatchTokens",
+    "longestRow",
+    "cacheBytes",
+    "recompute",
+    "sharePrefixes",
+  ],
 ]
 
 /** Keys that are younger than a run hold what they stand for where they are left out. */

@@ -1,14 +1,18 @@
 import { ownEstimator } from "../../credit/options.ts"
-import type { Environment } from "../../environment/environment.ts"
-import { openEnvironment, ownEnvironment } from "../../environment/registry.ts"
+import type { Environment, OffersTasks } from "../../environment/environment.ts"
+import { openEnvironment, ownEnvironment, ownTasks } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
 import { ownLoss } from "../../loss/options.ts"
 import { only, without } from "../../options/fixed.ts"
 import { loadModule, type Module, makeOwn } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
 import type { Fields, OwnValue } from "../../options/table.ts"
+import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
+import { withoutNoise } from "../../server/normalize.ts"
+import { allGroupsEnded } from "../../server/process-group.ts"
 import { aroundLoss } from "../../training/kl.ts"
 import type { TrainOptions } from "../../training/options.ts"
+import type { AgentSetup } from "../../training/player.ts"
 import type { Config, Used } from "./config.ts"
 import type { ConfigDocument } from "./document.ts"
 
@@ -17,6 +21,7 @@ import type { ConfigDocument } from "./document.ts"
 /** Where a module may stand, and which options stand beside it whatever the module. */
 const places = [
   { path: ["environment"], around: {} },
+  { path: ["agent"], around: aroundAgent },
   { path: ["training", "estimator"], around: {} },
   { path: ["training", "loss"], around: aroundLoss },
 ] as const satisfies readonly { path: readonly string[]; around: Fields }[]
@@ -65,9 +70,35 @@ export async function moduleFields(config: Config): Promise<ReadonlyMap<string, 
   return tables
 }
 
-/** The environment of a loaded configuration. */
+/** The environment of a loaded configuration, to be played by its own loop. */
 export async function openConfiguredEnvironment({ environment }: Config): Promise<Environment> {
-  if (isUsed(environment)) return await own(environment, ownEnvironment)
+  const opened = isUsed(environment) ? await own(environment, ownEnvironment) : await openNamed(environment)
+  if (ownEnvironment.problem(opened) === undefined) return opened
+  const place = writtenAt.get(environment)
+  throw new GigpoError(
+    "BAD_CONFIG",
+    `${place === undefined ? "" : `${place}: `}${opened.name} offers tasks alone, which an agent must play: set agent, or use gigpo gateway.`,
+  )
+}
+
+/**
+ * Who plays what, by a loaded configuration: an agent plays what may offer no more than tasks. Disposing of it waits for programs that
+ * still have to end.
+ */
+export async function configuredPlayer(
+  config: Config,
+): Promise<AgentSetup<unknown> & { readonly environment: OffersTasks } & AsyncDisposable> {
+  const { agent, environment } = config
+  const disposable = { [Symbol.asyncDispose]: allGroupsEnded }
+  if (!agent) return { environment: await openConfiguredEnvironment(config), ...disposable }
+  const opened = isUsed(environment) ? await own(environment, ownTasks) : await openNamed(environment)
+  const player = { environment: opened, ...(agent.normalize && { normalize: withoutNoise }), ...disposable }
+  if (isUsed(agent)) return { ...player, agent: await own(agent, ownAgent, aroundAgent) }
+  const { make, fields } = agents[agent.name]
+  return { ...player, agent: make(only(agent, fields)) }
+}
+
+async function openNamed(environment: Config["environment"]): Promise<Environment> {
   const { name, ...options } = environment
   return await placed(writtenAt.get(environment), openEnvironment(name as string, options))
 }
@@ -99,7 +130,7 @@ async function loadFor(use: string, folder: string, around: Fields): Promise<Mod
 }
 
 function isUsed(part: unknown): part is Used {
-  return (part as Partial<Used>).use !== undefined
+  return (part as Partial<Used> | undefined)?.use !== undefined
 }
 
 function partAt(config: object, path: readonly string[]): unknown {

@@ -65,9 +65,11 @@ function renderFields(page: Page, path: readonly string[], fields: Fields, given
 
 function renderChoice(page: Page, path: readonly string[], choice: Choice, given: Given, prefix: string): void {
   const { use, sha256, name = use === undefined ? choice.fallback : undefined } = given ?? {}
-  const line = (key: string, value: unknown) => page.lines.push(...keyLine([...path, key], value, undefined, prefix))
-  page.lines.push(`${indent(path, prefix)}${path.at(-1)}:`)
-  const below = indent([...path, "name"], prefix)
+  // One that need not be made, and is not, is shown all the same.
+  const within = "otherwise" in choice && given === undefined ? "# " : prefix
+  const line = (key: string, value: unknown) => page.lines.push(...keyLine([...path, key], value, undefined, within))
+  page.lines.push(`${indent(path, within)}${path.at(-1)}:`)
+  const below = indent([...path, "name"], within)
   const names = Object.keys(choice.variants).join(", ")
   comment(page, below, `One of ${names}; or the path of a module of your own (./mine.mjs), from this file's folder.`)
   line("name", name)
@@ -75,7 +77,7 @@ function renderChoice(page: Page, path: readonly string[], choice: Choice, given
   line("use", use)
   if (sha256 !== undefined) line("sha256", sha256)
   const module = page.modules.get(path.join("."))
-  renderFields(page, path, { ...(use === undefined ? {} : module), ...fieldsOf(choice, given) }, given, prefix)
+  renderFields(page, path, { ...(use === undefined ? {} : module), ...fieldsOf(choice, given) }, given, within)
   if (given === undefined) renderOthers(page, path, choice, below)
 }
 

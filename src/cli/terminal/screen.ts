@@ -1,5 +1,5 @@
+import { visible } from "../../visible.ts"
 import { shortened } from "./format.ts"
-import { visible } from "./visible.ts"
 
 /** What of a stream is needed: `process.stdout`, or a test's. */
 export interface Output {

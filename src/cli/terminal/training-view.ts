@@ -112,13 +112,18 @@ export class TrainingView {
 
 /** "success 43.0 % (95 %: 37.1 % to 49.1 %), return 1.92, steps 9.1" */
 export function describeEvaluation(report: EvaluationReport): string {
-  const [low, high] = report.successInterval
   return [
-    `success ${formatShare(report.success)} (95 %: ${formatShare(low)} to ${formatShare(high)})`,
+    `success ${describeSuccess(report)}`,
     `return ${formatNumber(report.meanReturn)}`,
     `steps ${formatNumber(report.meanSteps)}`,
     ...(report.failed > 0 ? [`${report.failed} of ${report.episodes} failed`] : []),
   ].join(", ")
+}
+
+/** Nobody may tell of it: then there is nothing to say. */
+export function describeSuccess({ success, successInterval: [low, high], metrics }: EvaluationReport): string {
+  if (metrics.success === undefined) return "not told"
+  return `${formatShare(success)} (95 %: ${formatShare(low)} to ${formatShare(high)})`
 }
 
 function pick(

@@ -1,0 +1,95 @@
+import type { Command } from "commander"
+import { atMoment } from "../../options/schedule.ts"
+import { Random } from "../../random.ts"
+import { rollout } from "../../rollout/rollout.ts"
+import { environmentTasks } from "../../rollout/tasks.ts"
+import { type AnchorReport, anchorReport } from "../../training/anchor-report.ts"
+import { playerOf } from "../../training/player.ts"
+import { type ConfigArguments, configCommand, programArgument, programSets } from "../arguments.ts"
+import { loadConfig } from "../config/resolve.ts"
+import { parseCount } from "../estimate/arguments.ts"
+import { configuredPlayer, openPlayer } from "../model.ts"
+import { formatBar, formatShare } from "../terminal/format.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { containingStrays } from "../terminal/strays.ts"
+
+interface AnchorArguments extends ConfigArguments {
+  readonly model?: string
+  readonly groups?: number
+  readonly json?: boolean
+}
+
+export function anchorsCommand(): Command {
+  return configCommand("anchors", "say how often states repeat within a group, which GiGPO compares")
+    .description(
+      "Plays what the first iteration of training would play, and says how many steps were taken in a state that another episode of the " +
+        "group has seen, too; where that is little, what to do. Nothing is trained.",
+    )
+    .argument(...programArgument)
+    .option("-m, --model <directory>", "model folder to use instead of the configured one, e.g. a run's model")
+    .option("--groups <count>", "groups to play; default training.groups", parseCount)
+    .option("--json", "print the result as one JSON line")
+    .action((file, program, options) => interruptible((signal) => runAnchors(file, program, options, signal)))
+}
+
+async function runAnchors(
+  file: string,
+  program: readonly string[],
+  options: AnchorArguments,
+  signal: AbortSignal,
+): Promise<void> {
+  const config = await loadConfig(file, [...options.set, ...programSets(program)])
+  const { groupSize, groups, rollout: settings, estimator, iterations } = config.training
+  await using configured = await configuredPlayer(config)
+  await using model = await openPlayer(config, signal, options.model)
+  await using player = playerOf(configured)
+  const { environment, play } = player
+  const screen = new Screen(process.stdout, options.json ? { live: false } : {})
+  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  const moment = { iteration: 0, iterations }
+  const random = new Random(config.seed).fork("iteration", 0)
+  using tasks = environmentTasks(environment!, "train", random.fork("tasks"), say)
+  const work = (signal: AbortSignal) =>
+    rollout({
+      ...model,
+      ...{ environment, play, tasks, groupSize, signal, moment, ...atMoment(settings, moment) },
+      groups: options.groups ?? groups,
+      random: random.fork("rollout"),
+      maxPositions: model.policy.maxPositions,
+      onEpisode: (done, total) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
+    })
+  const played = await containingStrays(configured.environment.name, signal, work, say)
+  screen.clear()
+  const similarity = "similarity" in estimator && !("use" in estimator) ? estimator.similarity : undefined
+  const report = anchorReport(played.groups, { similarity })
+  if (options.json) process.stdout.write(`${JSON.stringify({ environment: configured.environment.name, ...report })}\n`)
+  else for (const line of describe(report)) screen.print(line)
+}
+
+/** Characters of an anchor that are shown. */
+const longestShown = 60
+
+function describe(report: AnchorReport): string[] {
+  const { groups, constant, episodes, unscored, steps, states, grouped, shared, sharedLater, frequent, finding } =
+    report
+  const rows = [
+    ["groups", `${groups}, of which ${constant} with one and the same return`],
+    ["episodes", `${episodes}${unscored > 0 ? `, and ${unscored} that failed or were dropped` : ""}`],
+    ["steps", `${steps} in ${states} states of their groups`],
+    ["compared", `${formatShare(grouped)} of the steps share their state with another step of the group`],
+    ["", `${formatShare(shared)} with one of another episode; behind the first steps ${formatShare(sharedLater)}`],
+  ]
+  return [
+    ...rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`),
+    ...frequent.map(
+      ({ anchor, steps, episodes }) => `  ${String(steps).padStart(6)} × in ${episodes} episodes: ${shown(anchor)}`,
+    ),
+    finding.text,
+  ]
+}
+
+function shown(anchor: string): string {
+  const text = JSON.stringify(anchor) // on one line
+  return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text
+}

@@ -1,0 +1,100 @@
+import { type Command, InvalidArgumentError } from "commander"
+import { NativePolicy } from "../engine/native/native-policy.ts"
+import type { NativePolicyOptions } from "../engine/native/options.ts"
+import { readAdapterConfig } from "../model-files/adapter-files.ts"
+import { checkModelFolder, newestModel } from "../model-files/model-folder.ts"
+import { without } from "../options/fixed.ts"
+import { readTable, refusal } from "../options/read.ts"
+import { freeVoice } from "../server/free-voice.ts"
+import type { Voice } from "../server/voice.ts"
+import { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { setOption, wholeNumber } from "./arguments.ts"
+import { applySet, parseConfigDocument } from "./config/document.ts"
+import { policyFields } from "./config/fields.ts"
+import { type Model, openBeside } from "./model.ts"
+
+// What commands have in common that let a model speak: which one, and how.
+
+export interface SpeakArguments {
+  readonly adapter?: string
+  readonly temperature: number
+  readonly maxTokens: number
+  readonly set: readonly string[]
+}
+
+/** Of a policy's options those that matter where it only samples. */
+const samplingFields = without(policyFields, "microBatchTokens", "longestRow", "recompute", "moments", "sharePrefixes")
+
+export function speakOptions(command: Command): Command {
+  return command
+    .argument("<model>", "model folder, an adapter's, or a run's: its model, or its newest checkpoint until it has one")
+    .option("-a, --adapter <folder>", "LoRA adapter to put beside the model")
+    .option("-t, --temperature <number>", "from 0, which takes the likeliest token, to 2", readTemperature, 1)
+    .option("-n, --max-tokens <count>", "most tokens of a reply", wholeNumber(1, 2 ** 31 - 1), 1024)
+    .addOption(setOption(`${Object.keys(samplingFields).join(", ")}: e.g. device=cpu; may be repeated`))
+}
+
+/** A model that speaks outside of training. */
+export interface Speaking extends Model {
+  readonly voice: Voice
+}
+
+/**
+ * Opens the model that was named. Its chat template is tried before its weights are read.
+ *
+ * @throws GigpoError `BAD_CONFIG` for settings, `BAD_MODEL`, `BAD_TOKENIZER`, `OUT_OF_MEMORY`, `DEVICE_UNAVAILABLE`
+ */
+export async function openSpeaking(
+  named: string,
+  { adapter, temperature, maxTokens, set }: SpeakArguments,
+  signal: AbortSignal,
+): Promise<Speaking> {
+  const options = { ...readSettings(set), training: false, signal }
+  const directory = await newestModel(named)
+  const tokenizer = await Tokenizer.open(directory)
+  const model = await openBeside(tokenizer, async () => {
+    await tokenizer.renderChat([{ role: "user", content: "Hello" }])
+    signal.throwIfAborted()
+    if (adapter === undefined) return await NativePolicy.open(directory, options)
+    return await openAdapted(directory, adapter, options)
+  })
+  try {
+    tokenizer.checkVocabulary(model.policy.vocabularySize)
+  } catch (error) {
+    await model[Symbol.asyncDispose]()
+    throw error
+  }
+  return { ...model, voice: freeVoice({ ...model, codec: tokenizer, temperature, maxReplyTokens: maxTokens }) }
+}
+
+function readSettings(sets: readonly string[]): NativePolicyOptions {
+  const parsed = parseConfigDocument("{}", "--set")
+  for (const set of sets) applySet(parsed, set)
+  const { value, complaints } = readTable(parsed.document.toJS(), samplingFields, "file")
+  if (complaints.length > 0) throw refusal("BAD_CONFIG", "--set", complaints, () => "--set")
+  return value
+}
+
+/** Where the adapter says that its model is does not count here; that it was trained beside such weights is checked. */
+async function openAdapted(
+  directory: string,
+  adapter: string,
+  options: NativePolicyOptions & { readonly signal: AbortSignal },
+): Promise<NativePolicy> {
+  await checkModelFolder(adapter)
+  const { rank, alpha } = await readAdapterConfig(adapter)
+  const policy = await NativePolicy.open(directory, { ...options, lora: { rank, alpha } })
+  try {
+    await policy.loadAdapter(adapter)
+    return policy
+  } catch (error) {
+    await policy.dispose()
+    throw error
+  }
+}
+
+function readTemperature(text: string): number {
+  const value = Number(text)
+  if (text.trim() !== "" && value >= 0 && value <= 2) return value
+  throw new InvalidArgumentError("It must be a number from 0 to 2.")
+}

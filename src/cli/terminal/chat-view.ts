@@ -1,0 +1,40 @@
+import { visible } from "../../visible.ts"
+import type { Said } from "../conversation.ts"
+import type { Output } from "./screen.ts"
+
+/** Shows replies as they come: what is said on one stream, what is thought and all else on the other. */
+export class ChatView {
+  readonly #replies: Output
+  readonly #notes: Output
+  #kind: Said["kind"] | undefined
+
+  constructor(replies: Output, notes: Output) {
+    this.#replies = replies
+    this.#notes = notes
+  }
+
+  tell({ kind, text }: Said): void {
+    if (kind !== this.#kind) this.#turn(kind)
+    this.#streamOf(kind).write(visible(text))
+  }
+
+  end(why: "stop" | "length" | "stopped"): void {
+    this.#turn(undefined)
+    if (why === "length") this.note("(cut off: --max-tokens allows more, up to what the model takes)")
+    if (why === "stopped") this.note("(stopped)")
+  }
+
+  note(text: string): void {
+    this.#notes.write(`${visible(text)}\n`)
+  }
+
+  #turn(kind: Said["kind"] | undefined): void {
+    if (this.#kind) this.#streamOf(this.#kind).write(this.#kind === "reasoning" ? "\n</think>\n" : "\n")
+    if (kind === "reasoning") this.#notes.write("<think>\n")
+    this.#kind = kind
+  }
+
+  #streamOf(kind: Said["kind"]): Output {
+    return kind === "content" ? this.#replies : this.#notes
+  }
+}

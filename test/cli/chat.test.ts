@@ -1,0 +1,137 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { PassThrough } from "node:stream"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Conversation } from "../../src/cli/conversation.ts"
+import { converse } from "../../src/cli/converse.ts"
+import { ChatView } from "../../src/cli/terminal/chat-view.ts"
+import { freeVoice } from "../../src/server/free-voice.ts"
+import { Scripted } from "../server/scripted.ts"
+import { open, tokenizerFolder } from "../tokenizer/scratch.ts"
+import { built, gigpo, tiny } from "./gigpo.ts"
+
+/** A conversation with a model that says these replies in turn, and what is shown of it. */
+async function talking(replies: readonly string[], pause = 0) {
+  const codec = await open(await tokenizerFolder())
+  const policy = new Scripted(codec, replies, { pause })
+  const conversation = new Conversation(freeVoice({ policy, codec, temperature: 1, maxReplyTokens: 500 }), "Be kind.")
+  const shown = { replies: "", notes: "" }
+  const into = (name: keyof typeof shown) => ({
+    write(text: string) {
+      shown[name] += text
+    },
+  })
+  const view = new ChatView(into("replies"), into("notes"))
+  const prompts = () => policy.requests.map(({ prompt }) => codec.decode(prompt))
+  return { conversation, view, shown, prompts, policy }
+}
+
+const chatOf = (...messages: readonly (readonly [string, string])[]) =>
+  `${messages.map(([role, text]) => `<|im_start|>${role}\n${text}<|im_end|>\n`).join("")}<|im_start|>assistant\n`
+
+describe("a conversation", () => {
+  it("goes on, is forgotten and begun anew, a line at a time", async () => {
+    const { conversation, view, shown, prompts } = await talking(["one", "two", "three", "four", "five"])
+    const input = new PassThrough()
+    input.end("a\n\nb\n/clear\nc\n/system  Be brief. \nd\n/system\n/nonsense\ne /clear\n/exit\nf\n")
+    await converse({ conversation, view, input, signal: new AbortController().signal })
+    expect(shown.replies).toBe("one\ntwo\nthree\nfour\nfive\n")
+    expect(shown.notes).toMatch(/^There is no \/nonsense\. There are:\n {2}\/clear/)
+    const kind = ["system", "Be kind."] as const
+    expect(prompts()).toEqual([
+      chatOf(kind, ["user", "a"]),
+      chatOf(kind, ["user", "a"], ["assistant", "one"], ["user", "b"]),
+      chatOf(kind, ["user", "c"]),
+      chatOf(["system", "Be brief."], ["user", "d"]),
+      chatOf(["user", "e /clear"]),
+    ])
+  })
+
+  it("shows nothing that a terminal would obey, and thoughts apart from what is said", async () => {
+    const { conversation, view, shown } = await talking(["<think>\x1b[2Jhm\n</think>\n\na\x1b]0;b\x07\u202e"])
+    const input = new PassThrough()
+    input.end("Hi")
+    await converse({ conversation, view, input, signal: new AbortController().signal })
+    expect(shown).toEqual({
+      replies: "a\\x1b]0;b\\x07\\u{202e}\n",
+      notes: "<think>\n\\x1b[2Jhm\n</think>\n",
+    })
+  })
+
+  it("stops a reply at Ctrl-C and keeps what was said of it; leaves at a second one", async () => {
+    const { conversation, view, shown, prompts, policy } = await talking(["abcdefgh".repeat(50), "two"], 5)
+    const [input, terminal] = [new PassThrough(), new PassThrough()]
+    terminal.resume()
+    const ended = converse({ conversation, view, input, terminal, signal: new AbortController().signal })
+    input.write("go\r")
+    await expect.poll(() => shown.replies.length).toBeGreaterThan(3)
+    input.write("\x03")
+    await expect.poll(() => shown.notes).toBe("(stopped)\n")
+    const said = shown.replies.trimEnd()
+    expect("abcdefgh".repeat(50).startsWith(said)).toBe(true)
+    expect(policy.requests[0]!.signal!.aborted).toBe(true)
+    input.write("on\r")
+    await expect.poll(() => shown.replies).toBe(`${said}\ntwo\n`)
+    expect(prompts()[1]).toBe(chatOf(["system", "Be kind."], ["user", "go"], ["assistant", said], ["user", "on"]))
+    input.write("\x03")
+    await expect(ended).rejects.toMatchObject({ name: "GigpoError", exitCode: 130 })
+  })
+
+  it("says so where it has become too long, and can go on after that on a terminal alone", async () => {
+    const long = "the room ".repeat(5000)
+    const piped = await talking(["one"])
+    const input = new PassThrough()
+    input.end(`${long}\nHi\n`)
+    const lines = converse({ ...piped, input, signal: new AbortController().signal })
+    await expect(lines).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: /do not fit the model's 4096 positions/,
+    })
+
+    const { conversation, view, shown } = await talking(["one"])
+    const [typed, terminal] = [new PassThrough(), new PassThrough()]
+    terminal.resume()
+    const ended = converse({ conversation, view, input: typed, terminal, signal: new AbortController().signal })
+    typed.write(`${long}\rHi\r`)
+    await expect.poll(() => shown.replies).toBe("one\n")
+    expect(shown.notes).toMatch(/do not fit the model's 4096 positions.* \/clear begins anew\.\n$/)
+    typed.end()
+    await ended
+  })
+})
+
+describe.skipIf(!built)("gigpo chat (needs dist: npm run build:ts)", () => {
+  let folder: string
+  const chat = (input: string, ...words: string[]) =>
+    gigpo(["chat", "small/model", "--temperature", "0", ...words], { cwd: folder, input })
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-chat-"))
+    const long = ["--set", "initialize.maxPositions=400"]
+    expect(await gigpo(["init", "sokoban", "small", ...tiny, ...long], { cwd: folder })).toMatchObject({ code: 0 })
+  })
+  afterAll(async () => await rm(folder, { recursive: true }))
+
+  it("takes all of what is piped as one message, or each line of it", async () => {
+    const one = await chat("first\nsecond\n", "--max-tokens", "5")
+    expect(one).toMatchObject({ code: 0, stderr: "(cut off: --max-tokens allows more, up to what the model takes)\n" })
+    const two = await chat("first\n/clear\nfirst\nsecond\n", "--max-tokens", "5", "--lines")
+    expect(two.code).toBe(0)
+    const cut = two.stderr.trimEnd().split("\n")
+    expect(cut).toHaveLength(3) // two lines are two messages, and a command is none
+    expect(two.stdout.startsWith(one.stdout)).toBe(false)
+  })
+
+  it("refuses to say nothing, and what does not fit the model", async () => {
+    expect(await chat(" \n")).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/nothing on standard input to say to the model/),
+    })
+    expect(await chat("word ".repeat(400))).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/do not fit the model's 400 positions/),
+    })
+  })
+})

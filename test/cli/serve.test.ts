@@ -1,0 +1,188 @@
+import { once } from "node:events"
+import { mkdtemp, rm } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { built, gigpo, type Outcome, tiny } from "./gigpo.ts"
+
+interface Served {
+  readonly baseURL: string
+  readonly key: string
+  readonly kill: (signal: NodeJS.Signals) => void
+  readonly ended: Promise<Outcome>
+  /** Posts to the endpoint, with the key that was printed unless another is given. */
+  ask(path: string, body: object, key?: string): Promise<Response>
+}
+
+const message = (content: string) => [{ role: "user", content }]
+/** What was answered: checked by what is expected of it. */
+// biome-ignore lint/suspicious/noExplicitAny: as it is said
+const json = async (answer: Response | Promise<Response>): Promise<any> => await (await answer).json()
+/** The likeliest tokens of a model that knows nothing go round in circles: a reply that does not end by itself. */
+const endless = { model: "policy", messages: message("Hi"), temperature: 0, stream: true }
+
+describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
+  let folder: string
+  const run = (...words: string[]) => gigpo(words, { cwd: folder })
+
+  /** Serves until it is stopped; told once it has printed its address and key. */
+  async function serve(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Served> {
+    return await new Promise((resolve, reject) => {
+      const onOutput = (stdout: string, kill: Served["kill"]) => {
+        const [baseURL, key, rest] = stdout.split("\n")
+        if (rest === undefined) return
+        const ask: Served["ask"] = (path, body, given = key) =>
+          fetch(`${baseURL}${path}`, {
+            method: "POST",
+            headers: { "content-type": "application/json", authorization: `Bearer ${given}` },
+            body: JSON.stringify(body),
+          })
+        resolve({ baseURL: baseURL!, key: key!, kill, ended, ask })
+      }
+      const ended = gigpo(["serve", ...words, "--port", "0"], { cwd: folder, env, onOutput })
+      void ended.then((outcome) => reject(new Error(`it ended: ${JSON.stringify(outcome)}`)))
+    })
+  }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-serve-"))
+    const long = ["--set", "initialize.maxPositions=200000"]
+    expect(await run("init", "sokoban", "small", ...tiny, ...long)).toMatchObject({ code: 0 })
+  })
+  afterAll(async () => await rm(folder, { recursive: true }))
+
+  it("answers whoever has the key, whole and streamed, and writes down neither keys nor texts", async () => {
+    const { baseURL, key, kill, ended, ask } = await serve(["small/model"])
+    expect(baseURL).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/)
+    expect(key).toMatch(/^gigpo-[\w-]{43}$/)
+    const call = { model: "policy", messages: message("xyzzy"), max_tokens: 12, temperature: 0.5, seed: 7 }
+    const whole = await json(ask("/chat/completions", call))
+    expect(whole.choices[0].message.role).toBe("assistant")
+    expect(whole.usage.completion_tokens).toBeLessThanOrEqual(12)
+    const events = await (await ask("/chat/completions?token=plugh", { ...call, stream: true })).text()
+    const chunks = events.split("\n\n").filter((event) => event.startsWith("data: {"))
+    const deltas = chunks.map((chunk) => JSON.parse(chunk.slice(6)).choices[0].delta.content ?? "")
+    expect(deltas.join("")).toBe(whole.choices[0].message.content) // of the same seed
+    expect(events.endsWith("data: [DONE]\n\n")).toBe(true)
+
+    const models = await fetch(`${baseURL}/models`, { headers: { authorization: `Bearer ${key}` } })
+    expect((await json(models)).data).toMatchObject([{ id: "policy" }])
+    expect((await ask("/chat/completions", call, `${key}x`)).status).toBe(401)
+    expect((await ask("/chat/completions", { ...call, model: "gpt" })).status).toBe(404)
+    const refused = await ask("/chat/completions", { ...call, top_p: 0.9 })
+    expect([refused.status, (await json(refused)).error.param]).toEqual([400, "top_p"])
+    kill("SIGINT")
+    const { code, stdout, stderr } = await ended
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${baseURL}\n${key}\n` })
+    const [first, ...lines] = stderr.trimEnd().split("\n")
+    expect(first).toBe("small/model is served as policy; Ctrl-C ends it.")
+    const tokens = `${whole.usage.prompt_tokens}+${whole.usage.completion_tokens} tokens `
+    expect(lines.map((line) => line.replace(/^\S+Z /, "").replace(/\d+ ms$/, "ms"))).toEqual([
+      `POST /v1/chat/completions 200 ${tokens}ms`,
+      `POST /v1/chat/completions 200 ${tokens}ms`,
+      "GET /v1/models 200 ms",
+      "POST /v1/chat/completions 401 ms",
+      "POST /v1/chat/completions 404 ms",
+      "POST /v1/chat/completions 400 ms",
+    ])
+  })
+
+  it("takes the key from the environment, and a name for the model", async () => {
+    const GIGPO_API_KEY = "correct-horse-battery"
+    const { key, kill, ended, ask } = await serve(["small/model", "--name", "ours", "--name", "too"], { GIGPO_API_KEY })
+    expect(key).toBe(GIGPO_API_KEY)
+    const names = ["ours", "too", "policy"].map(async (model) => {
+      const answer = await ask("/responses", { model, input: "Hi", max_output_tokens: 2 })
+      return [answer.status, (await json(answer)).model]
+    })
+    expect(await Promise.all(names)).toEqual([
+      [200, "ours"],
+      [200, "too"],
+      [404, undefined],
+    ])
+    kill("SIGTERM")
+    expect(await ended).toMatchObject({ code: 0 })
+  })
+
+  it("lets a reply that is under way end where it is stopped, takes no more, and logs it", async () => {
+    const { baseURL, kill, ended, ask } = await serve(["small/model", "--grace", "600"])
+    const reader = (await ask("/chat/completions", { ...endless, max_tokens: 4000 })).body!.getReader()
+    const first = await reader.read()
+    kill("SIGINT")
+    let text = Buffer.from(first.value!).toString()
+    await expect.poll(() => fetch(baseURL).catch(() => "refused")).toBe("refused")
+    for (let next = await reader.read(); !next.done; next = await reader.read()) text += Buffer.from(next.value)
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true)
+    const { code, stderr } = await ended
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/ POST \/v1\/chat\/completions 200 \d+\+4000 tokens /)
+  })
+
+  it.each([
+    [["--grace", "0"], ["SIGTERM"], 0],
+    [["--grace", "600"], ["SIGINT", "SIGTERM"], 143], // the second one does not wait
+  ] as const)("breaks replies off at the end: %j, %j", async (words, signals, code) => {
+    const { kill, ended, ask } = await serve(["small/model", ...words])
+    const reply = ask("/chat/completions", { ...endless, max_tokens: 150_000 })
+    const reader = (await Promise.race([reply, ended.then(() => undefined)]))?.body?.getReader()
+    await reader?.read()
+    for (const signal of signals) kill(signal)
+    expect(await ended).toMatchObject({ code })
+    const rest = async () => {
+      for (;;) if ((await reader!.read()).done) return
+    }
+    await expect(rest()).rejects.toThrow()
+  })
+
+  it("refuses, before it reads a model, a port that is taken and a key that could be guessed", async () => {
+    const other = createServer().listen(0, "127.0.0.1")
+    await once(other, "listening")
+    const { port } = other.address() as AddressInfo
+    expect(await run("serve", "nowhere", "--port", String(port))).toEqual({
+      code: 4,
+      stdout: "",
+      stderr: expect.stringMatching(/^gigpo: Cannot listen on 127\.0\.0\.1:\d+ \(.*EADDRINUSE.*\); try another port/),
+    })
+    other.close()
+    for (const GIGPO_API_KEY of ["", "short", "with blanks in the middle"]) {
+      const { code, stderr } = await gigpo(["serve", "nowhere"], { cwd: folder, env: { GIGPO_API_KEY } })
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/GIGPO_API_KEY must be a key of/) })
+      expect(stderr).not.toContain("blanks in")
+    }
+  })
+
+  it("names what is wrong with a folder or a setting", async () => {
+    for (const [words, said] of [
+      [["nowhere"], /There is no folder .*nowhere.*\[BAD_MODEL\]/],
+      [["small/model", "--adapter", "small/model"], /adapter_config\.json is missing.*\[BAD_MODEL\]/],
+      [["small/model", "--set", "device=tpu"], /--set: device must be "auto" or "cpu" or "cuda".*\[BAD_CONFIG\]/],
+      [["small/model", "--set", "recompute=none"], /--set: recompute is not an option.*\[BAD_CONFIG\]/],
+      [["small/model", "--temperature", "3"], /It must be a number from 0 to 2/],
+    ] as const)
+      expect(await run("serve", ...words, "--port", "0")).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringMatching(said),
+      })
+  })
+
+  it("serves what a run has come to: a checkpoint's adapter, beside its model or by itself, and the run's model", async () => {
+    const trained = await run("train", "small/config.yaml", "-s", "lora.rank=2", "-s", "training.iterations=2")
+    expect(trained).toMatchObject({ code: 0 })
+    const checkpoint = "small/run/checkpoints/step-2"
+    const texts = []
+    for (const words of [["small/run"], [checkpoint], ["small/model", "--adapter", checkpoint], ["small/model"]]) {
+      const { kill, ended, ask } = await serve(words)
+      const call = { model: "policy", messages: message("Hi"), max_tokens: 40, logprobs: true, temperature: 0 }
+      const { choices } = await json(ask("/chat/completions", call))
+      texts.push(choices[0].logprobs.content.map(({ logprob }: { logprob: number }) => logprob.toFixed(4)).join())
+      kill("SIGTERM")
+      expect(await ended).toMatchObject({ code: 0 })
+    }
+    const [merged, alone, beside, untrained] = texts
+    expect([alone, beside]).toEqual([merged, merged])
+    expect(untrained).not.toBe(merged)
+  })
+})

@@ -46,8 +46,10 @@ export async function startEpisode(
         const result = await databases.query(database, statement.sql, signal)
         const wrong = "error" in result
         if (wrong) failed++
-        if (terminated) right = !wrong && sameRows(result, await know(gold), isOrdered(gold))
-        else {
+        if (terminated) {
+          const wanted = await know(gold) // whose fault is told of, whatever the answer
+          right = !wrong && sameRows(result, wanted, isOrdered(gold))
+        } else {
           const text = wrong ? `Error: ${result.error}` : showResult(result, shownRows)
           observation = { text, anchor: `${statement.sql}\n${text}` }
         }

@@ -130,13 +130,16 @@ describe("sql", () => {
     expect(environment.parse(reply, { text: "", anchor: "" })).toEqual({ action, valid })
   })
 
-  it("blames the data for a gold statement that fails", async () => {
-    const environment = await sql()
-    const episode = await start(environment, { ...task, gold: "SELECT c FROM t" })
-    await expect(episode.step("<answer>SELECT 1</answer>")).rejects.toThrow(
-      expect.objectContaining({ code: "BAD_DATA", message: expect.stringContaining("no such column") }),
-    )
-  })
+  it.each(["SELECT 1", "SELECT c FROM t"])(
+    "blames the data for a gold statement that fails, where %s is the answer",
+    async (answer) => {
+      const environment = await sql()
+      const episode = await start(environment, { ...task, gold: "SELECT c FROM t" })
+      await expect(episode.step(`<answer>${answer}</answer>`)).rejects.toThrow(
+        expect.objectContaining({ code: "BAD_DATA", message: expect.stringContaining("no such column") }),
+      )
+    },
+  )
 })
 
 describe("questions from files", () => {

@@ -5,7 +5,7 @@ import { writeSync } from "node:fs"
 import { GigpoError } from "../../../dist/errors.js"
 import { native } from "../../../dist/native.js"
 
-const { Engine, setErrorClass, deviceReport, memoryPlan, ...kernels } = native()
+const { Engine, Vocabulary, Grammar, setErrorClass, deviceReport, memoryPlan, ...kernels } = native()
 
 const model = {
   vocabularySize: 31,
@@ -84,12 +84,35 @@ const critic = await engine.critic().promise
 await engine.freezeReference().promise
 await engine.initialize([1, 2], 0.1).promise
 
+// Tokens are the letters from a on, the last one ends a text; the grammar is "a", any number of times.
+const letters = [
+  Uint8Array.from({ length: 30 }, (_, i) => 97 + i),
+  Int32Array.from({ length: 32 }, (_, i) => Math.min(i, 30)),
+  Int32Array.of(30),
+]
+const vocabulary = new Vocabulary(...letters)
+const onlyA = new Uint8Array(32)
+onlyA[97 >> 3] = 1 << (97 & 7)
+const asOften = [vocabulary, Int32Array.of(1, 1, 2, 0, 0, 0, 3, 0, 0), onlyA]
+const grammar = new Grammar(...asOften)
+const request = {
+  prompt: Int32Array.of(1, 2, 3),
+  maxTokens: 4,
+  temperature: 1,
+  topTokens: 0,
+  stopTokens: Int32Array.of(7),
+  key: [1, 2],
+}
+
 const anchors = [Int32Array.of(0, 0, 1), Uint8Array.of(1, 1, 2), Float64Array.of(0, 1, 2, 3)]
 
 /** [name, function, its arguments]; `made` is what a constructor's call leaves to be disposed of. */
 const calls = [
   ["new Engine", (...given) => new Engine(...given).dispose(), [model, options]],
   ["new Critic", (...given) => new critic.constructor(...given), [{}]],
+  ["new Vocabulary", (...given) => new Vocabulary(...given), letters],
+  ["new Grammar", (...given) => new Grammar(...given), asOften],
+  ["grammar.allowed", (...given) => grammar.allowed(...given), [Int32Array.of(0, 0)]],
   ["memoryPlan", memoryPlan, [model, options, 2 ** 32]],
   ["setErrorClass", (given) => (typeof given === "function" ? 0 : setErrorClass(given)), [GigpoError]],
   ["deviceReport", deviceReport, []],
@@ -102,9 +125,17 @@ const calls = [
   ...[
     ["initialize", [[1, 2], 0.1]],
     ["freezeReference", []],
-    ["sample", [Int32Array.of(1, 2, 3), 4, 1, Int32Array.of(7), [1, 2]]],
+    ["sample", [request]],
+    [
+      "sample",
+      [{ ...request, stopTokens: Int32Array.of(30), constraint: grammar, topTokens: 3, onTokens: () => false }],
+    ],
     ["logits", [Int32Array.of(1, 2, 3)]],
     ["logProbs", [batch, "current", 1]],
+    [
+      "logProbs",
+      [{ ...batch, tokens: batch.tokens.map(() => 0), constraints: [grammar, undefined, grammar] }, "current", 1],
+    ],
     ["forwardBackward", [batch, loss]],
     ["write", ["weights", 0, 8, new Uint8Array(32), "F32"]],
     ["read", ["adapter", 0, 0, 8]],

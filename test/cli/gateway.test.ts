@@ -203,7 +203,8 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
       ["--hang"],
     )
     stop.abort()
-    expect(code).toBe(times === 1 ? 130 : 143)
+    // Of two that are pending together the system may deliver either first; the second one ends it.
+    expect(times === 1 ? [130] : [130, 143]).toContain(code)
     // The second signal waits for nobody: what was killed is gone a moment later.
     await expect.poll(hanging, { timeout: 20_000 }).toEqual([])
   })

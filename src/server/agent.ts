@@ -1,6 +1,7 @@
 import { inspect } from "node:util"
 import { Constraint } from "../engine/native/constraint.ts"
 import { GigpoError } from "../errors.ts"
+import { isObject } from "../options/read.ts"
 import type { Random } from "../random.ts"
 import type { EpisodeEnd, Play, PlayContext } from "../rollout/play.ts"
 import { EndOfEpisode } from "../rollout/step-log.ts"
@@ -10,7 +11,6 @@ import type { Call, CallMessage } from "./call.ts"
 import type { Turn } from "./call-order.ts"
 import { Constraints } from "./constraints.ts"
 import { tokenText } from "./dialect.ts"
-import { isFields } from "./fields.ts"
 import type { Gateway } from "./gateway.ts"
 import { lastHeard } from "./heard.ts"
 import { readEnd, type ToldEpisode } from "./told.ts"
@@ -178,7 +178,7 @@ class Recorder implements VoiceObserver {
   }
 
   stand(state: { readonly anchor: string }): void {
-    if (!isFields(state) || typeof state.anchor !== "string")
+    if (!isObject(state) || typeof state.anchor !== "string")
       throw wrong(`step() got ${inspect(state, { depth: 1 })}; give it { anchor }, a string`)
     this.#anchor = state.anchor
   }
@@ -202,7 +202,7 @@ class Recorder implements VoiceObserver {
     const { follows, unmerged } = reply
     this.#context.record(
       {
-        ...{ prompt: reply.prompt, reply: reply.tokens, logProbs: reply.logProbs, text: reply.text },
+        ...{ prompt: reply.prompt, reply: reply.tokens, logProbs: reply.logProbs },
         anchor: this.#states.get(place)!,
         observation: lastHeard(call.messages),
         action:

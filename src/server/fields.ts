@@ -1,12 +1,9 @@
+import { isObject } from "../options/read.ts"
 import { badField } from "./api-error.ts"
 
 // Reading bodies that anybody may have sent. null stands for a field that was left out.
 
 export type Fields = Readonly<Record<string, unknown>>
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-}
 
 export class FieldReader {
   readonly #fields: Fields
@@ -14,7 +11,7 @@ export class FieldReader {
   readonly #seen = new Set<string>()
 
   constructor(value: unknown, path = "") {
-    if (!isFields(value)) throw badField(path || "The body", "must be an object")
+    if (!isObject(value)) throw badField(path || "The body", "must be an object")
     this.#fields = value
     this.#path = path
   }

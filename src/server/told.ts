@@ -1,11 +1,11 @@
 import { inspect } from "node:util"
 import { type Contract, checkMetrics, checkReward } from "../environment/contract.ts"
 import { GigpoError } from "../errors.ts"
+import { isObject } from "../options/read.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import { visible } from "../visible.ts"
 import type { AgentEnd } from "./agent.ts"
 import { ApiError } from "./api-error.ts"
-import { isFields } from "./fields.ts"
 
 // What programs say of their episode, who cannot call a function of ours: by POST, or as the last line that they print.
 
@@ -50,7 +50,7 @@ export interface ReadEnd extends AgentEnd {
  * @throws GigpoError `BAD_ENVIRONMENT`
  */
 export function readEnd(value: unknown): ReadEnd | null {
-  const { reward, success, metrics = {}, ...rest } = isFields(value) ? value : { reward: value }
+  const { reward, success, metrics = {}, ...rest } = isObject(value) ? value : { reward: value }
   const unknown = unknownKey(rest, endKeys)
   if (unknown) throw contract.broken(unknown)
   if (reward === null) return null
@@ -59,7 +59,7 @@ export function readEnd(value: unknown): ReadEnd | null {
   checkReward(contract, reward)
   if (success !== undefined && ![true, false, 0, 1].includes(success as boolean))
     throw contract.broken("success must be true or false")
-  if (!isFields(metrics) || Object.keys(metrics).length > mostMetrics)
+  if (!isObject(metrics) || Object.keys(metrics).length > mostMetrics)
     throw contract.broken(`metrics must be an object of at most ${mostMetrics} numbers by their names`)
   const told = Object.fromEntries(Object.entries(metrics).filter(([, value]) => value !== undefined))
   checkMetrics(contract, told as Record<string, number>)
@@ -71,6 +71,6 @@ export function readEnd(value: unknown): ReadEnd | null {
 }
 
 function readState(body: unknown): { readonly anchor: string } {
-  if (isFields(body) && typeof body.anchor === "string") return { anchor: body.anchor }
+  if (isObject(body) && typeof body.anchor === "string") return { anchor: body.anchor }
   throw new ApiError(400, 'Send the state as {"anchor": "…"}.', { param: "anchor" })
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
+import { isObject } from "../options/read.ts"
 import { ApiError } from "./api-error.ts"
 import type { Call, CallMessage, ToolCall } from "./call.ts"
-import { isFields } from "./fields.ts"
 
 /** A reply that was sampled, as far as later calls may go on from it. */
 export interface KnownReply {
@@ -160,7 +160,7 @@ function plainCalls(calls: readonly ToolCall[]): readonly ToolCall[] {
 function canonical(json: string): string {
   try {
     return JSON.stringify(JSON.parse(json), (_, value) =>
-      isFields(value)
+      isObject(value)
         ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => Number(a > b) - Number(a < b)))
         : value,
     )

@@ -62,8 +62,6 @@ export interface SaidReply
   extends KnownReply,
     Pick<Heard, "completion" | "finishReason" | "reasoningTokens" | "broken"> {
   readonly logProbs: Float32Array
-  /** All that was sampled, without special tokens. */
-  readonly text: string
   readonly constraint: Constraint | undefined
   /** The reply that it goes on from, token for token. */
   readonly follows: KnownReply | undefined
@@ -202,7 +200,6 @@ export class Voice {
       readonly continued: Continued
     },
   ): SaidReply {
-    const { codec } = this.#setup
     const { continued, ...known } = about
     const { tokens, logProbs } = completion
     return {
@@ -212,7 +209,6 @@ export class Voice {
       words: continued.words,
       follows: continued.replies[continued.tip],
       unmerged: continued.wordsTip > continued.tip,
-      text: codec.decode(tokens, { skipSpecial: true }),
     }
   }
 }

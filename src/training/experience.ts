@@ -1,6 +1,7 @@
 import { estimate } from "../credit/as-estimator.ts"
 import { batchOf } from "../credit/batch.ts"
 import type { Credit } from "../credit/estimator.ts"
+import type { Sampler, Trainable } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import { at, atMoment, type Moment } from "../options/schedule.ts"
@@ -17,6 +18,7 @@ import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import { type CollectedStep, collectSteps, giveCredit, layRows } from "./rows.ts"
+import type { SettledTrainOptions } from "./settle-rates.ts"
 import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
 
@@ -75,7 +77,15 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   return { groups, dropped, steps, rows: [...credited, ...extra], credit, metrics: found }
 }
 
-function rolloutSetup<Task>(training: Training<Task>, moment: Moment, random: Random) {
+/** What a training's rollouts are played with. */
+export function rolloutSetup<Task>(
+  training: Pick<RolloutSetup<Task>, "tokenizer" | "environment" | "play" | "signal"> & {
+    readonly policy: Sampler & Pick<Trainable, "longestRow">
+    readonly options: Pick<SettledTrainOptions, "rollout">
+  },
+  moment: Moment,
+  random: Random,
+) {
   const { policy, tokenizer, environment, play, signal, options } = training
   return {
     policy,
@@ -85,7 +95,7 @@ function rolloutSetup<Task>(training: Training<Task>, moment: Moment, random: Ra
     random: random.fork("rollout"),
     ...options.rollout,
     temperature: at(options.rollout.temperature, moment),
-    maxPositions: Math.min(policy.maxPositions, policy.longestRow ?? policy.maxPositions),
+    maxPositions: Math.min(policy.maxPositions, policy.longestRow || policy.maxPositions), // 0 of one that only samples
     moment,
     signal,
   }

@@ -162,7 +162,10 @@ function storeOf({ store }: Critic): ModelStore {
 }
 
 /** Everything random of one iteration. */
-export function iterationRandom({ options }: Learning, iteration: number): Random {
+export function iterationRandom(
+  { options }: { readonly options: { readonly seed: number } },
+  iteration: number,
+): Random {
   return new Random(options.seed).fork("iteration", iteration)
 }
 

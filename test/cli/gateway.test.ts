@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { built, type GigpoOptions, gigpo, tiny } from "./gigpo.ts"
+import { built, type GigpoOptions, gigpo, readRun, tiny } from "./gigpo.ts"
 
 // Says which way to go from one number to another, as often as it takes; what it draws comes from its seed.
 const program = `
@@ -50,14 +50,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
   }
 
-  async function read(name: string): Promise<{ metrics: unknown[]; model: Buffer }> {
-    const lines = (await readFile(join(folder, name, "metrics.jsonl"), "utf8")).trim().split("\n")
-    const metrics = lines.map((line) => {
-      const { time: _, metrics, ...report } = JSON.parse(line)
-      return [report, Object.entries(metrics).filter(([metric]) => !metric.startsWith("time/"))]
-    })
-    return { metrics, model: await readFile(join(folder, name, "model", "model.safetensors")) }
-  }
+  const read = (name: string) => readRun(join(folder, name))
 
   /** Those programs that hang and still run; one that nobody has asked after does not. */
   async function hanging(): Promise<number[]> {

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
@@ -50,6 +52,16 @@ export async function gigpo(words: readonly string[], options: GigpoOptions): Pr
   if (!options.waiting) child.stdin.end(options.input ?? "")
   const [code] = (await once(child, "close")) as [number | null]
   return { code, stdout, stderr }
+}
+
+/** What a run came to: metrics.jsonl without times, and the trained weights. */
+export async function readRun(run: string): Promise<{ metrics: unknown[]; model: Buffer }> {
+  const lines = (await readFile(join(run, "metrics.jsonl"), "utf8")).trim().split("\n")
+  const metrics = lines.map((line) => {
+    const { time: _, metrics, ...report } = JSON.parse(line)
+    return [report, Object.entries(metrics).filter(([metric]) => !metric.startsWith("time/"))]
+  })
+  return { metrics, model: await readFile(join(run, "model", "model.safetensors")) }
 }
 
 /** Settings of a model and a run so small that they take a second. */

@@ -3,7 +3,7 @@ import { cp, mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { built, gigpo, type Outcome, tiny } from "./gigpo.ts"
+import { built, gigpo, type Outcome, readRun, tiny } from "./gigpo.ts"
 
 describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:ts)", () => {
   let folder: string
@@ -19,15 +19,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
     return await gigpo(words, { cwd: folder, onOutput: send })
   }
 
-  /** metrics.jsonl without times, and the trained weights. */
-  async function read(name: string): Promise<{ metrics: unknown[]; model: Buffer }> {
-    const lines = (await readFile(join(folder, name, "metrics.jsonl"), "utf8")).trim().split("\n")
-    const metrics = lines.map((line) => {
-      const { time: _, metrics, ...report } = JSON.parse(line)
-      return [report, Object.entries(metrics).filter(([metric]) => !metric.startsWith("time/"))]
-    })
-    return { metrics, model: await readFile(join(folder, name, "model", "model.safetensors")) }
-  }
+  const read = (name: string) => readRun(join(folder, name))
 
   async function expectSame(name: string, uninterrupted: { metrics: unknown[]; model: Buffer }): Promise<void> {
     const { metrics, model } = await read(name)

@@ -269,7 +269,11 @@ describe.skipIf(!installed)("clients (npm ci --prefix test/clients installs them
   it("openai: a retry by the client itself gets the reply that was lost", async () => {
     const { default: OpenAI } = await load("openai")
     const said: string[] = []
-    const observer = { begin: () => 0, overflow: () => {}, said: ({ text }: { text: string }) => void said.push(text) }
+    const observer = {
+      begin: () => 0,
+      overflow: () => {},
+      said: ({ content }: { content: string }) => void said.push(content),
+    }
     const { fetch, baseURL, apiKey } = await speaking(["one", "two"], { observer })
     let lost = 0
     const broken = async (input: string | URL | Request, init?: RequestInit) => {

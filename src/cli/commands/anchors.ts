@@ -1,10 +1,10 @@
 import type { Command } from "commander"
-import { atMoment } from "../../options/schedule.ts"
-import { Random } from "../../random.ts"
 import { rollout } from "../../rollout/rollout.ts"
 import { environmentTasks } from "../../rollout/tasks.ts"
 import { type AnchorReport, anchorReport } from "../../training/anchor-report.ts"
+import { rolloutSetup } from "../../training/experience.ts"
 import { playerOf } from "../../training/player.ts"
+import { iterationRandom } from "../../training/prepare.ts"
 import { type ConfigArguments, configCommand, programArgument, programSets } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { parseCount } from "../estimate/arguments.ts"
@@ -40,7 +40,7 @@ async function runAnchors(
   signal: AbortSignal,
 ): Promise<void> {
   const config = await loadConfig(file, [...options.set, ...programSets(program)])
-  const { groupSize, groups, rollout: settings, estimator, iterations } = config.training
+  const { groupSize, groups, estimator, iterations } = config.training
   await using configured = await configuredPlayer(config)
   await using model = await openPlayer(config, signal, options.model)
   await using player = playerOf(configured)
@@ -48,15 +48,14 @@ async function runAnchors(
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
   const moment = { iteration: 0, iterations }
-  const random = new Random(config.seed).fork("iteration", 0)
+  const training = { ...model, environment, play, options: { ...config.training, seed: config.seed } }
+  const random = iterationRandom(training, moment.iteration)
   using tasks = environmentTasks(environment!, "train", random.fork("tasks"), say)
   const work = (signal: AbortSignal) =>
     rollout({
-      ...model,
-      ...{ environment, play, tasks, groupSize, signal, moment, ...atMoment(settings, moment) },
+      ...rolloutSetup({ ...training, signal }, moment, random),
+      ...{ tasks, groupSize },
       groups: options.groups ?? groups,
-      random: random.fork("rollout"),
-      maxPositions: model.policy.maxPositions,
       onEpisode: (done, total) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
     })
   const played = await containingStrays(configured.environment.name, signal, work, say)

@@ -1,6 +1,7 @@
 import { access, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
+import { isObject } from "../../options/read.ts"
 import { readJsonLines } from "../json-lines.ts"
 import { unreadable } from "../unreadable.ts"
 import type { SqlTask } from "./task.ts"
@@ -49,7 +50,7 @@ async function* rowsOf(path: string): AsyncGenerator<[where: string, row: Row], 
 }
 
 function objectOf(value: unknown): Row {
-  return typeof value === "object" && value !== null ? (value as Row) : {}
+  return isObject(value) ? value : {}
 }
 
 function textAt(row: Row, where: string, ...keys: readonly [string, ...string[]]): string {

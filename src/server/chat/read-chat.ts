@@ -1,7 +1,8 @@
 import { mostTopTokens } from "../../engine/check-request.ts"
+import { isObject } from "../../options/read.ts"
 import { ApiError, badField } from "../api-error.ts"
 import type { Call, CallMessage, Format, Tool, ToolCall, ToolChoice } from "../call.ts"
-import { FieldReader, isFields } from "../fields.ts"
+import { FieldReader } from "../fields.ts"
 
 // POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/create
 
@@ -161,7 +162,7 @@ export function readFunction(value: unknown, path: string): Tool {
   if (!/^[\w.-]{1,128}$/.test(name)) throw badField(`${path}.name`, "must be of letters, digits, _, - and .")
   const description = read.string("description")
   const parameters = read.any("parameters") ?? { type: "object", properties: {} }
-  if (!isFields(parameters)) throw badField(`${path}.parameters`, "must be a JSON schema")
+  if (!isObject(parameters)) throw badField(`${path}.parameters`, "must be a JSON schema")
   const strict = read.boolean("strict") ?? false
   read.ignore("type")
   read.done()
@@ -178,8 +179,8 @@ export function readToolChoice(
   if (value === "auto" || value === "none") return value
   if (tools.length === 0) throw badField("tool_choice", "asks for a tool, but there are no tools")
   if (value === "required") return value
-  const chosen = isFields(value) && value.type === "function" ? named(value) : undefined
-  const name = isFields(chosen) ? chosen.name : undefined
+  const chosen = isObject(value) && value.type === "function" ? named(value) : undefined
+  const name = isObject(chosen) ? chosen.name : undefined
   if (typeof name !== "string") throw badField("tool_choice", "must be auto, none, required, or name a function")
   if (!tools.some((tool) => tool.name === name))
     throw badField("tool_choice", `names ${JSON.stringify(name)}, which is none of the tools`)
@@ -193,7 +194,7 @@ export function readFormat(
   of: (format: Readonly<Record<string, unknown>>) => unknown,
 ): Format {
   if (value === undefined) return { kind: "text" }
-  if (!isFields(value)) throw badField(path, "must be an object")
+  if (!isObject(value)) throw badField(path, "must be an object")
   switch (value.type) {
     case "text":
       return { kind: "text" }
@@ -201,7 +202,7 @@ export function readFormat(
       return { kind: "json", field: path }
     case "json_schema": {
       const part = of(value)
-      if (!isFields(part) || !("schema" in part)) throw badField(path, "has no schema")
+      if (!isObject(part) || !("schema" in part)) throw badField(path, "has no schema")
       return {
         kind: "schema",
         schema: part.schema,

@@ -1,4 +1,5 @@
 import { mostTopTokens } from "../../engine/check-request.ts"
+import { isObject } from "../../options/read.ts"
 import { badField } from "../api-error.ts"
 import type { Call, CallMessage, Tool, ToolCall } from "../call.ts"
 import {
@@ -10,7 +11,7 @@ import {
   readToolChoice,
   unheeded,
 } from "../chat/read-chat.ts"
-import { FieldReader, isFields } from "../fields.ts"
+import { FieldReader } from "../fields.ts"
 
 // POST /v1/responses: https://platform.openai.com/docs/api-reference/responses/create
 
@@ -94,7 +95,7 @@ function readText(value: unknown): Call["format"] {
 }
 
 function readTool(value: unknown, path: string): Tool {
-  if (!isFields(value) || value.type !== "function")
+  if (!isObject(value) || value.type !== "function")
     throw badField(`${path}.type`, "must be function: no other tools are run here")
   return readFunction(value, path)
 }
@@ -170,7 +171,7 @@ function readItem(item: unknown, path: string): CallMessage | Part {
     case "reasoning": {
       const parts = [...(read.list("content") ?? []), ...(read.list("summary") ?? [])]
       return {
-        reasoning: parts.map((part) => (isFields(part) && typeof part.text === "string" ? part.text : "")).join(""),
+        reasoning: parts.map((part) => (isObject(part) && typeof part.text === "string" ? part.text : "")).join(""),
       }
     }
     case "item_reference": {

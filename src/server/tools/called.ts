@@ -1,8 +1,8 @@
 import { anyObject, colon, comma, constant } from "../../grammar/json.ts"
 import { jsonSchema } from "../../grammar/json-schema.ts"
 import { choice, type Node, repeat, rule, sequence, text } from "../../grammar/node.ts"
+import { isObject } from "../../options/read.ts"
 import type { Tool, ToolChoice } from "../call.ts"
-import { isFields } from "../fields.ts"
 import type { Piece } from "./format.ts"
 
 /** How calls are written: the key of their arguments, what stands around each, and between two. */
@@ -54,9 +54,9 @@ export function calling(
 export function readCalled(text: string, key: Writing["key"]): Extract<Piece, { kind: "call" }> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    if (!isFields(value) || typeof value.name !== "string") return undefined
+    if (!isObject(value) || typeof value.name !== "string") return undefined
     const given = value[key] ?? {}
-    if (!isFields(given)) return undefined
+    if (!isObject(given)) return undefined
     return { kind: "call", name: value.name, arguments: written(text, key, given) ?? JSON.stringify(given) }
   } catch {
     return undefined // no JSON, or nested deeper than can be written again

@@ -1,8 +1,9 @@
 // Holds an environment to a recording of its original engine.
 //   npm run replay -- <environment> <data folder> <recording.jsonl.gz>
 // Prints the first differences and `steps N differences D`; exit code 1 on any difference, 2 where it cannot be replayed.
-import { visible } from "../dist/visible.js"
+
 import { replay, replays } from "../dist/replay/run.js"
+import { visible } from "../dist/visible.js"
 
 const [name, data, recording] = process.argv.slice(2)
 if (recording === undefined) {

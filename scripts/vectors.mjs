@@ -1,8 +1,9 @@
 // Holds estimators and losses to numbers that other projects' own functions gave.
 //   npm run vectors -- <file.json> …
 // Prints `compared N differ D` a topic and in all; exit code 1 on any difference or unknown topic, 2 where a file cannot be read.
-import { visible } from "../dist/visible.js"
+
 import { compareFile } from "../dist/vectors/run.js"
+import { visible } from "../dist/visible.js"
 
 const files = process.argv.slice(2)
 if (files.length === 0) {

@@ -145,7 +145,8 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
 
   it("by a second Ctrl-C at once ends at once and can still go on", async () => {
     const stopped = await train("twice", [], { after: /^iteration 3\/6/m, names: ["SIGINT", "SIGTERM"] })
-    expect(stopped.code).toBe(143)
+    // Of two that are pending together the system may deliver either first; the second one ends it.
+    expect([130, 143]).toContain(stopped.code)
     expect(await train("twice", ["--resume"])).toMatchObject({ code: 0 })
     await expectSame("twice", whole)
   })

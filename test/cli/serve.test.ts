@@ -121,15 +121,16 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
   })
 
   it.each([
-    [["--grace", "0"], ["SIGTERM"], 0],
-    [["--grace", "600"], ["SIGINT", "SIGTERM"], 143], // the second one does not wait
-  ] as const)("breaks replies off at the end: %j, %j", async (words, signals, code) => {
+    [["--grace", "0"], ["SIGTERM"], [0]],
+    // The second one does not wait; of two that are pending together the system may deliver either first.
+    [["--grace", "600"], ["SIGINT", "SIGTERM"], [130, 143]],
+  ] as const)("breaks replies off at the end: %j, %j", async (words, signals, codes) => {
     const { kill, ended, ask } = await serve(["small/model", ...words])
     const reply = ask("/chat/completions", { ...endless, max_tokens: 150_000 })
     const reader = (await Promise.race([reply, ended.then(() => undefined)]))?.body?.getReader()
     await reader?.read()
     for (const signal of signals) kill(signal)
-    expect(await ended).toMatchObject({ code })
+    expect(codes).toContain((await ended).code)
     const rest = async () => {
       for (;;) if ((await reader!.read()).done) return
     }

@@ -303,6 +303,7 @@ void EngineThread::complete(std::vector<Completion> done) {
       const Napi::Object result = Napi::Object::New(env);
       result.Set("tokens", to_array(env, std::move(completion.tokens)));
       result.Set("logProbs", to_array(env, std::move(completion.log_probs)));
+      result.Set("entropies", to_array(env, std::move(completion.entropies)));
       result.Set("stopped", completion.stopped);
       result.Set("topTokens", to_array(env, std::move(completion.top_tokens)));
       result.Set("topLogProbs", to_array(env, std::move(completion.top_log_probs)));

@@ -265,8 +265,9 @@ class Device {
   // Gives the tokens that a mask leaves out the logit `masked_logit`: then their probability is 0 in whatever follows, and so is its
   // product with it, which -∞ would not give.
   virtual void mask_logits(Tensor logits, const LogitMasks& masks) = 0;
-  // One token a row by Gumbel-max, with its log-probability from the same pass. `tokens`, `log_probs`: device memory, [rows].
-  virtual void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) = 0;
+  // One token a row by Gumbel-max; from the same pass its log-probability, and the entropy in nats of what it was drawn from (at temperature
+  // 0: of that at 1, as the log-probability). `tokens`, `log_probs`, `entropies`: device memory, [rows].
+  virtual void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies) = 0;
   // The likeliest tokens of the distribution that is sampled from (core/kernels/top_tokens.h): inputs.top[row] of them in row `row` of
   // `tokens` and `log_probs`, device memory, [rows][most]. The others are left as they are.
   virtual void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs) = 0;

@@ -27,7 +27,10 @@ int64_t cache_bytes_per_token(const ModelConfig& config, Type type) {
   return 2 * config.layers * config.key_value_columns() * bytes_of(type);
 }
 
-int64_t drawn_bytes(int64_t rows) { return 2 * (1 + SampleRequest::most_top) * rows * int64_t{sizeof(int32_t)}; }
+// Words of Generator::Step::drawn that `rows` rows take, of which each tells of so many likeliest tokens.
+static int64_t drawn_words(int64_t rows, int64_t most) { return rows * (3 + 2 * most); }
+
+int64_t drawn_bytes(int64_t rows) { return drawn_words(rows, SampleRequest::most_top) * int64_t{sizeof(int32_t)}; }
 
 int64_t cache_pages(const ModelConfig& config, Type type, int64_t bytes) {
   const int64_t longest = (config.max_positions + page_size - 1) / page_size;
@@ -206,7 +209,7 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
   };
   const auto floats = [&](int64_t at) { return reinterpret_cast<float*>(drawn_ + at); };
   const auto sample = [&] {
-    if (filled > 0) device_.sample(logits, inputs, drawn_, floats(filled));
+    if (filled > 0) device_.sample(logits, inputs, drawn_, floats(filled), floats(2 * filled));
   };
   const auto operations = [&] {
     compute();
@@ -222,12 +225,12 @@ void Generator::draw(const PolicyTensors& weights, PagedTokens batch, const std:
     for (int64_t row = 0; row < sampled; row++) masks[row] = sampling[row]->mask.get();
     if (masked) masker_.mask(logits, masks.data());
     sample();
-    const int64_t behind = 2 * filled;
+    const int64_t behind = drawn_words(filled, 0);
     if (step.most > 0) device_.top_tokens(logits, inputs, step.most, drawn_ + behind, floats(behind + filled * step.most));
   });
   if (filled == 0) return;
   step.rows = filled;
-  step.drawn.resize(2 * filled * (1 + step.most));
+  step.drawn.resize(size_t(drawn_words(filled, step.most)));
   step.wait = device_.fetch(step.drawn.data(), drawn_, step.drawn.size() * sizeof(int32_t));
 }
 
@@ -252,20 +255,22 @@ void Generator::read(std::vector<Completion>& done) {
 
 // What was drawn in a row.
 void Generator::take(Sequence& sequence, const Step& step, int64_t row) {
-  const auto log_prob = [](int32_t bits) { return std::bit_cast<float>(bits); };
+  const auto number = [](int32_t bits) { return std::bit_cast<float>(bits); };
   const int32_t token = step.drawn[row];
   sequence.tokens.push_back(token);
-  sequence.log_probs.push_back(log_prob(step.drawn[step.rows + row]));
+  sequence.log_probs.push_back(number(step.drawn[step.rows + row]));
+  sequence.entropies.push_back(number(step.drawn[2 * step.rows + row]));
   sequence.unread--;
-  const auto top = step.drawn.begin() + 2 * step.rows + row * step.most, top_log_probs = top + step.rows * step.most;
+  const auto top = step.drawn.begin() + drawn_words(step.rows, 0) + row * step.most, top_log_probs = top + step.rows * step.most;
   sequence.top_tokens.insert(sequence.top_tokens.end(), top, top + sequence.request.top);
-  std::transform(top_log_probs, top_log_probs + sequence.request.top, std::back_inserter(sequence.top_log_probs), log_prob);
+  std::transform(top_log_probs, top_log_probs + sequence.request.top, std::back_inserter(sequence.top_log_probs), number);
   if (sequence.request.on_token) sequence.request.on_token(token);
 }
 
 Completion Generator::Sequence::completion() {
-  return {request.id, {tokens.begin() + int64_t(request.prompt.size()), tokens.end()}, std::move(log_probs), suffices || stopped(), failure,
-          std::move(top_tokens), std::move(top_log_probs)};
+  const auto first = tokens.begin() + int64_t(request.prompt.size());
+  return {request.id, {first, tokens.end()}, std::move(log_probs), std::move(entropies), suffices || stopped(), failure, std::move(top_tokens),
+          std::move(top_log_probs)};
 }
 
 template <class Sequences>

@@ -41,6 +41,7 @@ struct Completion {
   uint64_t id;
   std::vector<int32_t> tokens;
   std::vector<float> log_probs;
+  std::vector<float> entropies;  // in nats, of what each token was drawn from: tempered (of temperature 1 at 0), and of what a constraint leaves
   bool stopped;         // by a stop token, or because no more were needed, rather than by length
   std::string failure;  // why it cannot go on, where it cannot: its constraint leaves no token
   // [tokens][SampleRequest::top]; no_token where fewer may be.
@@ -94,6 +95,7 @@ class Generator {
     SampleRequest request;
     std::vector<int32_t> tokens;  // prompt and what was sampled
     std::vector<float> log_probs;
+    std::vector<float> entropies;
     std::vector<int32_t> top_tokens;
     std::vector<float> top_log_probs;
     std::vector<int32_t> pages;
@@ -125,8 +127,8 @@ class Generator {
       bool draws;
     };
     std::vector<Part> parts;
-    // Tokens of those that draw, in this order, then the bits of their log-probabilities; behind these [rows][most] of the likeliest
-    // tokens, and the bits of theirs.
+    // Tokens of those that draw, in this order, then the bits of their log-probabilities and of their entropies; behind these [rows][most]
+    // of the likeliest tokens, and the bits of their log-probabilities.
     std::vector<int32_t> drawn;
     int64_t rows = 0, most = 0;
     std::function<void()> wait = [] {};
@@ -157,7 +159,7 @@ class Generator {
   int64_t longest_sequence_;
   std::vector<PagedCache> cache_;
   void* cache_memory_ = nullptr;  // its own
-  int32_t* drawn_;                // device: tokens and log-probabilities of the last step that drew any, which the next one reads
+  int32_t* drawn_;                // device: Step::drawn of the last step that drew any, whose tokens the next one reads
   std::unique_ptr<PagePool> pages_;
   std::deque<SequencePointer> waiting_;
   std::vector<SequencePointer> running_;  // in order of arrival

@@ -14,13 +14,6 @@ namespace gigpo::cuda {
 
 constexpr float log2_e = 1.4426950408889634f, ln_2 = 0.6931471805599453f;
 
-// A number as something that the compiler has not seen before: what follows from it, such as addresses within a tile, is
-// worked out where it is used, in a few instructions, and takes no registers from the sums in between.
-__device__ inline int anew(int value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
-
 // Rows of D bf16 in shared memory, in chunks of 16 bytes. Chunks change places within their row so that eight
 // neighbouring rows hold equally numbered chunks in different banks: ldmatrix then takes one pass for each 8×8 matrix.
 template <int D>

@@ -209,8 +209,8 @@ class GpuDevice final : public Device {
   void mask_logits(Tensor logits, const LogitMasks& masks) override {
     cuda::mask_logits(logits, masks, stream());
   }
-  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
-    cuda::sample(logits, inputs, tokens, log_probs, stream());
+  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies) override {
+    cuda::sample(logits, inputs, tokens, log_probs, entropies, stream());
   }
   void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs) override {
     cuda::top_tokens(logits, inputs, most, tokens, log_probs, stream());

@@ -52,8 +52,8 @@ size_t value_head_workspace(int64_t rows, int64_t columns);
 void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options, ValueHeadResult* results,
                 Tensor d_hidden, Tensor d_weight, void* workspace, cudaStream_t stream);
 
-// One token a row and its log-probability.
-void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, cudaStream_t stream);
+// One token a row, its log-probability, and the entropy of what it was drawn from.
+void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies, cudaStream_t stream);
 void mask_logits(Tensor logits, const LogitMasks& masks, cudaStream_t stream);
 void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs, cudaStream_t stream);
 

@@ -114,6 +114,14 @@ __device__ inline void store_whole(void* to, uint2 words) {
 #endif
 }
 
+// A word as something that the compiler has not seen before: what follows from it, such as addresses within a tile, is
+// worked out where it is used, in a few instructions, and takes no registers from what lies in between.
+template <class Word>
+__device__ Word anew(Word value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
 // 2^x in one instruction, to about 2^-22 of its size; 0 where it would be below 2^-126, and exactly 1 for 0.
 __device__ inline float power_of_2(float x) {
 #ifdef GIGPO_CUDA_EMULATOR

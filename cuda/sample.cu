@@ -8,8 +8,7 @@
 // no number could make a token of the warp win, none is drawn.
 #include "cuda/launch.h"
 #include "cuda/operations.h"
-#include "cuda/reduce.cuh"
-#include "cuda/vector.cuh"
+#include "cuda/softmax_sums.cuh"
 
 namespace gigpo::cuda {
 
@@ -23,18 +22,35 @@ constexpr double clear_lead = 2e-4;    // ten times what this score and the CPU'
 
 // What is known of a part of a row.
 struct Draw {
-  float top = -INFINITY, total = 0;               // max x, Σ e^((x - top) / T)
-  double best = -INFINITY, second = -INFINITY;    // scores, relative to x = 0
-  int64_t token = 0;
+  float top = -INFINITY, total = 0, weighted = 0;  // max x, Σ 2^y, Σ 2^y y with y = (x - top) log2(e) / T
+  double best = -INFINITY, second = -INFINITY;     // scores, relative to x = 0
+  int32_t token = 0;
 
-  __device__ void offer(double score, int64_t index) {
+  __device__ void offer(double score, int32_t index) {
     if (score > best) second = best, best = score, token = index;
     else if (score > second) second = score;
   }
 
   __device__ void raise_top(float new_top, float factor) {
-    if (total != 0) total *= exp2f((top - new_top) * factor);  // else -inf - -inf would make a NaN
+    if (total != 0) {  // else -inf - -inf would make a NaN
+      const float shift = (top - new_top) * factor, scale = exp2f(shift);
+      weighted = scale * (weighted + total * fmaxf(shift, least_exponent));
+      total *= scale;
+    }
     top = new_top;
+  }
+
+  // Adds the tokens of these logits, of which none is above `top`; p receives 2^y.
+  template <int width>
+  __device__ void add(const float (&x)[width], float factor, float (&p)[width]) {
+    const float origin = top == -INFINITY ? 0 : top;  // only impossible tokens so far
+#pragma unroll
+    for (int c = 0; c < width; c++) {
+      const float y = (x[c] - origin) * factor;
+      p[c] = exp2f(y);
+      total += p[c];
+      weighted += p[c] * fmaxf(y, least_exponent);
+    }
   }
 
   // Of equal scores that of the lower index stands.
@@ -43,6 +59,7 @@ struct Draw {
     raise_top(highest, factor);
     other.raise_top(highest, factor);
     total += other.total;
+    weighted += other.weighted;
     const bool loses = other.best > best || (other.best == best && other.token < token);
     const double runner_up = loses ? best : other.best;
     if (loses) best = other.best, token = other.token;
@@ -55,6 +72,7 @@ __device__ Draw merge_warp(Draw draw, float factor) {
     Draw other;
     other.top = __shfl_xor_sync(full_warp, draw.top, distance);
     other.total = __shfl_xor_sync(full_warp, draw.total, distance);
+    other.weighted = __shfl_xor_sync(full_warp, draw.weighted, distance);
     other.best = __shfl_xor_sync(full_warp, draw.best, distance);
     other.second = __shfl_xor_sync(full_warp, draw.second, distance);
     other.token = __shfl_xor_sync(full_warp, draw.token, distance);
@@ -65,21 +83,21 @@ __device__ Draw merge_warp(Draw draw, float factor) {
 
 // To all threads of the block.
 __device__ Draw merge_block(Draw draw, float factor) {
-  __shared__ float top[32], total[32];
+  __shared__ float top[32], total[32], weighted[32];
   __shared__ double best[32], second[32];
-  __shared__ int64_t token[32];
+  __shared__ int32_t token[32];
   draw = merge_warp(draw, factor);
   __syncthreads();  // the last call's have been read
   if (lane_index() == 0) {
     const int warp = warp_index();
-    top[warp] = draw.top, total[warp] = draw.total;
+    top[warp] = draw.top, total[warp] = draw.total, weighted[warp] = draw.weighted;
     best[warp] = draw.best, second[warp] = draw.second, token[warp] = draw.token;
   }
   __syncthreads();
   draw = Draw();
   if (lane_index() < warps_in_block()) {
     const int warp = lane_index();
-    draw.top = top[warp], draw.total = total[warp];
+    draw.top = top[warp], draw.total = total[warp], draw.weighted = weighted[warp];
     draw.best = best[warp], draw.second = second[warp], draw.token = token[warp];
   }
   return merge_warp(draw, factor);
@@ -110,6 +128,7 @@ __device__ float lead_of(float top, float inverse, double best) {
 
 template <int width>
 __device__ void draw_uniforms(Key key, int32_t token_index, int64_t first, float (&v)[width]) {
+  key = {anew(key.low), anew(key.high)};  // else the keys of its ten rounds are held in registers, and others' are spilled
 #pragma unroll
   for (int b = 0; b < width / 4; b++) {
     const Philox words = philox(key, uint32_t(first / 4 + b), uint32_t(token_index), 0, 0);
@@ -141,14 +160,10 @@ __device__ Draw draw_share(const Row<Logit>& row, float inverse, Key key, int32_
       mine.raise_top(highest, factor);
       lead = lead_of(mine.top, inverse, warp_best);
     }
-    const float origin = mine.top == -INFINITY ? 0 : mine.top;  // only impossible tokens so far
     float p[width], most = 0;
+    mine.add(x, factor, p);
 #pragma unroll
-    for (int c = 0; c < width; c++) {
-      p[c] = exp2f((x[c] - origin) * factor);
-      mine.total += p[c];
-      most = fmaxf(most, p[c]);
-    }
+    for (int c = 0; c < width; c++) most = fmaxf(most, p[c]);
     if (!__any_sync(full_warp, most * lead >= least_gap)) continue;
     float v[width];
     draw_uniforms(key, token_index, first, v);
@@ -158,7 +173,7 @@ __device__ Draw draw_share(const Row<Logit>& row, float inverse, Key key, int32_
     if (!__any_sync(full_warp, candidates != 0)) continue;
 #pragma unroll
     for (int c = 0; c < width; c++) {
-      if (candidates >> c & 1) mine.offer(double(x[c]) * inverse - double(logf(-log1pf(-v[c]))), first + c);
+      if (candidates >> c & 1) mine.offer(double(x[c]) * inverse - double(logf(-log1pf(-v[c]))), int32_t(first + c));
     }
     warp_best = mine.best;
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -179,11 +194,10 @@ __device__ Draw greedy_share(const Row<Logit>& row) {
     row.read(first, x);
 #pragma unroll
     for (int c = 0; c < width; c++) {
-      if (x[c] > mine.top) mine.raise_top(x[c], log2_e), mine.token = first + c;
+      if (x[c] > mine.top) mine.raise_top(x[c], log2_e), mine.token = int32_t(first + c);
     }
-    const float origin = mine.top == -INFINITY ? 0 : mine.top;
-#pragma unroll
-    for (int c = 0; c < width; c++) mine.total += exp2f((x[c] - origin) * log2_e);
+    float p[width];
+    mine.add(x, log2_e, p);
   }
   mine.best = double(mine.top);
   return mine;
@@ -217,7 +231,7 @@ __device__ float cpu_log_one_minus(float v) {
 
 // The token by the CPU's own scores, once the maximum is known.
 template <class Logit>
-__device__ int64_t exact_token(const Row<Logit>& row, float top, float inverse, Key key, int32_t token_index) {
+__device__ int32_t exact_token(const Row<Logit>& row, float top, float inverse, Key key, int32_t token_index) {
   constexpr int width = Row<Logit>::width;
   Draw mine;
   for (int64_t first = int64_t{threadIdx.x} * width; first < row.vocab; first += int64_t{threads} * width) {
@@ -227,7 +241,7 @@ __device__ int64_t exact_token(const Row<Logit>& row, float top, float inverse, 
 #pragma unroll
     for (int c = 0; c < width; c++) {
       const float z = __fmul_rn(__fadd_rn(x[c], -top), inverse);
-      mine.offer(double(__fadd_rn(z, -cpu_log(-cpu_log_one_minus(v[c])))), first + c);
+      mine.offer(double(__fadd_rn(z, -cpu_log(-cpu_log_one_minus(v[c])))), int32_t(first + c));
     }
   }
   return merge_block(mine, 0).token;
@@ -237,7 +251,7 @@ __device__ int64_t exact_token(const Row<Logit>& row, float top, float inverse, 
 template <class Logit>
 __global__ void __launch_bounds__(threads)
 sample_kernel(int64_t vocab, const Logit* logits, int64_t stride, bool aligned, SampleInputs inputs, int32_t* tokens,
-              float* log_probs) {
+              float* log_probs, float* entropies) {
   wait_for_previous_kernel();
   const int64_t r = blockIdx.x;
   const Row<Logit> row = {logits + r * stride, vocab, aligned};
@@ -248,25 +262,28 @@ sample_kernel(int64_t vocab, const Logit* logits, int64_t stride, bool aligned, 
   const int32_t token_index = inputs.token_indices[r];
   const Draw mine = greedy ? greedy_share(row) : draw_share(row, inverse, key, token_index);
   const Draw draw = merge_block(mine, inverse * log2_e);
-  int64_t token = draw.token;
+  int32_t token = draw.token;
   if (!greedy && draw.best - draw.second <= clear_lead) token = exact_token(row, draw.top, inverse, key, token_index);
   const bool finite = fabsf(draw.top) < INFINITY;
   if (!finite) token = 0;  // where there is no score, the first
   if (threadIdx.x != 0) return;
-  tokens[r] = int32_t(token);
-  log_probs[r] = finite ? (to_float(row.logits[token]) - draw.top) * inverse - logf(draw.total) : NAN;
+  const float log_sum = logf(draw.total);
+  tokens[r] = token;
+  log_probs[r] = finite ? (to_float(row.logits[token]) - draw.top) * inverse - log_sum : NAN;
+  entropies[r] = finite ? log_sum - float(ln2) * draw.weighted / draw.total : NAN;
 }
 
 }  // namespace
 
-void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, cudaStream_t stream) {
+void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies, cudaStream_t stream) {
   if (logits.rows == 0 || logits.columns == 0) return;
   with_type(logits.type, [&](auto tag) {
     using Logit = typename decltype(tag)::type;
     const bool aligned = reinterpret_cast<uintptr_t>(logits.data) % 16 == 0 &&
                          (logits.rows == 1 || logits.stride % full_width<Logit> == 0);
     launch_early(sample_kernel<Logit>, dim3(unsigned(logits.rows)), dim3(threads), 0, stream, logits.columns,
-                 static_cast<const Logit*>(logits.data), logits.stride, aligned, inputs, tokens, log_probs);
+                 static_cast<const Logit*>(logits.data), logits.stride, aligned, inputs, tokens, log_probs,
+                 entropies);
   });
 }
 

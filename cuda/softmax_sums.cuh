@@ -39,6 +39,7 @@ __host__ __device__ bool in_packs(int64_t vocab, const Logit* row) {
   return vocab % full_width<Logit> == 0 && reinterpret_cast<uintptr_t>(row) % 16 == 0;
 }
 
+constexpr double ln2 = 0.69314718055994530942;
 constexpr float least_exponent = -150;  // 2^y is 0 from here on; 0 · -inf would be NaN
 
 // The softmax sums of part of a row. Empty parts have origin = -inf and sums of 0.
@@ -166,7 +167,6 @@ struct Score {
 };
 
 __device__ inline Score score(float token_logit, const SoftmaxSums& sums, double temperature) {
-  constexpr double ln2 = 0.69314718055994530942;
   Score s;
   s.log_sum = log(double(sums.exponentials));
   s.log_prob = (double(token_logit) - double(sums.origin)) / temperature - s.log_sum;

@@ -216,6 +216,7 @@ export interface NativeSampleRequest {
 export interface NativeCompletion {
   readonly tokens: Int32Array
   readonly logProbs: Float32Array
+  readonly entropies: Float32Array
   /** By a stop token, the end of what it is held to, or because no more were needed. */
   readonly stopped: boolean
   /** [tokens × topTokens], the likeliest first; -1 where fewer may be. */

@@ -245,11 +245,13 @@ class CpuDevice final : public Device {
       }
     });
   }
-  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
+  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies) override {
     pool_.parallel_for(logits.rows, [&](int64_t r) {
       thread_local AlignedFloats noise;
-      tokens[r] = elementwise_.sample(logits.columns, FloatRows(logits, r, 1, Access::read).data, inputs.temperatures[r],
-                                      inputs.keys[r], inputs.token_indices[r], reinterpret_cast<uint32_t*>(noise.reserve(logits.columns + 64)), log_probs + r);
+      const cpu::DrawnToken drawn =
+          elementwise_.sample(logits.columns, FloatRows(logits, r, 1, Access::read).data, inputs.temperatures[r], inputs.keys[r],
+                              inputs.token_indices[r], reinterpret_cast<uint32_t*>(noise.reserve(logits.columns + 64)));
+      tokens[r] = drawn.token, log_probs[r] = drawn.log_prob, entropies[r] = drawn.entropy;
     });
   }
 

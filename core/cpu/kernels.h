@@ -7,6 +7,11 @@
 
 namespace gigpo::cpu {
 
+struct DrawnToken {
+  int32_t token;
+  float log_prob, entropy;  // NaN where the logits are no numbers
+};
+
 struct ElementwiseKernels {
   // x, out [rows][groups × size] with strides; scales [rows][groups], may be null. See Device::rms_norm.
   void (*rms_norm)(int64_t rows, int64_t groups, int64_t size, const float* x, int64_t x_stride, const float* weight,
@@ -28,8 +33,7 @@ struct ElementwiseKernels {
   void (*adamw_rounded)(int64_t count, float* weights, const float* gradients, uint16_t* first, uint16_t* second,
                         const AdamWFactors& by, Key rounding, int64_t index);
   // Draws one token of logits [vocab]; `noise` is scratch [vocab + 64]. See Device::sample.
-  int32_t (*sample)(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise,
-                    float* log_prob);
+  DrawnToken (*sample)(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise);
 };
 
 // One query head of one new token: it attends to the first `context` tokens of its sequence.

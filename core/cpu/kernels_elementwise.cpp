@@ -200,9 +200,8 @@ GIGPO_INLINE Vec fine_uniform(UintVec words) {
 }
 
 // Gumbel-max: argmax of z - log(-log(1 - v)) over the vocabulary is a draw from softmax(z). The number v of token j is made of
-// word j mod 4 of Philox block j / 4, whatever the instruction set.
-static int32_t sample(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise,
-                      float* log_prob) {
+// word j mod 4 of Philox block j / 4, whatever the instruction set. The entropy is log Σ e^z - Σ e^z z / Σ e^z.
+static DrawnToken sample(int64_t vocab, const float* logits, float temperature, Key key, int32_t token_index, uint32_t* noise) {
   const bool greedy = temperature == 0;
   const Vec inverse = broadcast(greedy ? 1 : 1 / temperature);
   Vec highest = broadcast(-__builtin_inff());
@@ -213,18 +212,19 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
   if (!greedy) {
     for (int64_t i = 0; i < vocab; i += words_together) philox_words(key, uint32_t(i / 4), uint32_t(token_index), 0, 0, noise + i);
   }
-  Vec total{};
+  Vec total{}, weighted{};
   float best = -__builtin_inff();
   int64_t chosen = 0;
   for_each_vec(vocab, [&](int64_t i, int64_t n) {
     // Subtracting first is exact for logits near the maximum, where the precision matters.
     const Vec z = (load_some(logits + i, n) - broadcast(top)) * inverse;
-    const Vec p = exp(z);
-    total += n == lanes ? p : [&] {
+    const Vec all = exp(z), p = n == lanes ? all : [&] {
       Vec kept{};
-      for (int lane = 0; lane < n; lane++) kept[lane] = p[lane];
+      for (int lane = 0; lane < n; lane++) kept[lane] = all[lane];
       return kept;
     }();
+    total += p;
+    weighted = fma(p, max(broadcast(-88.0f), z), weighted);  // bounded where p is 0 already, for 0 · -inf would be NaN
     const Vec score = greedy ? z : z - log(Vec{} - log_one_minus(fine_uniform((UintVec)load((const int32_t*)noise + i))));
     // NaN never compares greater, so a broken row still gives a token, with a NaN log-probability.
     if (max(score) > best || n < lanes) {
@@ -236,8 +236,9 @@ static int32_t sample(int64_t vocab, const float* logits, float temperature, Key
   // log of the sum by the same vector code, so that every instruction set gives the same digits it trains with. The maximum
   // alone adds 1 to a sound row's sum.
   const float all = sum(total);
-  *log_prob = all >= 1 ? (logits[chosen] - top) * inverse[0] - log(broadcast(all))[0] : __builtin_nanf("");
-  return int32_t(chosen);
+  if (!(all >= 1)) return {int32_t(chosen), __builtin_nanf(""), __builtin_nanf("")};
+  const float log_sum = log(broadcast(all))[0];
+  return {int32_t(chosen), (logits[chosen] - top) * inverse[0] - log_sum, log_sum - sum(weighted) / all};
 }
 
 extern const ElementwiseKernels elementwise_kernels = {rms_norm,        rms_norm_backward, rotate, swiglu,

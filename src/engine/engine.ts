@@ -32,6 +32,11 @@ export interface Completion {
   readonly tokens: Int32Array
   /** Log-probability of each sampled token under the distribution it was drawn from. */
   readonly logProbs: Float32Array
+  /**
+   * [tokens] The entropy, in nats, of the distribution that each token was drawn from, where the engine can tell: tempered, and of what a
+   * constraint leaves. At temperature 0 it is that at temperature 1, as the log-probability is.
+   */
+  readonly entropies?: Float32Array
   readonly finishReason: "stop" | "length"
   /**
    * [tokens] The most likely tokens at each place, the likeliest first, where they were asked for, by the distribution that was sampled

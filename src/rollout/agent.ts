@@ -33,6 +33,7 @@ const recordKeys: Record<keyof RecordedStep, true> = {
   prompt: true,
   reply: true,
   logProbs: true,
+  entropies: true,
   text: true,
   action: true,
   valid: true,
@@ -86,6 +87,7 @@ export async function runAgent<Task>(
       prompt,
       reply,
       logProbs: said.logProbs,
+      ...(said.entropies && { entropies: said.entropies }),
       text,
       action: said.action ?? text,
       valid: said.valid ?? true,
@@ -121,11 +123,12 @@ export async function runAgent<Task>(
       )
     const { key } = random.fork("reply", step)
     const request = { prompt, ...came, maxTokens, temperature, stopTokens, key }
-    const { tokens, logProbs, finishReason } = await policy.sample(request)
+    const { tokens, logProbs, entropies, finishReason } = await policy.sample(request)
     const text = decodeReply(tokenizer, tokens)
     const { action, valid } = parse ? checkParsed(contract, "parse()", parse(text)) : { action: text, valid: true }
     const observation = options.observation ?? messages.at(-1)!.content
-    fill(step, { ...said, ...came, prompt, reply: tokens, logProbs, text, action, valid, finishReason, observation })
+    const reply = { reply: tokens, logProbs, entropies, text, action, valid, finishReason }
+    fill(step, { ...said, ...came, prompt, ...reply, observation })
     return { step, text, tokens, action, valid, finishReason }
   }
 

@@ -19,7 +19,7 @@ export function checkStep(contract: Contract, step: EpisodeStep, limits: StepLim
 /** The part of it that the model computes with. */
 export function checkSampled(
   contract: Contract,
-  { prompt, reply, logProbs, temperature }: Pick<EpisodeStep, "prompt" | "reply" | "logProbs"> & Temperature,
+  { prompt, reply, logProbs, entropies, temperature }: Sampled,
   { vocabularySize, maxPositions, temperature: common }: StepLimits,
 ): void {
   if (!types.isInt32Array(prompt) || prompt.length === 0 || !types.isInt32Array(reply) || reply.length === 0)
@@ -41,6 +41,10 @@ export function checkSampled(
   const infinite = logProbs.find((value) => !Number.isFinite(value))
   if (infinite !== undefined)
     throw contract.broken(`logProbs must be finite numbers, but a step gave ${infinite}`, { code: "NON_FINITE" })
+  if (entropies !== undefined && !isColumn(entropies, reply.length))
+    throw contract.broken(
+      `where a step has entropies, they must be a Float32Array of one finite number a reply token (${reply.length})`,
+    )
   if (temperature !== undefined && temperature !== common)
     throw contract.broken(
       `a step was sampled at temperature ${inspect(temperature)}, but all steps of a rollout are learned from at one, which is ${common}; sample at context.temperature`,
@@ -52,7 +56,13 @@ export function tokenOutside(tokens: Int32Array, vocabularySize: number): number
   return tokens.find((token) => token < 0 || token >= vocabularySize)
 }
 
-interface Temperature {
+/** Whether these are one finite number a token. */
+export function isColumn(values: unknown, tokens: number): boolean {
+  return types.isFloat32Array(values) && values.length === tokens && values.every(Number.isFinite)
+}
+
+interface Sampled extends Pick<EpisodeStep, "prompt" | "reply" | "logProbs"> {
+  readonly entropies?: Float32Array | undefined
   readonly temperature?: number | undefined
 }
 

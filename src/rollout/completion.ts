@@ -1,7 +1,7 @@
 import { inspect, types } from "node:util"
 import type { Completion, SampleRequest } from "../engine/engine.ts"
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
-import { tokenOutside } from "./check-step.ts"
+import { isColumn, tokenOutside } from "./check-step.ts"
 
 /** What an engine sampled, checked before anything is learned from it. */
 export function checkCompletion(
@@ -11,7 +11,7 @@ export function checkCompletion(
 ): Completion {
   if (typeof completion !== "object" || completion === null)
     throw wrong(`gave ${inspect(completion)}; give { tokens, logProbs, finishReason }`)
-  const { tokens, logProbs, finishReason } = completion
+  const { tokens, logProbs, entropies, finishReason } = completion
   if (!types.isInt32Array(tokens)) throw wrong("gave no tokens; give the sampled ids as an Int32Array")
   if (tokens.length === 0 || tokens.length > maxTokens)
     throw wrong(`gave ${tokens.length} tokens; give at least 1 and at most maxTokens, which was ${maxTokens}`)
@@ -25,6 +25,10 @@ export function checkCompletion(
   const infinite = logProbs.find((value) => !Number.isFinite(value))
   if (infinite !== undefined)
     throw wrong(`gave the log-probability ${infinite}; what was sampled has a finite one`, "NON_FINITE")
+  if (entropies !== undefined && !isColumn(entropies, tokens.length))
+    throw wrong(
+      `gave other entropies than ${tokens.length} finite numbers, one a token; give a Float32Array of these, or none`,
+    )
   if (finishReason !== "stop" && finishReason !== "length")
     throw wrong(`gave the finishReason ${inspect(finishReason)}; give "stop" or "length"`)
   return completion

@@ -12,8 +12,11 @@ import { startEpisode } from "./environment-episode.ts"
 import { orEndRollout, RolloutFault } from "./faults.ts"
 import { checkStart } from "./hook-answers.ts"
 import type { RolloutHooks } from "./hooks.ts"
+import type { Outcome } from "./outcome.ts"
 import { policyReplies } from "./policy-replies.ts"
 import { playTurns } from "./turns.ts"
+
+export { type Outcome, outcomes } from "./outcome.ts"
 
 /** One observation, one model call, one action, one reward: one span of a training row. */
 export interface EpisodeStep {
@@ -22,6 +25,8 @@ export interface EpisodeStep {
   readonly reply: Int32Array
   /** Log-probability of each reply token when it was sampled. */
   readonly logProbs: Float32Array
+  /** The entropy, in nats, of what each was drawn from; absent where the engine does not tell. See `Completion`. */
+  readonly entropies?: Float32Array
   /** The reply as text, without special tokens. */
   readonly text: string
   readonly action: string
@@ -43,16 +48,6 @@ export interface EpisodeStep {
   /** What sampling was constrained by. */
   readonly constraint?: unknown
 }
-
-/**
- * - `terminated`, `truncated`: as the environment said; also `truncated` after `maxSteps`.
- * - `overflow`: the next prompt and reply would not fit the model; the steps before it count.
- * - `failed`: the environment, or the agent, threw, hung, was too late or broke its contract; counted, and left out of the loss.
- * - `dropped`: whoever played it says that it cannot be scored; counted, and left out of the loss.
- */
-export type Outcome = (typeof outcomes)[number]
-
-export const outcomes = ["terminated", "truncated", "overflow", "failed", "dropped"] as const
 
 export interface Episode {
   readonly steps: readonly EpisodeStep[]
@@ -148,6 +143,7 @@ export async function* playEpisode<Task>(
         prompt: prompt.tokens,
         reply: completion.tokens,
         logProbs: completion.logProbs,
+        ...(completion.entropies && { entropies: completion.entropies }),
         text: reply,
         action,
         valid,

@@ -76,6 +76,8 @@ export interface RecordedStep {
   readonly reply: Int32Array
   /** Log-probability of each reply token when it was sampled. */
   readonly logProbs: Float32Array
+  /** The entropy, in nats, of what each was drawn from, where that is known; see `Completion`. */
+  readonly entropies?: Float32Array | undefined
   /** Default: the prompt itself. */
   readonly anchor?: string | undefined
   /** What was observed. Default "". */

@@ -203,6 +203,7 @@ class Recorder implements VoiceObserver {
     this.#context.record(
       {
         ...{ prompt: reply.prompt, reply: reply.tokens, logProbs: reply.logProbs },
+        entropies: reply.completion.entropies,
         anchor: this.#states.get(place)!,
         observation: lastHeard(call.messages),
         action:

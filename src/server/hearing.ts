@@ -104,10 +104,11 @@ export class Hearing {
 }
 
 function cut(completion: Completion, length: number): Completion {
-  const { tokens, logProbs, top } = completion
+  const { tokens, logProbs, entropies, top } = completion
   return {
     ...completion,
     ...{ tokens: tokens.slice(0, length), logProbs: logProbs.slice(0, length), finishReason: "stop" },
+    ...(entropies && { entropies: entropies.slice(0, length) }),
     ...(top && { top: top.slice(0, length) }),
   }
 }

@@ -1,6 +1,6 @@
 import { Tokenizer } from "@huggingface/tokenizers"
 
-/** What is used of @huggingface/tokenizers, typed here: its own type files do not resolve under `nodenext`. */
+/** What is used of @huggingface/tokenizers, typed here: its own type files do not resolve under `nodenext`, and say less where they do. */
 export interface LibraryTokenizer {
   encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] }
   decode(ids: number[], options: { skip_special_tokens: boolean; clean_up_tokenization_spaces: boolean }): string
@@ -33,5 +33,5 @@ interface LibraryPreTokenizer {
 }
 
 export function loadLibraryTokenizer(json: object, config: object): LibraryTokenizer {
-  return new Tokenizer(json, config)
+  return new Tokenizer(json, config) as unknown as LibraryTokenizer
 }

@@ -20,17 +20,31 @@ export interface TokenBytes {
 export function tokenBytes(json: TokenizerJson, ends: readonly number[], size: number, path: string): TokenBytes {
   if (!isByteLevel(json.decoder))
     throw badTokenizer(path, "is not byte-level, so that it cannot be told which bytes its tokens stand for")
-  const byteOf = new Map(byteCharacters.map((character, byte) => [character, byte]))
-  const of: (readonly number[])[] = Array.from({ length: size }, () => [])
-  for (const [token, id] of Object.entries(json.model.vocab))
-    of[id] = Array.from(token, (character) => byteOf.get(character) ?? Number.NaN)
-  for (const { id, content, special } of json.added_tokens) of[id] = special ? [] : [...Buffer.from(content)]
-  for (const [id, bytes] of of.entries()) if (bytes.some(Number.isNaN)) of[id] = [] // no text that this tokenizer decodes
+  const { vocab } = json.model
+  const texts = new Map(json.added_tokens.map(({ id, content, special }) => [id, Buffer.from(special ? "" : content)]))
   const offsets = new Int32Array(size + 1)
-  for (let id = 0; id < size; id++) offsets[id + 1] = offsets[id]! + of[id]!.length
+  // Every byte is written as one character.
+  for (const token in vocab) offsets[vocab[token]! + 1] = decodes(token) ? token.length : 0
+  for (const [id, { length }] of texts) offsets[id + 1] = length
+  for (let id = 0; id < size; id++) offsets[id + 1]! += offsets[id]!
   const bytes = new Uint8Array(offsets[size]!)
-  for (let id = 0; id < size; id++) bytes.set(of[id]!, offsets[id]!)
+  for (const token in vocab) {
+    const [id, at] = [vocab[token]!, offsets[vocab[token]!]!]
+    if (offsets[id + 1] === at || texts.has(id)) continue
+    for (let place = 0; place < token.length; place++) bytes[at + place] = byteOf[token.charCodeAt(place)]!
+  }
+  for (const [id, text] of texts) bytes.set(text, offsets[id]!)
   return { bytes, offsets, ends: Int32Array.from(ends) }
+}
+
+/** [codes of characters] The byte that each is written for; -1 where it is none. */
+const byteOf: Int16Array = new Int16Array(0x200).fill(-1)
+for (const [byte, character] of byteCharacters.entries()) byteOf[character.charCodeAt(0)] = byte
+
+/** Whether this tokenizer makes a text of it. */
+function decodes(token: string): boolean {
+  for (let place = 0; place < token.length; place++) if ((byteOf[token.charCodeAt(place)] ?? -1) < 0) return false
+  return true
 }
 
 function isByteLevel(decoder: unknown): boolean {

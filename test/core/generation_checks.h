@@ -32,7 +32,7 @@ inline void run_until_idle(Subject& subject, std::vector<Completion>& done) {
 }
 
 inline bool same(const Completion& a, const Completion& b) {
-  return a.id == b.id && a.tokens == b.tokens && a.log_probs == b.log_probs && a.stopped == b.stopped;
+  return a.id == b.id && a.tokens == b.tokens && a.log_probs == b.log_probs && a.entropies == b.entropies && a.stopped == b.stopped;
 }
 
 inline void expect_same(std::vector<Completion> found, const std::vector<Completion>& wanted, const char* what) {
@@ -67,10 +67,13 @@ inline void check_generation(const DeviceFactory& make_device, const ModelConfig
     const TrainingRow row = step_row(requests[i].prompt, alone[i].tokens, 0, requests[i].constraint);
     if (requests[i].constraint) held++, ended += alone[i].stopped && alone[i].tokens.back() == 49;
     const float temperature = requests[i].temperature == 0 ? 1 : requests[i].temperature;
-    const auto log_probs = log_probs_of(subject, {row}, temperature);
+    const Scores scores = subject.engine.scores(Policy::current, FlatBatch({row}), temperature, subject.cancelled);
+    CHECK(alone[i].entropies.size() == alone[i].tokens.size());
     for (int64_t t = 0; t < row.sampled(); t++) {
-      CHECK(std::abs(log_probs[0][t] - alone[i].log_probs[t]) < bounds.log_prob, "completion %d, token %d: %g, not %g",
-            int(i), int(t), alone[i].log_probs[t], log_probs[0][t]);
+      CHECK(std::abs(scores.log_probs[t] - alone[i].log_probs[t]) < bounds.log_prob, "completion %d, token %d: %g, not %g",
+            int(i), int(t), alone[i].log_probs[t], scores.log_probs[t]);
+      CHECK(std::abs(scores.entropies[t] - alone[i].entropies[t]) < bounds.log_prob, "completion %d, token %d: an entropy of %g, not %g",
+            int(i), int(t), alone[i].entropies[t], scores.entropies[t]);
     }
   }
 

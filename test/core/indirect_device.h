@@ -93,8 +93,8 @@ class IndirectDevice : public Device {
   void mask_logits(Tensor logits, const LogitMasks& masks) override {
     perform([=, this] { inner_->mask_logits(logits, masks); });
   }
-  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs) override {
-    perform([=, this] { inner_->sample(logits, inputs, tokens, log_probs); });
+  void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies) override {
+    perform([=, this] { inner_->sample(logits, inputs, tokens, log_probs, entropies); });
   }
   void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs) override {
     perform([=, this] { inner_->top_tokens(logits, inputs, most, tokens, log_probs); });

@@ -94,7 +94,8 @@ inline void check_early_ends(const DeviceFactory& make_device, const ModelConfig
   const std::vector<int32_t> known = told[1];
   subject.engine.cancel({0});
   subject.engine.finish({1}, done);
-  CHECK(done.size() == 1 && done[0].id == 1 && done[0].stopped && done[0].tokens == known && done[0].log_probs.size() == known.size());
+  CHECK(done.size() == 1 && done[0].id == 1 && done[0].stopped && done[0].tokens == known && done[0].log_probs.size() == known.size() &&
+        done[0].entropies.size() == known.size());
   steps(6);
   CHECK(counts.sampled == before + 2 * 6, "%d sampled in 6 steps of 2", int(counts.sampled - before));
   subject.engine.finish({0, 1, 77}, done);  // who is gone is no more

@@ -12,7 +12,7 @@ namespace {
 
 struct Draws {
   std::vector<int32_t> tokens;
-  std::vector<float> log_probs;
+  std::vector<float> log_probs, entropies;
 };
 
 struct Inputs {
@@ -27,31 +27,35 @@ struct Inputs {
   std::vector<int32_t> token_indices;
 };
 
-// The CPU's tokens, with log-probabilities in double: in fp32 the sum of a long row is off by more than the kernel's.
+// The CPU's tokens, with log-probabilities and entropies in double: in fp32 the sum of a long row is off by more than the kernel's.
 Draws on_cpu(const std::vector<float>& logits, int64_t vocab, const Inputs& inputs) {
   Draws draws;
   std::vector<uint32_t> noise(size_t(vocab + 64));
   const auto sample = cpu::elementwise_kernels(cpu::isa()).sample;
   for (size_t r = 0; r < inputs.keys.size(); r++) {
     const float* row = &logits[r * size_t(vocab)];
-    float log_prob;
-    draws.tokens.push_back(
-        sample(vocab, row, inputs.temperatures[r], inputs.keys[r], inputs.token_indices[r], noise.data(), &log_prob));
+    draws.tokens.push_back(sample(vocab, row, inputs.temperatures[r], inputs.keys[r], inputs.token_indices[r], noise.data()).token);
     const double temperature = inputs.temperatures[r] == 0 ? 1 : inputs.temperatures[r];
-    double top = -INFINITY, total = 0;
+    double top = -INFINITY, total = 0, weighted = 0;
     for (int64_t j = 0; j < vocab; j++) top = std::fmax(top, double(row[j]));
-    for (int64_t j = 0; j < vocab; j++) total += std::exp((row[j] - top) / temperature);
+    for (int64_t j = 0; j < vocab; j++) {
+      const double x = (row[j] - top) / temperature, p = std::exp(x);
+      total += p;
+      if (p > 0) weighted += p * x;
+    }
     draws.log_probs.push_back(float((row[draws.tokens.back()] - top) / temperature - std::log(total)));
+    draws.entropies.push_back(float(std::log(total) - weighted / total));
   }
   return draws;
 }
 
 Draws on_gpu(const Tensor& logits, const Inputs& inputs) {
-  const DeviceArray<float> temperatures(inputs.temperatures), log_probs(inputs.keys.size());
+  const DeviceArray<float> temperatures(inputs.temperatures), log_probs(inputs.keys.size()), entropies(inputs.keys.size());
   const DeviceArray<Key> keys(inputs.keys);
   const DeviceArray<int32_t> token_indices(inputs.token_indices), tokens(inputs.keys.size());
-  cuda::sample(logits, {temperatures.data, keys.data, token_indices.data}, tokens.data, log_probs.data, nullptr);
-  return {tokens.read(), log_probs.read()};
+  cuda::sample(logits, {temperatures.data, keys.data, token_indices.data}, tokens.data, log_probs.data, entropies.data,
+               nullptr);
+  return {tokens.read(), log_probs.read(), entropies.read()};
 }
 
 void compare(const std::string& what, const Draws& found, const Draws& expected) {
@@ -62,6 +66,9 @@ void compare(const std::string& what, const Draws& found, const Draws& expected)
     const double tolerance = 1e-6 * std::fmax(1, std::fabs(expected.log_probs[r]));
     CHECK(difference <= tolerance, "%s, row %d: %.9g, not %.9g", what.c_str(), int(r), double(found.log_probs[r]),
           double(expected.log_probs[r]));
+    const double entropy = found.entropies[r], wanted = expected.entropies[r];
+    CHECK(std::fabs(entropy - wanted) <= 2e-6 * std::fmax(1, wanted) && entropy >= 0, "%s, row %d: an entropy of %.9g, not %.9g", what.c_str(), int(r),
+          entropy, wanted);
   }
 }
 
@@ -80,6 +87,8 @@ void random_rows() {
           // A third of the last row's tokens are impossible, in runs.
           for (int64_t j = 1; j < vocab; j++)
             if (j / 700 % 3 == 1) values[size_t((rows - 1) * vocab + j)] = -INFINITY;
+          // Every other of the sixth row's is left out by a grammar.
+          for (int64_t j = 1; j < vocab; j += 2) values[size_t((rows - 2) * vocab + j)] = masked_logit;
           values = logits.fill(values);
           const Inputs inputs(rows, uint32_t(vocab), temperatures);
           compare(what, on_gpu(logits.view, inputs), on_cpu(values, vocab, inputs));
@@ -169,7 +178,8 @@ void broken_rows() {
     const Draws found = on_gpu(logits.view, inputs);
     for (size_t r = 0; r < 4; r++) {
       CHECK(found.tokens[r] >= 0 && found.tokens[r] < vocab, "row %d: token %d", int(r), found.tokens[r]);
-      CHECK(std::isnan(found.log_probs[r]), "row %d: %g", int(r), double(found.log_probs[r]));
+      CHECK(std::isnan(found.log_probs[r]) && std::isnan(found.entropies[r]), "row %d: %g and %g", int(r), double(found.log_probs[r]),
+            double(found.entropies[r]));
     }
     CHECK(found.tokens[0] == 0 && found.tokens[1] == 0 && found.tokens[3] != 2999);
     const Draws expected = on_cpu(values, vocab, inputs);

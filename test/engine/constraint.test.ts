@@ -60,9 +60,10 @@ describe.each([
   })
   afterAll(() => policy.dispose())
 
-  const sample = (i: number, constrained = true) =>
+  const sample = (i: number, constrained = true, temperature = 1) =>
     policy.sample({
       prompt: Int32Array.of(1 + i, 2, 3),
+      temperature,
       maxTokens: 60,
       stopTokens: [256],
       key: [i, 7],
@@ -111,6 +112,7 @@ describe.each([
         const open = allowed(constraint, completions[i]!.tokens.subarray(0, j)).length
         if (open === 1) expect([Math.abs(logProb), Math.abs(entropies![j]!)].every((value) => value < 1e-5)).toBe(true)
         expect(entropies![j]!).toBeLessThanOrEqual(Math.log(open) + 1e-3)
+        expect(Math.abs(entropies![j]! - completions[i]!.entropies![j]!)).toBeLessThan(bound)
       }
     const report = await policy.forwardBackward(rows, clippedSurrogate().native!({ iteration: 0, iterations: 1 })!)
     expect(Number.isFinite(report.loss)).toBe(true)
@@ -120,6 +122,15 @@ describe.each([
       rows.map(({ tokens, spans }) => ({ tokens, spans: spans.map(({ constraint: _, ...span }) => span) })),
     )
     expect(without[0]!.logProbs.some((value, j) => value < scored[0]!.logProbs[j]! - 1)).toBe(true)
+  })
+
+  it.each([0.7, 0])("tells of the entropy of what is left at temperature %d, as training does", async (temperature) => {
+    const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i, true, temperature)))
+    const rows = completions.map(({ tokens }, i) => stepRow(Int32Array.of(1 + i, 2, 3), tokens, { constraint }))
+    const scored = await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 })
+    for (const [i, { entropies }] of scored.entries())
+      for (const [j, entropy] of entropies!.entries())
+        expect(Math.abs(entropy - completions[i]!.entropies![j]!)).toBeLessThan(bound)
   })
 
   it("learns under it: what is rewarded becomes likelier", async () => {

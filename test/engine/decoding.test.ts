@@ -25,7 +25,7 @@ describe.each(architectures)("the model %s", (name) => {
   })
   afterAll(() => policy.dispose())
 
-  /** Samples a completion to each prompt and compares its log-probabilities with the trainer's. */
+  /** Samples a completion to each prompt and compares its log-probabilities and entropies with the trainer's. */
   async function worstDifference(lengths: readonly number[], maxTokens: number, temperature: number): Promise<number> {
     const prompts = lengths.map((length) => randomTokens(length, random))
     const completions = await Promise.all(
@@ -34,18 +34,20 @@ describe.each(architectures)("the model %s", (name) => {
       ),
     )
     const rows = completions.map(({ tokens }, index) => stepRow(prompts[index]!, tokens))
-    // Greedy completions come with log-probabilities at temperature 1.
-    const found = await logProbsOf(policy, rows, { temperature: temperature || 1 })
+    // Greedy completions come with those at temperature 1.
+    const found = await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 })
     let worst = 0
-    for (const [index, { logProbs }] of completions.entries()) {
-      expect(logProbs.length).toBe(maxTokens)
-      for (const [token, value] of logProbs.entries()) worst = Math.max(worst, Math.abs(value - found[index]![token]!))
-    }
+    for (const [index, completion] of completions.entries())
+      for (const name of ["logProbs", "entropies"] as const) {
+        expect(completion[name]!.length).toBe(maxTokens)
+        for (const [token, value] of completion[name]!.entries())
+          worst = Math.max(worst, Math.abs(value - found[index]![name]![token]!))
+      }
     return worst
   }
 
-  it.each([1, 0.5, 2, 0])(
-    "gives a sampled token the log-probability that training sees, at temperature %d",
+  it.each([1, 0.7, 0.5, 2, 0])(
+    "gives a sampled token the log-probability and the entropy that training sees, at temperature %d",
     async (t) => {
       // A temperature below 1 magnifies the logits, and their rounding with them.
       const bound = 1e-5 / Math.min(1, t || 1)

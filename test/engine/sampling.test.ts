@@ -158,8 +158,22 @@ describe("a completion", () => {
   })
 
   it("at a very low temperature is the greedy one, with certainty", async () => {
-    const { tokens, logProbs } = await policy.sample({ ...request, temperature: 1e-6 })
+    const { tokens, logProbs, entropies } = await policy.sample({ ...request, temperature: 1e-6 })
     expect([...tokens]).toEqual(reply)
     expect([...logProbs].every((value) => value > -1e-6 && value <= 0)).toBe(true)
+    expect([...entropies!].every((value) => value < 1e-6 && value >= 0)).toBe(true)
   })
+
+  it.each([0, 0.7, 1, 3])(
+    "tells at temperature %d the entropy of what each token was drawn from, and at 0 that at 1",
+    async (temperature) => {
+      const { tokens, entropies } = await policy.sample({ ...request, temperature })
+      expect(entropies!.length).toBe(tokens.length)
+      for (const [at, entropy] of entropies!.entries()) {
+        const before = Int32Array.of(...request.prompt, ...tokens.subarray(0, at))
+        const p = await nextDistribution(before, temperature || 1)
+        expect(Math.abs(entropy - p.reduce((sum, q) => sum - (q && q * Math.log(q)), 0))).toBeLessThan(1e-5)
+      }
+    },
+  )
 })

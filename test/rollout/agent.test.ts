@@ -75,6 +75,7 @@ describe("an agent that plays by itself", () => {
       expect(tokenizer.get().decode(step.prompt)).toContain(`user\n${step.observation.text}<|im_end|>`)
       expect(tokenizer.get().decode(step.reply)).toBe(`${step.text}<|im_end|>`)
       expect([step.action, step.logProbs.length]).toEqual([step.text, step.reply.length])
+      expect(step.entropies).toEqual(Float32Array.from(step.reply, (_, place) => 0.5 + place))
     }
     const chair = episode!.steps[3]!
     expect(chair).toMatchObject({
@@ -139,6 +140,7 @@ describe("an agent that plays by itself", () => {
     })
     expect(episode!.steps.map((step) => step.metrics)).toEqual([{ found: 0 }, { found: 1 }, undefined])
     expect(episode!.steps[2]).not.toHaveProperty("temperature")
+    expect(episode!.steps[2]).not.toHaveProperty("entropies") // nobody told
   })
 
   it("may record what it sampled itself, between its other steps", async () => {
@@ -146,13 +148,15 @@ describe("an agent that plays by itself", () => {
       const pending = sample(say("first"))
       const { tokens: prompt } = await tokenizer.encodeChat(say("second"))
       const { key } = random.fork("mine")
-      const { tokens, logProbs } = await policy.sample({ prompt, maxTokens: 4, stopTokens: tokenizer.eosTokens, key })
-      expect(record({ prompt, reply: tokens, logProbs, reward: 2, agent: 7, observation: "seen" })).toBe(1)
+      const said = await policy.sample({ prompt, maxTokens: 4, stopTokens: tokenizer.eosTokens, key })
+      const { tokens: reply, logProbs, entropies } = said
+      expect(record({ prompt, reply, logProbs, entropies, reward: 2, agent: 7, observation: "seen" })).toBe(1)
       await pending
       return { last: { text: "over", anchor: "over" } }
     })) as [Episode]
     expect(steps).toMatchObject([{ reward: 0 }, { reward: 2, agent: 7, valid: true, observation: { text: "seen" } }])
     expect(steps[1]!.text).toMatch(/^[abc]$/)
+    expect(steps[1]!.entropies).toEqual(steps[0]!.entropies)
   })
 
   it("may say what its steps go on from, and in which order they stand", async () => {
@@ -295,6 +299,16 @@ describe("an agent at fault costs its own episode", () => {
       "a log-probability of NaN",
       ({ record }) => record({ ...step, logProbs: Float32Array.of(Number.NaN) }),
       /logProbs must be finite numbers, but a step gave NaN/,
+    ],
+    [
+      "too few entropies",
+      ({ record }) => record({ ...step, entropies: new Float32Array() }),
+      /entropies, they must be a Float32Array of one finite number a reply token \(1\)/,
+    ],
+    [
+      "an entropy of NaN",
+      ({ record }) => record({ ...step, entropies: Float32Array.of(Number.NaN) }),
+      /entropies, they must be a Float32Array of one finite number/,
     ],
     [
       "a step longer than the model",

@@ -37,6 +37,7 @@ export class FakePolicy implements Sampler {
     return {
       tokens,
       logProbs: new Float32Array(tokens.length).fill(-1),
+      entropies: Float32Array.from(tokens, (_, place) => 0.5 + place),
       finishReason: tokens.length === reply.length ? "stop" : "length",
     }
   }

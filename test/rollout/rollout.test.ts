@@ -115,6 +115,7 @@ describe("an episode", () => {
       expect(tokenizer.get().decode(step.reply)).toBe(`${step.text}<|im_end|>`)
       expect(step).toMatchObject({ action: step.text, valid: true, finishReason: "stop" })
       expect(step.logProbs).toHaveLength(step.reply.length)
+      expect(step.entropies).toEqual(Float32Array.from(step.reply, (_, place) => 0.5 + place))
     }
   })
 

@@ -70,6 +70,8 @@ it("records what the model said: one row of a conversation that grows, anchors, 
     ["one", "begin", "begin", 0.5],
     ["two", "second", "and then?", 1],
   ])
+  for (const { reply, entropies } of episode!.steps)
+    expect(entropies).toEqual(Float32Array.from(reply, (_, place) => 2 + place / 1024))
   const rows = layRows(collectSteps([[episode!]]))
   expect(rows.map(({ spans }) => spans.length)).toEqual([2])
   expect(tokenizer.decode(rows[0]!.tokens)).toBe(

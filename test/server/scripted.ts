@@ -50,6 +50,7 @@ export class Scripted implements Sampler {
     return {
       tokens: Int32Array.from(tokens),
       logProbs: Float32Array.from(tokens, (_, place) => -1 - place / 1024),
+      entropies: Float32Array.from(tokens, (_, place) => 2 + place / 1024),
       finishReason: tokens.length < whole.length && tokens.length === request.maxTokens ? "length" : "stop",
       ...(topTokens > 0 && {
         top: tokens.map((token) =>

@@ -38,7 +38,8 @@ it.each(manners)(
         const [{ tokens: row, logProbs, completion }] = said as [SaidReply]
         expect([...row]).toEqual(tokens)
         expect([...logProbs]).toEqual(tokens.map((_, place) => -1 - place / 1024))
-        expect(completion).toMatchObject({ tokens: row, logProbs, finishReason: "stop" })
+        const entropies = Float32Array.from(tokens, (_, place) => 2 + place / 1024)
+        expect(completion).toMatchObject({ tokens: row, logProbs, entropies, finishReason: "stop" })
       }
   },
 )

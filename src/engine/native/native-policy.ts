@@ -239,11 +239,12 @@ export class NativePolicy implements Trainable {
       onTokens,
       topTokens,
     }
-    const { tokens, logProbs, stopped, ...top } = await this.#turns.call(() => this.#engine.sample(given), signal)
+    const sampled = await this.#turns.call(() => this.#engine.sample(given), signal)
+    const { tokens, logProbs, entropies, stopped, ...top } = sampled
     if (!logProbs.every(Number.isFinite))
       throw new GigpoError("NON_FINITE", "The model's logits are not finite: go back to an earlier checkpoint.")
     const finishReason = stopped ? "stop" : "length"
-    return { tokens, logProbs, finishReason, ...(topTokens > 0 && { top: topOf(top, topTokens) }) }
+    return { tokens, logProbs, entropies, finishReason, ...(topTokens > 0 && { top: topOf(top, topTokens) }) }
   }
 
   /** What the model says after each token of one sequence: [tokens × vocabulary]. */

@@ -1,0 +1,23 @@
+import { expect, it } from "vitest"
+import { byteCharacters } from "../../src/tokenizer/byte-level.ts"
+import { tokenBytes } from "../../src/tokenizer/token-bytes.ts"
+import type { TokenizerJson } from "../../src/tokenizer/tokenizer-json.ts"
+
+it("says which bytes each token stands for: part of a character, an added text, nothing", () => {
+  const written = (text: string) => [...Buffer.from(text)].map((byte) => byteCharacters[byte]).join("")
+  const euro = written("€")
+  const json = {
+    decoder: { type: "Sequence", decoders: [{ type: "ByteLevel" }] },
+    // 3 is no text of bytes; what an added token says counts over what is in the vocabulary.
+    model: { vocab: { [written(" go")]: 2, [euro.slice(0, 2)]: 0, [euro.slice(2)]: 1, 漢: 3, longer: 4, 10: 7 } },
+    added_tokens: [
+      { id: 4, content: "é", special: false },
+      { id: 5, content: "<|end|>", special: true },
+    ],
+  } as unknown as TokenizerJson
+  const { bytes, offsets, ends } = tokenBytes(json, [5], 9, "tokenizer.json")
+  const of = Array.from({ length: 9 }, (_, id) => [...bytes.subarray(offsets[id], offsets[id + 1])])
+  const [first, second, third] = [...Buffer.from("€")]
+  expect(of).toEqual([[first, second], [third], [...Buffer.from(" go")], [], [0xc3, 0xa9], [], [], [0x31, 0x30], []])
+  expect([...ends]).toEqual([5])
+})

@@ -17,6 +17,7 @@ const apart = [
   "rollout",
   "tokenizer",
   "vectors",
+  "view",
 ]
   .map((room) => `test/${room}/**/*.test.ts`)
   .concat(

@@ -53,6 +53,12 @@ export async function acquireLock(path: string): Promise<Lock> {
   }
 }
 
+/** Whether a process that lives holds the lock at `path`; one on another machine counts as alive. */
+export async function isHeld(path: string): Promise<boolean> {
+  const holder = parseHolder((await readLock(path)) ?? "")
+  return holder !== undefined && isAlive(holder)
+}
+
 /** A lock that holds once its text stands at its path. */
 export function newLock(path: string): Lock {
   const holder = { pid: process.pid, host: hostname(), boot: bootId(), started: startOf(process.pid) }

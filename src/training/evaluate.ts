@@ -15,6 +15,7 @@ import { mean } from "./mean.ts"
 import { type EvaluateOptions, type EvaluationReport, evaluateFields } from "./options.ts"
 import { type AgentSetup, playerOf } from "./player.ts"
 import type { Progress } from "./progress.ts"
+import { wilsonInterval } from "./wilson.ts"
 
 export interface EvaluateSetup<Task = unknown> extends EvaluateOptions, AgentSetup<Task> {
   readonly policy: Sampler
@@ -104,15 +105,4 @@ export function meanMetrics(episodes: readonly Episode[]): Record<string, number
     name === "success" ? countSolved(episodes) / episodes.length : sum / count,
   ])
   return Object.fromEntries(means)
-}
-
-/** 95 % interval of a share (Wilson, JASA 1927): sensible also near 0 and 1. */
-export function wilsonInterval(successes: number, count: number): [number, number] {
-  if (count === 0) return [0, 1]
-  const z = 1.959964
-  const share = successes / count
-  const center = (share + (z * z) / (2 * count)) / (1 + (z * z) / count)
-  const half = (z * Math.sqrt((share * (1 - share)) / count + (z * z) / (4 * count * count))) / (1 + (z * z) / count)
-  // At 0 and at 1 the share is the bound itself, but for rounding.
-  return [Math.max(Math.min(center - half, share), 0), Math.min(Math.max(center + half, share), 1)]
 }

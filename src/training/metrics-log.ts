@@ -46,7 +46,8 @@ function joined(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("")
 }
 
-function reportOf(line: string): IterationReport | undefined {
+/** What a line of a metrics.jsonl says; undefined where it is no report. */
+export function reportOf(line: string): IterationReport | undefined {
   try {
     const report = JSON.parse(line)
     return typeof report?.iteration === "number" ? report : undefined

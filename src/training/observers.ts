@@ -9,6 +9,8 @@ export interface RunStart {
   /** Completed iterations. */
   readonly iteration: number
   readonly iterations: number
+  /** `rollout.leastGroupSize`: which groups are learned from, and so have credit. */
+  readonly leastGroupSize: number
   /** Its folder, and the configuration that stands there as config.json; absent where nothing is written. */
   readonly directory?: string
   readonly config?: RunConfig
@@ -87,7 +89,8 @@ class Queue {
       try {
         await listen.apply(this.#observer, about)
       } catch (error) {
-        this.#warn(`threw in ${event}(): ${error instanceof Error ? error.message : error}. The run goes on.`)
+        const why = String(error instanceof Error ? error.message : error).replace(/\.$/, "")
+        this.#warn(`threw in ${event}(): ${why}. The run goes on.`)
       } finally {
         this.#waiting--
       }

@@ -5,7 +5,7 @@ import { io, isMissing } from "../files/io-error.ts"
 import { listFiles, readWritten } from "../files/manifest.ts"
 import { moveFiles, moveOwn, removeEmptyFolders } from "../files/own-files.ts"
 import { settleFolder } from "../files/replace-files.ts"
-import { runFiles } from "./run-files.ts"
+import { readEpisodesFile, runFiles } from "./run-files.ts"
 
 // A run that is overwritten is set aside in its own folder until the new one is worth more: until it has a checkpoint or a model. Ends
 // the new one before, the old one comes back. Files that others put there stay where they are. Each step ends with a renaming, so
@@ -15,7 +15,7 @@ const moving = ".gigpo-replacing" // some of the old run is in here, and nothing
 const aside = ".gigpo-replaced" // all of it
 const discarded = ".gigpo-discarded"
 
-const ownFiles = [runFiles.metrics, runFiles.fork, runFiles.config]
+const ownFiles = [runFiles.metrics, runFiles.fork, runFiles.mlflow, runFiles.config]
 /** Folders with manifests of their own, and those in the folder of checkpoints. */
 const ownFolder = new RegExp(`^(${runFiles.model}|failure-\\d+)$`)
 const ownCheckpoint = /^(step|suspect)-\d+(-\d+)?$/
@@ -34,14 +34,18 @@ export async function setRunAside(run: string): Promise<void> {
   const [checkpoints, place] = [join(run, runFiles.checkpoints), join(to, runFiles.checkpoints)]
   for (const name of (await namesIn(checkpoints)).filter((one) => ownCheckpoint.test(one)))
     await moveOwn(join(checkpoints, name), join(place, name))
-  await moveFiles(run, to, ownFiles)
+  const episodes = await episodesIn(run)
+  await moveFiles(run, to, [...episodes, ...ownFiles])
+  await removeEmptyFolders(join(run, runFiles.episodes), [])
   await renamed(run, moving, aside)
 }
 
 /** Brings back the run that was set aside, where there is one, in place of what has begun since. */
 async function bringRunBack(run: string): Promise<void> {
   if (!(await has(run, aside))) return
-  for (const name of ownFiles) await io("remove", join(run, name), rm(join(run, name), { force: true }))
+  for (const name of [...(await episodesIn(run)), ...ownFiles])
+    await io("remove", join(run, name), rm(join(run, name), { force: true }))
+  await removeEmptyFolders(join(run, runFiles.episodes), [])
   await renamed(run, aside, moving)
   await moveBack(run)
 }
@@ -101,6 +105,11 @@ async function renamed(run: string, from: string, to: string): Promise<void> {
 
 async function has(folder: string, name: string): Promise<boolean> {
   return (await namesIn(folder)).includes(name)
+}
+
+async function episodesIn(run: string): Promise<string[]> {
+  const names = await namesIn(join(run, runFiles.episodes))
+  return names.filter(readEpisodesFile).map((name) => `${runFiles.episodes}/${name}`)
 }
 
 async function namesIn(folder: string): Promise<string[]> {

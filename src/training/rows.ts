@@ -16,34 +16,41 @@ export interface CollectedStep extends BatchStep {
  */
 export function collectSteps(groups: readonly (readonly Episode[])[], least = 1): CollectedStep[] {
   const collected: CollectedStep[] = []
-  for (const [task, group] of groups.entries()) {
-    if (isTooSmall(group, least)) continue
-    for (const [member, episode] of group.entries()) {
-      if (!isScored(episode)) continue
-      const { steps, outcome } = episode
-      const next = nextAnchors(episode)
-      for (const [index, record] of steps.entries()) {
-        const { observation, reward, valid, conversation, agent } = record
-        const ended = index + 1 === steps.length
-        const nextAnchor = next[index]
-        collected.push({
-          task,
-          episode: member,
-          anchor: observation.anchor,
-          reward,
-          valid,
-          length: record.reply.length,
-          ...(nextAnchor !== undefined && { nextAnchor }),
-          ...(ended && outcome === "terminated" && { terminated: true }),
-          ...(ended && outcome !== "terminated" && { truncated: true }),
-          ...(conversation !== undefined && { conversation }),
-          ...(agent !== undefined && { agent }),
-          record,
-        })
-      }
+  for (const { task, member, episode } of learnedEpisodes(groups, least)) {
+    const { steps, outcome } = episode
+    const next = nextAnchors(episode)
+    for (const [index, record] of steps.entries()) {
+      const { observation, reward, valid, conversation, agent } = record
+      const ended = index + 1 === steps.length
+      const nextAnchor = next[index]
+      collected.push({
+        task,
+        episode: member,
+        anchor: observation.anchor,
+        reward,
+        valid,
+        length: record.reply.length,
+        ...(nextAnchor !== undefined && { nextAnchor }),
+        ...(ended && outcome === "terminated" && { terminated: true }),
+        ...(ended && outcome !== "terminated" && { truncated: true }),
+        ...(conversation !== undefined && { conversation }),
+        ...(agent !== undefined && { agent }),
+        record,
+      })
     }
   }
   return collected
+}
+
+/** The episodes whose steps are learned from, in the order in which these are collected. */
+export function* learnedEpisodes(
+  groups: readonly (readonly Episode[])[],
+  least: number,
+): Generator<{ readonly task: number; readonly member: number; readonly episode: Episode }, void, undefined> {
+  for (const [task, group] of groups.entries()) {
+    if (isTooSmall(group, least)) continue
+    for (const [member, episode] of group.entries()) if (isScored(episode)) yield { task, member, episode }
+  }
 }
 
 export function isTooSmall(group: readonly Episode[], least: number): boolean {

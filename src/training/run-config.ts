@@ -25,6 +25,9 @@ export const changeableKeys: readonly string[] = [
   "rollout.retries",
   "guards",
   "stop",
+  "episodes",
+  "tensorboard",
+  "mlflow",
 ].flatMap((key) => [key, `training.${key}`])
 
 /** Keys that a run says of itself. */
@@ -89,7 +92,7 @@ export function checkSameConfig(directory: string, old: object, now: object, may
 }
 
 /** Every value that is no object, by its dotted path. */
-function leaves(value: object, prefix = ""): Map<string, unknown> {
+export function leaves(value: object, prefix = ""): Map<string, unknown> {
   const found = new Map<string, unknown>()
   for (const [key, inner] of Object.entries(value)) {
     const path = `${prefix}${key}`

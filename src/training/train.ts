@@ -51,7 +51,8 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   const saver = new Saver(training, steps)
   const observers = new Observers(training.observers ?? [], onWarning)
   const place = run && { directory: run.directory, config: run.config }
-  observers.tell("start", { iteration: saver.completed, iterations, ...place })
+  const { leastGroupSize } = options.rollout
+  observers.tell("start", { iteration: saver.completed, iterations, leastGroupSize, ...place })
   const evaluated = async (draft: IterationReport): Promise<IterationReport> =>
     journal.lacksEvaluation(draft) ? journal.stamp({ ...draft, evaluation: await evaluation(training) }) : draft
   let report = journal.at(saver.completed)

@@ -8,7 +8,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { checkTarget, writeDirectory } from "../../src/files/atomic-directory.ts"
 import { findCheckpoint, restoreCheckpoint, writeCheckpoint } from "../../src/training/checkpoint.ts"
 import { Run } from "../../src/training/run.ts"
+import { readEpisodes } from "../../src/view/record/read.ts"
 import { FakePolicy, Memory } from "../training/fake-policy.ts"
+import { all } from "../training/tiny.ts"
+import { plainGroups, record } from "../view/record/groups.ts"
 import { notBuilt } from "./run-program.ts"
 
 const program = (name: string) => fileURLToPath(new URL(`programs/${name}.mjs`, import.meta.url))
@@ -140,10 +143,50 @@ describe.skipIf(notBuilt !== "")(`what is being written when the process is kill
     }
     await old.saveModel(new FakePolicy())
     await old.close()
-    await putForeign(before, [".", "checkpoints", "checkpoints/step-1", "model", "mine"])
+    await record(before, [[1, plainGroups(1)]])
+    await putForeign(before, [".", "checkpoints", "checkpoints/step-1", "episodes", "model", "mine"])
     await oldOrNew("run", before, async (copy) => {
       const run = await Run.open(copy, { seed: 1 }, { overwrite: true })
       await run.close() // it was never begun
     })
+  })
+
+  it("leaves every recorded iteration whole, and nothing half after the next start", async () => {
+    const before = join(folder, "recorded")
+    const old = [1, 2, 3].map((iteration) => [iteration, plainGroups(2, "old")] as const)
+    await record(before, old)
+    const stages = ["old 1,2,3", "old 1,2", "old 1,2 new 3", "old 1,2 new 3,4", "old 2 new 3,4"]
+    const stageOf = async (copy: string) => {
+      const groups = await all(readEpisodes(copy))
+      const words = groups.map(({ iteration, episodes: [one] }) => [one!.steps[0]!.action, iteration] as const)
+      const iterationsOf = (wanted: string) => [
+        ...new Set(words.filter(([word]) => word === wanted).map(([, iteration]) => iteration)),
+      ]
+      const found = ["old", "new"].map((word) => [word, iterationsOf(word).join()] as const)
+      return found.flatMap(([word, those]) => (those ? [`${word} ${those}`] : [])).join(" ")
+    }
+    const { copy, writes } = await work("episodes", before)
+    expect(await stageOf(copy)).toBe(stages.at(-1))
+    const after = { kill: new Set<string>(), ENOSPC: new Set<string>() }
+    let half = 0
+    const removed = 2 // iterations, which counts where a process is killed
+    for (const [what, last] of [
+      ["kill", writes + removed],
+      ["ENOSPC", writes],
+    ] as const) {
+      for (let write = 0; write < last; write++) {
+        const { copy } = await work("episodes", before, `${what}:${write}`)
+        after[what].add(await stageOf(copy))
+        const names = () => readdir(join(copy, "episodes"))
+        const temporary = (await names()).filter((name) => name.includes(".tmp-"))
+        if (what === "kill") half += temporary.length
+        else expect(temporary).toEqual([])
+        await record(copy, [], { from: 9 })
+        expect((await names()).filter((name) => !/^iteration-\d\.episodes$/.test(name))).toEqual([])
+      }
+    }
+    expect(half).toBeGreaterThan(4)
+    expect(after.kill).toEqual(new Set(stages.slice(0, -1)))
+    expect(after.ENOSPC).toEqual(new Set(stages.slice(1, -1)))
   })
 })

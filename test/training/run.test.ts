@@ -17,8 +17,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { removeRun } from "../../src/training/replaced-run.ts"
 import { Run, type RunOptions } from "../../src/training/run.ts"
 import { checkRunFolder } from "../../src/training/run-folder.ts"
+import { recordedIterations } from "../../src/view/record/folder.ts"
+import { readGroup } from "../../src/view/record/read.ts"
+import { plainGroups, record } from "../view/record/groups.ts"
 import { FakePolicy } from "./fake-policy.ts"
 
 let folder: string
@@ -257,6 +261,34 @@ describe("a run that is overwritten", () => {
     await run.close()
     expect(await snapshot(folder)).toEqual(before)
     await killed.close()
+  })
+
+  it("has the episodes of the one that is there, and gets its own back", async () => {
+    await putOld()
+    await record(directory, [
+      [1, plainGroups(1)],
+      [2, plainGroups(1)],
+    ])
+    const notes = join(directory, "episodes", "notes.txt")
+    await writeFile(notes, "mine")
+    const before = await snapshot(folder)
+    const short = await Run.open(directory, other, { overwrite: true })
+    await short.begin()
+    expect(await recordedIterations(directory)).toEqual([])
+    await record(directory, [[1, plainGroups(2, "anew")]])
+    await short.close()
+    expect(await snapshot(folder)).toEqual(before)
+
+    const run = await Run.open(directory, other, { overwrite: true })
+    await run.begin()
+    await record(directory, [[1, plainGroups(2, "anew")]])
+    await run.saveCheckpoint(1, new FakePolicy(), 2)
+    await run.close()
+    expect(await recordedIterations(directory)).toEqual([1])
+    expect((await readGroup(directory, 1, 1))!.episodes[0]!.steps[0]!.action).toBe("anew")
+    expect(await readFile(notes, "utf8")).toBe("mine")
+    await removeRun(directory)
+    expect(await snapshot(join(directory, "episodes"))).toEqual({ [notes]: "mine" })
   })
 
   it("keeps a model that gigpo 0.1 wrote there, under another name", async () => {

@@ -8,13 +8,13 @@ import type { Environment } from "../../src/environment/environment.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
 import type { IterationReport } from "../../src/training/options.ts"
-import type { TrainSetup } from "../../src/training/prepare.ts"
 import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { version } from "../../src/version.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { Memory } from "./fake-policy.ts"
-import { characters, TablePolicy } from "./table-policy.ts"
+import { TablePolicy } from "./table-policy.ts"
+import { tableSetup } from "./table-setup.ts"
 import { openDoors, timeless } from "./tiny.ts"
 
 // What somebody hands in, through an engine in plain TypeScript: the loop knows nothing of the native one.
@@ -26,21 +26,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 const environment = doorsEnvironment() as Environment
-const options = {
-  iterations: 3,
-  groups: 3,
-  groupSize: 4,
-  batchRows: 8,
-  rollout: { maxReplyTokens: 2 },
-  optimizer: { learningRate: 5, maxGradientNorm: Number.POSITIVE_INFINITY },
-}
-const setup = (changes: Partial<TrainSetup> & { readonly policy?: TablePolicy } = {}) => ({
-  policy: new TablePolicy(),
-  tokenizer: characters,
-  environment: openDoors(),
-  ...options,
-  ...changes,
-})
+const setup = tableSetup
 
 describe("an engine of one's own", () => {
   it("learns by the built-in estimator and loss", async () => {
@@ -331,7 +317,7 @@ describe("observers", () => {
     const throwing: RunObserver = {
       name: "clumsy",
       report: () => {
-        throw new Error("full")
+        throw new Error("It is full.")
       },
     }
     let heard = 0
@@ -347,7 +333,7 @@ describe("observers", () => {
     const reports = await train({ ...long, policy: new TablePolicy(), ...observed })
     expect(reports.map(timeless)).toEqual(plain.map(timeless))
     expect(warnings).toHaveLength(2)
-    expect(warnings).toContainEqual("The observer clumsy threw in report(): full. The run goes on.")
+    expect(warnings).toContainEqual("The observer clumsy threw in report(): It is full. The run goes on.")
     expect(warnings).toContainEqual("The observer slow is too slow; it was not told of everything.")
     expect(heard).toBeLessThan(40)
   })
@@ -363,8 +349,8 @@ describe("observers", () => {
       await train({ ...setup({ policy, observers, iterations }), run, onWarning: (text) => warnings.push(text) })
     }
     expect(starts).toEqual([
-      { iteration: 0, iterations: 1, directory, config: { gigpo: version, iterations: 1 } },
-      { iteration: 1, iterations: 2, directory, config: { gigpo: version, iterations: 2 } },
+      { iteration: 0, iterations: 1, leastGroupSize: 1, directory, config: { gigpo: version, iterations: 1 } },
+      { iteration: 1, iterations: 2, leastGroupSize: 1, directory, config: { gigpo: version, iterations: 2 } },
     ])
     expect(warnings).toEqual([expect.stringMatching(/not as it would have/)])
   })

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises"
 const { writeDirectory } = await import("../../../dist/files/atomic-directory.js")
 const { writeCheckpoint, pruneCheckpoints } = await import("../../../dist/training/checkpoint.js")
 const { Run } = await import("../../../dist/training/run.js")
+const { recordEpisodes } = await import("../../../dist/view/record/recorder.js")
 
 const fill = (value) => new Uint8Array(Float32Array.of(value, value).buffer)
 const store = {
@@ -34,6 +35,26 @@ const work = {
       await writeFile(`${temporary}/config.json`, "new")
     }
     await writeDirectory(target, model, { overwrite: true })
+  },
+  /** The episodes of a run that went back to its second iteration, and keeps those of three. */
+  async episodes(directory) {
+    const step = {
+      observation: { text: "here", anchor: "here" },
+      prompt: Int32Array.of(1, 2),
+      reply: Int32Array.of(3),
+      logProbs: Float32Array.of(-1),
+      text: "new",
+      action: "new",
+      valid: true,
+      reward: 1,
+      finishReason: "stop",
+    }
+    const episode = { steps: [step], outcome: "terminated", return: 1, metrics: {} }
+    const groups = [{ task: 1, index: 0, episodes: [episode, episode] }]
+    const recorder = recordEpisodes({ tokenizer: { decode: () => "a" }, directory, keep: 3 })
+    await recorder.start({ iteration: 2, iterations: 4, leastGroupSize: 1 })
+    for (const iteration of [3, 4]) recorder.episodes(iteration, groups, { advantages: Float64Array.of(1, 1) })
+    await recorder.end({ iteration: 4 })
   },
   /** A run in place of another, with a checkpoint and a model. */
   async run(directory) {

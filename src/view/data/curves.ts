@@ -1,0 +1,112 @@
+import type { IterationReport } from "../../training/options.ts"
+import { intervalOf } from "./metrics.ts"
+import { scalarsOf } from "./scalars.ts"
+
+/** What stands along a plot's bottom: the iteration, or for how many seconds the run has gone on. */
+export type Along = "iteration" | "time"
+
+/** Values at places; null where there is none. */
+export type Column = readonly (number | null)[]
+
+/** Curves of one metric, a run each, over the places of all of them: what a plot draws. */
+export interface Curves {
+  /** [places] Ascending. */
+  readonly along: readonly number[]
+  /** [runs][places] Null where a run has no value. */
+  readonly values: readonly Column[]
+  /** [runs][places] 95 % interval, where the metric is a share of episodes; absent where it is none. */
+  readonly intervals?: readonly { readonly low: Column; readonly high: Column }[]
+}
+
+interface Point {
+  readonly value: number
+  readonly interval: readonly [number, number] | undefined
+}
+
+/** A metric of several runs. Places at which no run has it are left out. */
+export function curvesOf(runs: readonly (readonly IterationReport[])[], name: string, along: Along): Curves {
+  const places = runs.map((reports) => placesOf(reports, along))
+  const points = runs.map((reports, run) => {
+    const at = new Map<number, Point>()
+    for (const [place, report] of reports.entries()) {
+      const value = scalars(report)[name]
+      if (value !== undefined && Number.isFinite(value))
+        at.set(places[run]![place]!, { value, interval: intervalOf(report, name) })
+    }
+    return at
+  })
+  const all = [...new Set(points.flatMap((at) => [...at.keys()]))].sort((a, b) => a - b)
+  const column = (pick: (point: Point) => number | undefined) =>
+    points.map((at): Column => all.map((place) => (at.has(place) ? (pick(at.get(place)!) ?? null) : null)))
+  const values = column(({ value }) => value)
+  if (!points.some((at) => [...at.values()].some(({ interval }) => interval))) return { along: all, values }
+  const [low, high] = [column(({ interval }) => interval?.[0]), column(({ interval }) => interval?.[1])]
+  return { along: all, values, intervals: low.map((one, run) => ({ low: one, high: high[run]! })) }
+}
+
+/** From where to where reports stand along the bottom; undefined where there are none. */
+export function reachOf(
+  runs: readonly (readonly IterationReport[])[],
+  along: Along,
+): readonly [from: number, to: number] | undefined {
+  const places = runs.flatMap((reports) => placesOf(reports, along)).sort((a, b) => a - b)
+  return places.length > 0 ? [places[0]!, places.at(-1)!] : undefined
+}
+
+/** Where reports stand along the bottom. Seconds are those that the run was at work, also where it was resumed later. */
+function placesOf(reports: readonly IterationReport[], along: Along): readonly number[] {
+  if (along === "iteration") return reports.map(({ iteration }) => iteration)
+  const started = Date.parse(reports[0]?.time ?? "")
+  return reports.map(({ iteration, time, metrics }) => {
+    const seconds = metrics["time/run"] ?? (Date.parse(time ?? "") - started) / 1000
+    return Number.isFinite(seconds) ? seconds : iteration
+  })
+}
+
+/**
+ * The exponential moving average, in which the first values weigh no more than others (divided by the sum of its weights).
+ *
+ * @param weight - of what was before, from 0 (as it is) to below 1
+ */
+export function smoothed(values: Column, weight: number): Column {
+  if (weight === 0) return values
+  let [sum, weights] = [0, 0]
+  return values.map((value) => {
+    if (value === null) return null
+    sum = weight * sum + (1 - weight) * value
+    weights = weight * weights + (1 - weight)
+    return sum / weights
+  })
+}
+
+/** The nearest place to `place` that has a value; undefined before the first and beyond the last of them. */
+export function nearestKnown(values: Column, place: number): number | undefined {
+  const known = (at: number) => typeof values[at] === "number"
+  let [before, after] = [place, place]
+  while (before >= 0 && !known(before)) before -= 1
+  while (after < values.length && !known(after)) after += 1
+  if (before < 0 || after >= values.length) return undefined
+  return place - before <= after - place ? before : after
+}
+
+/** The last value's place; undefined where there is none. */
+export function lastKnown(values: Column): number | undefined {
+  const last = values.findLastIndex((value) => value !== null)
+  return last < 0 ? undefined : last
+}
+
+/** The place of the nearest value in an ascending row. */
+export function nearestPlace(along: readonly number[], at: number): number {
+  const next = along.findIndex((one) => one >= at)
+  if (next < 0) return along.length - 1
+  return next > 0 && at - along[next - 1]! < along[next]! - at ? next - 1 : next
+}
+
+/** A report is asked for each metric in turn. */
+const known = new WeakMap<IterationReport, Readonly<Record<string, number>>>()
+
+function scalars(report: IterationReport): Readonly<Record<string, number>> {
+  const all = known.get(report) ?? scalarsOf(report)
+  known.set(report, all)
+  return all
+}

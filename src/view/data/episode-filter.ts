@@ -1,0 +1,110 @@
+import { type Outcome, outcomes } from "../../rollout/outcome.ts"
+import { type Column, columns, type EpisodeTable, type Result, results } from "./episode-table.ts"
+
+/** From and to, both included; infinite where open. */
+export type Range = readonly [number, number]
+
+/** Which episodes are listed, and how. What it does not name is not asked for. */
+export interface EpisodeFilter {
+  /** Part of the task's label, in any case. */
+  readonly task?: string
+  /** One of these; empty: any. */
+  readonly results: readonly Result[]
+  readonly outcomes: readonly Outcome[]
+  readonly iteration: Range
+  readonly return: Range
+  readonly steps: Range
+  readonly column: Column
+  readonly descending: boolean
+}
+
+/** One task's episodes, or some of them. */
+export interface Chosen {
+  readonly iteration: number
+  readonly group: number
+  /** Absent: all of its members. */
+  readonly members?: ReadonlySet<number>
+}
+
+/** Any. */
+export const open: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+const ranges = ["iteration", "return", "steps"] as const
+
+/** As it stands in an address, where anybody may have written anything: what cannot be read is not asked for. */
+export function readFilter(query: Readonly<Record<string, string>>): EpisodeFilter {
+  const some = <Name extends string>(text: string | undefined, names: readonly Name[]) =>
+    names.filter((name) => text?.split(",").includes(name))
+  const sort = query.sort ?? "-iteration"
+  const column = columns.find((name) => name === sort.replace(/^-/, ""))
+  return {
+    ...(query.task && { task: query.task }),
+    results: some(query.result, results),
+    outcomes: some(query.outcome, outcomes),
+    iteration: readRange(query.iteration),
+    return: readRange(query.return),
+    steps: readRange(query.steps),
+    column: column ?? "iteration",
+    descending: column === undefined || sort.startsWith("-"),
+  }
+}
+
+/** The other way round; what is not asked for is left out. */
+export function writeFilter(filter: EpisodeFilter): Record<string, string> {
+  const sort = `${filter.descending ? "-" : ""}${filter.column}`
+  return {
+    ...(filter.task && { task: filter.task }),
+    ...(filter.results.length > 0 && { result: filter.results.join(",") }),
+    ...(filter.outcomes.length > 0 && { outcome: filter.outcomes.join(",") }),
+    ...Object.fromEntries(
+      ranges.filter((name) => filter[name].some(Number.isFinite)).map((name) => [name, writeRange(filter[name])]),
+    ),
+    ...(sort !== "-iteration" && { sort }),
+  }
+}
+
+function readRange(text = ".."): Range {
+  const [from = "", to = from] = text.split("..")
+  const bound = (word: string, otherwise: number) =>
+    word.trim() === "" || !Number.isFinite(Number(word)) ? otherwise : Number(word)
+  return [bound(from, open[0]), bound(to, open[1])]
+}
+
+function writeRange(range: Range): string {
+  return range.map((bound) => (Number.isFinite(bound) ? String(bound) : "")).join("..")
+}
+
+/** Places of the episodes that are asked for, in the order that is given. */
+export function selectEpisodes(
+  table: EpisodeTable,
+  filter: EpisodeFilter,
+  order: Uint32Array,
+  chosen?: Chosen,
+): Uint32Array {
+  const searched = filter.task?.toLowerCase()
+  const task = Uint8Array.from(table.tasks, (label) => Number(!searched || label.toLowerCase().includes(searched)))
+  const result = allowed(results, filter.results)
+  const outcome = allowed(outcomes, filter.outcomes)
+  const [firstIteration, lastIteration] = filter.iteration
+  const [leastReturn, mostReturn] = filter.return
+  const anyReturn = !filter.return.some(Number.isFinite) // one that is no number, too
+  const [leastSteps, mostSteps] = filter.steps
+  const found = new Uint32Array(order.length)
+  let count = 0
+  for (let place = 0; place < order.length; place++) {
+    const at = order[place]!
+    if (!task[table.task[at]!] || !result[table.result[at]!] || !outcome[table.outcome[at]!]) continue
+    const iteration = table.iteration[at]!
+    if (iteration < firstIteration || iteration > lastIteration) continue
+    const earned = table.return[at]!
+    if (!anyReturn && !(earned >= leastReturn && earned <= mostReturn)) continue
+    if (table.steps[at]! < leastSteps || table.steps[at]! > mostSteps) continue
+    if (chosen && (iteration !== chosen.iteration || table.group[at] !== chosen.group)) continue
+    if (chosen?.members && !chosen.members.has(table.member[at]!)) continue
+    found[count++] = at
+  }
+  return found.slice(0, count)
+}
+
+function allowed<Name>(names: readonly Name[], asked: readonly Name[]): Uint8Array {
+  return Uint8Array.from(names, (name) => Number(asked.length === 0 || asked.includes(name)))
+}

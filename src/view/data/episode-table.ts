@@ -1,0 +1,99 @@
+import type { EpisodePage } from "./source.ts"
+
+/** How an episode went, as its environment told: places in this list stand in the table. */
+export const results = ["failure", "success", "untold"] as const
+export type Result = (typeof results)[number]
+
+/** The columns by which episodes can be put in order. */
+export const columns = [
+  "iteration",
+  "group",
+  "member",
+  "task",
+  "result",
+  "outcome",
+  "return",
+  "steps",
+  "tokens",
+] as const
+export type Column = (typeof columns)[number]
+
+/** All recorded episodes of a run, [episodes] a column: typed, so that tens of thousands are filtered between two frames. */
+export interface EpisodeTable {
+  readonly length: number
+  readonly iteration: Int32Array
+  readonly group: Int32Array
+  readonly member: Int32Array
+  /** Place in `tasks`. */
+  readonly task: Int32Array
+  /** Place in `outcomes`. */
+  readonly outcome: Uint8Array
+  /** Place in `results`. */
+  readonly result: Uint8Array
+  /** NaN where it is no number. */
+  readonly return: Float64Array
+  readonly steps: Int32Array
+  readonly tokens: Int32Array
+  readonly tasks: readonly string[]
+}
+
+/** The table of what came in one page, behind what was known before it. */
+export function episodeTable(page: EpisodePage, before?: EpisodeTable): EpisodeTable {
+  const known = page.reset ? undefined : before
+  const tasks = [...(known?.tasks ?? [])]
+  const places = new Map(tasks.map((label, place) => [label, place]))
+  const placed = page.tasks.map((label) => {
+    const place = places.get(label) ?? tasks.push(label) - 1
+    places.set(label, place)
+    return place
+  })
+  const start = known?.length ?? 0
+  const length = start + page.iteration.length
+  const joined = <Kind extends Int32Array | Uint8Array | Float64Array>(
+    made: Kind,
+    earlier: Kind | undefined,
+    values: readonly number[],
+  ) => {
+    if (earlier) made.set(earlier)
+    made.set(values, start)
+    return made
+  }
+  const result = page.success.map((one) => (one === null ? 2 : one === 1 ? 1 : 0))
+  const task = page.task.map((place) => placed[place]!)
+  return {
+    length,
+    iteration: joined(new Int32Array(length), known?.iteration, page.iteration),
+    group: joined(new Int32Array(length), known?.group, page.group),
+    member: joined(new Int32Array(length), known?.member, page.member),
+    task: joined(new Int32Array(length), known?.task, task),
+    outcome: joined(new Uint8Array(length), known?.outcome, page.outcome),
+    result: joined(new Uint8Array(length), known?.result, result),
+    return: joined(
+      new Float64Array(length),
+      known?.return,
+      page.return.map((one) => one ?? Number.NaN), // what JSON makes of what is no number
+    ),
+    steps: joined(new Int32Array(length), known?.steps, page.steps),
+    tokens: joined(new Int32Array(length), known?.tokens, page.tokens),
+    tasks,
+  }
+}
+
+/** Places of all episodes in the order of a column; equal ones stay as they were recorded. */
+export function orderedBy(table: EpisodeTable, column: Column, descending: boolean): Uint32Array {
+  const keys = Float64Array.from(column === "task" ? alphabetical(table) : table[column], (key) =>
+    Number.isNaN(key) ? Number.NEGATIVE_INFINITY : key,
+  )
+  const sign = descending ? -1 : 1
+  return Uint32Array.from(keys, (_, place) => place).sort((a, b) => sign * (keys[a]! - keys[b]!) || a - b)
+}
+
+function alphabetical({ task, tasks }: EpisodeTable): Int32Array {
+  const rank = new Int32Array(tasks.length)
+  const sorted = tasks.map((_, place) => place).sort((a, b) => order.compare(tasks[a]!, tasks[b]!))
+  for (const [at, place] of sorted.entries()) rank[place] = at
+  return task.map((place) => rank[place]!)
+}
+
+/** Numbers inside labels by their value: seed 9 before seed 10. */
+const order = new Intl.Collator("en", { numeric: true })

@@ -1,0 +1,19 @@
+import { type RecordedEpisode, type RecordedGroup, replyText } from "./recorded.ts"
+
+/** An episode as plain text, to be copied: nothing is cut, and nothing made safe to print. */
+export function episodeText({ iteration, group, task }: RecordedGroup, episode: RecordedEpisode): string {
+  const end = [episode.outcome, `return ${episode.return}`, ...(episode.error === undefined ? [] : [episode.error])]
+  return [
+    `Iteration ${iteration}, group ${group}, episode ${episode.member}: ${end.join(", ")}`,
+    `Task: ${JSON.stringify(task)}`,
+    ...episode.steps.map((step, at) =>
+      [
+        `--- Step ${at + 1}`,
+        step.observation,
+        `> ${replyText(step)}`,
+        `Action: ${step.action}${step.valid ? "" : " (unreadable)"}, reward ${step.reward}`,
+      ].join("\n"),
+    ),
+    ...(episode.last ? ["--- End", episode.last.text] : []),
+  ].join("\n\n")
+}

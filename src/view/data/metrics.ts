@@ -1,0 +1,52 @@
+import type { IterationReport } from "../../training/options.ts"
+import { wilsonInterval } from "../../training/wilson.ts"
+import { scalarsOf } from "./scalars.ts"
+
+/** 95 % interval of a share of episodes; undefined where the metric is none, or nobody knows of how many. */
+export function intervalOf(
+  { metrics, evaluation }: IterationReport,
+  name: string,
+): readonly [number, number] | undefined {
+  if (name === "evaluation/success" && evaluation?.metrics.success !== undefined) return evaluation.successInterval
+  const [success, count] = [metrics["episode/success"], metrics["episode/count"]]
+  if (name !== "episode/success" || success === undefined || !count) return undefined
+  return wilsonInterval(success * count, count)
+}
+
+/** All names that occur, in the order in which they appear; without the ends of intervals, which are shown around what they are of. */
+export function metricNames(reports: readonly IterationReport[]): Set<string> {
+  const names = new Set(reports.flatMap((report) => Object.keys(scalarsOf(report))))
+  for (const name of names) if (intervalEnds.has(name)) names.delete(name)
+  return names
+}
+
+const intervalEnds: ReadonlySet<string> = new Set(["evaluation/success-low", "evaluation/success-high"])
+
+/** "step-group" of "step-group/size": what metrics are shown together. */
+export function groupOf(name: string): string {
+  return name.split("/", 1)[0]!
+}
+
+/** What says most about a run, in the order of asking: does it succeed, does it learn, does it stay sound? */
+const telling = [
+  "evaluation/success",
+  "episode/success",
+  "episode/return",
+  "episode/steps",
+  "loss/policy",
+  "policy/kl",
+  "loss/kl",
+  "policy/entropy",
+  "optimizer/gradient-norm",
+  "reply/tokens",
+  "reply/valid",
+  "step-group/size",
+  "step-group/singletons",
+  "advantage/step-share",
+]
+
+/** The metrics that are shown until somebody chooses. */
+export function firstMetrics(names: ReadonlySet<string>): readonly string[] {
+  const known = telling.filter((name) => names.has(name))
+  return known.length > 0 ? known : [...names].slice(0, 6)
+}

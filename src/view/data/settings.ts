@@ -1,0 +1,18 @@
+import type { RunInfo } from "./source.ts"
+
+export interface Setting {
+  readonly key: string
+  /** [runs] Undefined where a run has none. */
+  readonly values: readonly (RunInfo["settings"][string] | undefined)[]
+  readonly differs: boolean
+}
+
+/** Every key of any of the runs, those that differ first; otherwise in the order of the configurations. */
+export function settingsOf(runs: readonly Pick<RunInfo, "settings">[]): readonly Setting[] {
+  const keys = [...new Set(runs.flatMap(({ settings }) => Object.keys(settings)))]
+  const all = keys.map((key): Setting => {
+    const values = runs.map(({ settings }) => (Object.hasOwn(settings, key) ? settings[key] : undefined))
+    return { key, values, differs: values.some((value) => !Object.is(value, values[0])) }
+  })
+  return [...all.filter(({ differs }) => differs), ...all.filter(({ differs }) => !differs)]
+}

@@ -1,0 +1,25 @@
+/** [tokens] Which tokens of a reply are thought: between `<think>` and `</think>`, or up to the end that never came; the marks included. */
+export function thoughts(reply: readonly string[]): Uint8Array {
+  const text = reply.join("")
+  const thought = new Uint8Array(reply.length)
+  const spans = [...text.matchAll(/<think>[\s\S]*?(?:<\/think>|$)/g)].map((match) => [
+    match.index,
+    match.index + match[0].length,
+  ])
+  let span = 0
+  let start = 0
+  for (const [at, token] of reply.entries()) {
+    const end = start + token.length
+    while (span < spans.length && spans[span]![1]! <= start) span++
+    if (span < spans.length && end > spans[span]![0]! && token.length > 0) thought[at] = 1
+    start = end
+  }
+  return thought
+}
+
+/** How chat templates write what is no text: `<|im_end|>`, `</s>`. One token of a reply that is all of this is shown as such. */
+export const specialToken = /<\|[^<>|\s]{1,40}\|>|<\/?s>|<(?:bos|eos|pad|unk)>/g
+
+export function isSpecial(token: string): boolean {
+  return token.match(specialToken)?.[0] === token && token !== ""
+}

@@ -1,0 +1,34 @@
+import type { Along } from "../../data/curves.ts"
+import type { Route } from "../view.ts"
+
+/** How somebody looks at curves; stands in the address. */
+export interface Choice {
+  /** Names of metrics; undefined until somebody chooses. */
+  readonly metrics: readonly string[] | undefined
+  /** Weight of what was before, from 0 to below 1. */
+  readonly smoothing: number
+  readonly logarithmic: boolean
+  readonly along: Along
+}
+
+export function readChoice({ query }: Route): Choice {
+  const smoothing = Number(query.smooth ?? 0)
+  return {
+    metrics: query.metrics?.split(" ").filter(Boolean).map(decodeURIComponent),
+    smoothing: smoothing > 0 && smoothing < 1 ? smoothing : 0,
+    logarithmic: query.scale === "log",
+    along: query.along === "time" ? "time" : "iteration",
+  }
+}
+
+export function routeOf({ metrics, smoothing, logarithmic, along }: Choice): Route {
+  return {
+    path: ["curves"],
+    query: {
+      ...(metrics && { metrics: metrics.map(encodeURIComponent).join(" ") }),
+      ...(smoothing > 0 && { smooth: String(smoothing) }),
+      ...(logarithmic && { scale: "log" }),
+      ...(along !== "iteration" && { along }),
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import { visible } from "../../../visible.ts"
+import { type Curves, curvesOf, smoothed } from "../../data/curves.ts"
+import { element } from "../element.ts"
+import { runMark } from "../run-mark.ts"
+import type { Board } from "./board.ts"
+import { Chart } from "./chart.ts"
+import type { Choice } from "./choice.ts"
+import { placeInWords } from "./place.ts"
+import type { Line } from "./plot-options.ts"
+import type { ShownRun } from "./shown-run.ts"
+import { ValueTable } from "./value-table.ts"
+import { Readout, valueInWords } from "./values.ts"
+
+/** One metric: its curves, the values where it is read, a table of them. */
+export class MetricCard {
+  readonly card: HTMLElement
+  readonly #name: string
+  readonly #chart: Chart
+  readonly #readout = new Readout()
+  readonly #table: ValueTable
+  readonly #note: HTMLElement = element("p", { class: "note" })
+
+  /** @param remove - called when somebody wants it no longer */
+  constructor(name: string, board: Board, signal: AbortSignal, remove: () => void) {
+    this.#name = name
+    const shown = visible(name)
+    this.#chart = new Chart(shown, board, signal)
+    this.#table = new ValueTable(shown)
+    const title = element("h3", {}, shown)
+    const close = element("button", { class: "close", "aria-label": `Take ${shown} away`, click: remove }, "×")
+    const head = element("div", { class: "head" }, title, close)
+    this.card = element(
+      "article",
+      { class: "card" },
+      head,
+      this.#readout.list,
+      this.#chart.area,
+      this.#note,
+      this.#table.details,
+    )
+    this.card.dataset.metric = name
+  }
+
+  end(): void {
+    this.#chart.end()
+    this.card.remove()
+  }
+
+  draw(runs: readonly ShownRun[], { along, smoothing, logarithmic }: Choice): void {
+    const curves = curvesOf(
+      runs.map(({ reports }) => reports),
+      this.#name,
+      along,
+    )
+    const positive = curves.values.every((column) => column.every((value) => value === null || value > 0))
+    this.#note.textContent = logarithmic && !positive ? "Not all values are above 0: the scale is linear." : ""
+    this.#chart.draw({
+      along: curves.along,
+      ...drawn(curves, runs, smoothing),
+      logarithmic: logarithmic && positive,
+      ...(curves.intervals && { limits: [0, 1] as const }),
+      kind: along,
+      read: (place) => {
+        const values = runs.map((_, run) => valueInWords(curves, run, place))
+        this.#readout.show(runs, values)
+        return runs.map(({ name }, run) => (runs.length > 1 ? `${name} ${values[run]}` : values[run])).join(", ")
+      },
+    })
+    this.#table.show({
+      head: [along === "time" ? "time" : "iteration", ...runs.map(({ name }) => name)],
+      count: curves.along.length,
+      row: (place) => [
+        placeInWords(along, curves.along[place]!),
+        ...runs.map((_, run) => valueInWords(curves, run, place)),
+      ],
+    })
+  }
+}
+
+/**
+ * Intervals behind all curves, a smoothed curve before the faint one that it was made of. An interval is that of the values as they are,
+ * so it goes with these alone.
+ */
+function drawn({ values, intervals }: Curves, runs: readonly ShownRun[], smoothing: number) {
+  const marks = runs.map(({ place }) => runMark(place))
+  const edges = (smoothing > 0 ? [] : (intervals ?? [])).flatMap(({ high, low }, run): Line[] => [
+    { values: high, ...marks[run]!, edge: true },
+    { values: low, ...marks[run]!, edge: true },
+  ])
+  const curves = marks.flatMap((mark, run): Line[] => [
+    ...(smoothing > 0 ? [{ values: values[run]!, ...mark, faint: true }] : []),
+    { values: smoothed(values[run]!, smoothing), ...mark },
+  ])
+  const bands = Array.from({ length: edges.length / 2 }, (_, run) => ({ high: 2 * run, low: 2 * run + 1 }))
+  return { lines: [...edges, ...curves], bands }
+}

@@ -1,0 +1,119 @@
+import type uPlot from "uplot"
+import { type Along, type Column, nearestKnown } from "../../data/curves.ts"
+import { element } from "../element.ts"
+import { colour } from "../theme.ts"
+import { axes } from "./axes.ts"
+
+export interface Line {
+  readonly values: Column
+  /** Of main.css, without its dashes. */
+  readonly colour: string
+  readonly dash?: readonly number[]
+  /** Drawn faintly, behind another. */
+  readonly faint?: boolean
+  /** Filled down to the bottom. */
+  readonly filled?: boolean
+  /** No line of its own: an edge of a band. */
+  readonly edge?: boolean
+}
+
+export interface Drawn {
+  readonly along: readonly number[]
+  readonly lines: readonly Line[]
+  /** Filled between two lines, by their places. */
+  readonly bands: readonly { readonly high: number; readonly low: number }[]
+  readonly logarithmic: boolean
+  /** Of values that cannot be beyond. */
+  readonly limits?: readonly [number, number]
+  readonly kind: Along
+  /** Shows the values at a place in `along`, or the last ones, beside the chart; says them for those who do not see it. */
+  readonly read: (place?: number) => string
+}
+
+/** Where somebody points, drags and clicks twice. */
+export interface PointerEvents {
+  /** Undefined where the pointer has left. */
+  point(at: number | undefined): void
+  zoom(from: number, to: number): void
+  reset(): void
+}
+
+export function plotOptions(
+  { lines, bands, logarithmic, limits = [-Infinity, Infinity], kind }: Drawn,
+  size: { readonly width: number; readonly height: number },
+  on: PointerEvents,
+): uPlot.Options {
+  const filled = lines.some((line) => line.filled)
+  const pointed = ({ edge, faint, filled }: Line) => !(edge || faint || filled)
+  const zoomTo = ({ select, posToVal }: uPlot) => {
+    if (select.width < 3) return
+    on.zoom(posToVal(select.left, "x"), posToVal(select.left + select.width, "x"))
+  }
+  return {
+    ...size,
+    padding: [8, 16, 0, 0],
+    legend: { show: false },
+    scales: {
+      x: { time: false },
+      y: {
+        distr: logarithmic ? 3 : 1,
+        // What is filled stands on nothing; a line may begin anywhere, but not far beyond what can be.
+        ...(filled
+          ? { range: (_, __, highest) => [0, highest > 0 ? highest * 1.05 : 1] }
+          : !logarithmic && { range: { min: { ...soft, hard: limits[0] }, max: { ...soft, hard: limits[1] } } }),
+      },
+    },
+    axes: axes(kind, logarithmic),
+    series: [{}, ...lines.map(seriesOf)],
+    bands: bands.map(({ high, low }) => ({
+      series: [high + 1, low + 1],
+      fill: () => colour(lines[high]!.colour, 16),
+    })),
+    cursor: {
+      y: false,
+      drag: { setScale: false, x: true, y: false },
+      dataIdx: (plot, series, closest) => nearestKnown(plot.data[series] as Column, closest) ?? null,
+      points: {
+        size: 7,
+        width: 1.5,
+        fill: (_, series) => colour(lines[series - 1]!.colour),
+        stroke: () => colour("ground"),
+        show: (_, series) => (pointed(lines[series - 1]!) ? element("div") : false) as HTMLElement,
+      },
+      bind: {
+        dblclick: () => () => {
+          on.reset()
+          return null
+        },
+      },
+    },
+    hooks: {
+      setSelect: [
+        (plot) => {
+          zoomTo(plot)
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+        },
+      ],
+      setCursor: [
+        (plot) => {
+          const { left = -1, idx } = plot.cursor
+          on.point(left < 0 || idx == null ? undefined : plot.data[0][idx])
+        },
+      ],
+    },
+  }
+}
+
+/** A little room at both ends, and down to 0 where that is near. */
+const soft = { pad: 0.1, soft: 0, mode: 3 } as const
+
+function seriesOf({ colour: name, dash, faint, filled, edge }: Line): uPlot.Series {
+  return {
+    stroke: () => (edge ? "transparent" : filled ? colour("ground") : colour(name, faint ? 30 : 100)),
+    width: faint || filled ? 1 : 2,
+    spanGaps: true,
+    ...(dash && !faint && { dash: [...dash] }),
+    ...(filled && { fill: () => colour(name) }),
+    points: edge || faint || filled ? { show: false } : { fill: () => colour("ground"), size: 6 },
+  }
+}

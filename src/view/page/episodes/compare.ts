@@ -1,0 +1,114 @@
+import { align } from "../../data/alignment.ts"
+import { advantageOf } from "../../data/earned.ts"
+import type { RecordedEpisode, RecordedGroup, RecordedStep } from "../../data/recorded.ts"
+import type { RunInfo } from "../../data/source.ts"
+import { element } from "../element.ts"
+import { edgedText } from "../long-text.ts"
+import { short, signed, tone } from "../numbers.ts"
+import { type PageContext, writeRoute } from "../view.ts"
+import { facts, named } from "./episode-head.ts"
+import { observation } from "./observation.ts"
+import { episodeRoute } from "./routes.ts"
+
+interface Pair {
+  readonly run: RunInfo
+  readonly recorded: RecordedGroup
+  readonly left: RecordedEpisode
+  readonly right: RecordedEpisode
+}
+
+/** Two episodes of a task side by side, aligned where they stood in the same state: where they parted, and what each made of it. */
+export function compared(root: HTMLElement, pair: Pair, { announce }: PageContext): void {
+  const { run, recorded, left, right } = pair
+  const { iteration, group } = recorded
+  const rows = align(
+    left.steps.map(({ stepGroup }) => stepGroup),
+    right.steps.map(({ stepGroup }) => stepGroup),
+  )
+  const parted = rows.findIndex(
+    (row) =>
+      row.left === undefined ||
+      row.right === undefined ||
+      left.steps[row.left]!.action !== right.steps[row.right]!.action,
+  )
+  const side = (of: RecordedEpisode, at: number | undefined, shared: boolean) =>
+    at === undefined ? element("div", { class: "side" }) : stepOf(pair, of, at, !shared)
+  const row = (at: number) => {
+    const one = rows[at]!
+    const shared = one.left !== undefined && one.right !== undefined
+    return element(
+      "li",
+      { class: `${shared ? "shared" : "alone"}${at === parted ? " parted" : ""}` },
+      at === parted && element("p", { class: "parting" }, "Here they part"),
+      shared && observation(left.steps[one.left!]!.observation, { first: 600, brief: true }),
+      element("div", { class: "sides" }, side(left, one.left, shared), side(right, one.right, shared)),
+    )
+  }
+  const shared = rows.filter((one) => one.left !== undefined && one.right !== undefined).length
+  const says =
+    parted < 0
+      ? "They did the same in the same states."
+      : `${shared} of ${rows.length} rows are states that both stood in; they part at row ${parted + 1}.`
+  announce(says)
+  root.append(
+    element(
+      "div",
+      { class: "episode-head" },
+      element(
+        "div",
+        { class: "title" },
+        element(
+          "a",
+          { href: writeRoute(episodeRoute(run.id, iteration, group, left.member)), class: "back" },
+          `‹ Episode ${left.member}`,
+        ),
+        element("h2", {}, "Two episodes", element("span", {}, ` of group ${group}, iteration ${iteration}`)),
+      ),
+      element("p", {}, says),
+      element("div", { class: "sides" }, ...sides.map((name) => head(pair, name))),
+    ),
+    element("ol", { class: "compared" }, ...rows.map((_, at) => row(at))),
+  )
+}
+
+const sides = ["left", "right"] as const
+
+/** Which episode stands on a side, and any other in its place. */
+function head(pair: Pair, side: (typeof sides)[number]): HTMLElement {
+  const { run, recorded } = pair
+  const select = element(
+    "select",
+    {
+      "aria-label": `Episode on the ${side}`,
+      change: () => {
+        const [left, right] = sides.map((name) => (name === side ? Number(select.value) : pair[name].member))
+        const query = { with: String(right) }
+        location.hash = writeRoute(episodeRoute(run.id, recorded.iteration, recorded.group, left!, query))
+      },
+    },
+    ...recorded.episodes.map((episode) =>
+      element("option", { value: episode.member, selected: episode === pair[side] }, `Episode ${named(episode)}`),
+    ),
+  )
+  return element("div", { class: "side" }, select, element("div", { class: "facts" }, ...facts(pair[side])))
+}
+
+/** A step on its side; with where it stood, if that is not told above both. */
+function stepOf({ run, recorded }: Pair, { member, steps }: RecordedEpisode, at: number, alone: boolean): HTMLElement {
+  const step: RecordedStep = steps[at]!
+  const advantage = advantageOf(step)
+  const to = episodeRoute(run.id, recorded.iteration, recorded.group, member, { step: String(at) })
+  return element(
+    "div",
+    { class: "side" },
+    alone && observation(step.observation, { first: 200, brief: true }),
+    element("a", { href: writeRoute(to), "aria-label": `Episode ${member}, step ${at + 1}` }, `step ${at + 1}`),
+    element("code", { class: `action${step.valid ? "" : " unreadable"}` }, edgedText(step.action)),
+    element(
+      "span",
+      { class: "numbers" },
+      `return ${short(step.discountedReturn)} · advantage `,
+      element("b", { class: tone(advantage) }, signed(advantage)),
+    ),
+  )
+}

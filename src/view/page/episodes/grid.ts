@@ -1,0 +1,168 @@
+import { outcomes } from "../../../rollout/outcome.ts"
+import { visible } from "../../../visible.ts"
+import { type Column, columns, type EpisodeTable, results } from "../../data/episode-table.ts"
+import { taskLabel } from "../../data/task-label.ts"
+import { element } from "../element.ts"
+import { short } from "../numbers.ts"
+import { type Route, writeRoute } from "../view.ts"
+
+export const titles: Readonly<Record<Column, string>> = {
+  iteration: "Iteration",
+  group: "Group",
+  member: "Episode",
+  task: "Task",
+  result: "Result",
+  outcome: "Stop reason",
+  return: "Return",
+  steps: "Steps",
+  tokens: "Tokens",
+}
+const signs = { success: "✓", failure: "✗", untold: "–" }
+/** Rows drawn beyond what is seen, on either side. */
+const beyond = 8
+
+interface GridSetup {
+  sort(column: Column): void
+  /** Where an episode is read. */
+  route(at: number): Route
+}
+
+export interface Grid {
+  readonly root: HTMLElement
+  /** `stay`: where somebody is in it is kept. */
+  show(
+    table: EpisodeTable,
+    places: Uint32Array,
+    how: { readonly column: Column; readonly descending: boolean; readonly stay: boolean },
+  ): void
+}
+
+/** A table of any length, of which only the rows that are seen are in the page. One row is the current one: arrow keys and Enter. */
+export function grid({ sort, route }: GridSetup): Grid {
+  const heads = columns.map((column) =>
+    element(
+      "div",
+      { role: "columnheader", class: column },
+      element("button", { type: "button", click: () => sort(column) }, titles[column]),
+    ),
+  )
+  const body = element("div", { role: "rowgroup", class: "rows" })
+  const root = element(
+    "div",
+    { role: "grid", class: "grid", tabindex: 0, "aria-label": "Episodes", "aria-colcount": columns.length },
+    element("div", { role: "rowgroup", class: "heads" }, element("div", { role: "row", "aria-rowindex": 1 }, ...heads)),
+    body,
+  )
+  const drawn = new Map<number, HTMLElement>()
+  let [table, places]: [EpisodeTable | undefined, Uint32Array] = [undefined, new Uint32Array()]
+  let current = 0
+  // Known from the last frame, so that nothing waits for a layout: a row, what is seen of them, and where that begins.
+  let [height, seen, top] = [32, 640, 0]
+  const measure = () => {
+    height = Number.parseFloat(getComputedStyle(body).lineHeight)
+    seen = root.clientHeight - root.firstElementChild!.clientHeight
+    top = root.scrollTop
+    draw()
+  }
+  const draw = () => {
+    body.style.height = `${places.length * height}px`
+    const first = Math.max(Math.floor(top / height) - beyond, 0)
+    const last = Math.min(Math.ceil((top + seen) / height) + beyond, places.length)
+    for (const [index, row] of drawn)
+      if ((index < first || index >= last) && index !== current) {
+        row.remove()
+        drawn.delete(index)
+      }
+    for (let index = first; index < last; index++) place(index)
+    if (places.length > 0) place(current)
+  }
+  const place = (index: number) => {
+    const row = drawn.get(index) ?? rowOf(table!, places[index]!, index, writeRoute(route(places[index]!)))
+    row.style.transform = `translateY(${index * height}px)`
+    row.toggleAttribute("data-current", index === current)
+    row.setAttribute("aria-selected", String(index === current))
+    if (drawn.has(index)) return
+    drawn.set(index, row)
+    body.append(row)
+  }
+  const go = (index: number) => {
+    current = Math.max(0, Math.min(index, places.length - 1))
+    const to = Math.min(Math.max(top, (current + 1) * height - seen), current * height)
+    if (to !== top) root.scrollTop = top = to
+    draw()
+    root.setAttribute("aria-activedescendant", `row-${current}`)
+  }
+  root.addEventListener("keydown", (event) => {
+    if (event.target !== root || event.ctrlKey || event.metaKey || event.altKey) return
+    const page = Math.max(Math.floor(seen / height) - 1, 1)
+    const moves: Record<string, number> = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      PageDown: current + page,
+      PageUp: current - page,
+      Home: 0,
+      End: places.length - 1,
+    }
+    const to = moves[event.key]
+    if (to !== undefined) go(to)
+    else if (event.key === "Enter" && places.length > 0) location.hash = writeRoute(route(places[current]!))
+    else return
+    event.preventDefault()
+  })
+  body.addEventListener("click", (event) => {
+    const row = (event.target as Element).closest<HTMLElement>("[role=row]")
+    if (row && !(event.target as Element).closest("a")) row.querySelector("a")!.click()
+  })
+  let asked = false
+  const soon = () => {
+    if (asked) return
+    asked = true
+    requestAnimationFrame(() => {
+      asked = false
+      measure()
+    })
+  }
+  root.addEventListener("scroll", soon, { passive: true })
+  new ResizeObserver(soon).observe(root)
+
+  return {
+    root,
+    show(of, found, { column, descending, stay }) {
+      ;[table, places] = [of, found]
+      for (const row of drawn.values()) row.remove()
+      drawn.clear()
+      root.setAttribute("aria-rowcount", String(found.length + 1))
+      for (const [at, head] of heads.entries()) {
+        const by = columns[at] === column
+        head.setAttribute("aria-sort", by ? (descending ? "descending" : "ascending") : "none")
+      }
+      if (!stay && top > 0) root.scrollTop = top = 0
+      current = Math.max(0, Math.min(current, found.length - 1))
+      if (stay) draw()
+      else go(0)
+    },
+  }
+}
+
+function rowOf(table: EpisodeTable, at: number, index: number, href: string): HTMLElement {
+  const result = results[table.result[at]!]!
+  const task = table.tasks[table.task[at]!]!
+  const texts: Readonly<Record<Column, string | Node>> = {
+    iteration: String(table.iteration[at]),
+    group: String(table.group[at]),
+    member: String(table.member[at]),
+    task: element("a", { href, tabindex: -1, title: visible(task) }, visible(taskLabel(task))),
+    result: element("span", { class: result }, `${signs[result]} ${result === "untold" ? "not told" : result}`),
+    outcome: outcomes[table.outcome[at]!] ?? "",
+    return: short(table.return[at]),
+    steps: short(table.steps[at]),
+    tokens: table.tokens[at]!.toLocaleString("en"),
+  }
+  return element(
+    "div",
+    { role: "row", id: `row-${index}`, "aria-rowindex": index + 2 },
+    ...columns.map((column) =>
+      element("div", { role: "gridcell", class: column, "data-title": titles[column].toLowerCase() }, texts[column]),
+    ),
+  )
+}

@@ -1,0 +1,112 @@
+import { returnBars, successBars } from "../../data/episode-bars.ts"
+import { type EpisodeFilter, readFilter, selectEpisodes, writeFilter } from "../../data/episode-filter.ts"
+import { type EpisodeTable, episodeTable, orderedBy } from "../../data/episode-table.ts"
+import type { RunInfo } from "../../data/source.ts"
+import { element } from "../element.ts"
+import { followEpisodes } from "../follow-episodes.ts"
+import { noEpisodes } from "../notice.ts"
+import { counted, short } from "../numbers.ts"
+import { type PageContext, type Route, writeRoute } from "../view.ts"
+import { type Brush, brush } from "./brush.ts"
+import { chosenTask } from "./chosen-task.ts"
+import { filters } from "./filters.ts"
+import { grid } from "./grid.ts"
+import { rememberOrder } from "./reading-order.ts"
+import { episodeRoute } from "./routes.ts"
+
+/** All recorded episodes of a run, or of one of its tasks, as far as the filter in the address lets them through. */
+export async function episodeList(root: HTMLElement, run: RunInfo, route: Route, context: PageContext): Promise<void> {
+  const { source, signal, go } = context
+  const page = await source.episodes(run.id, undefined, signal)
+  const task = await chosenTask(run, route, context)
+  let table = episodeTable(page)
+  let filter = readFilter(route.query)
+  let order = orderedBy(table, filter.column, filter.descending)
+  let brushes: ReturnType<typeof brushesOf>
+
+  const here = (): Route => ({
+    path: route.path,
+    query: { ...(route.query.state !== undefined && { state: route.query.state }), ...writeFilter(filter) },
+  })
+  const ask = (change: Partial<EpisodeFilter>) => {
+    const before = filter
+    filter = { ...filter, ...change }
+    if (filter.column !== before.column || filter.descending !== before.descending)
+      order = orderedBy(table, filter.column, filter.descending)
+    go(here(), { replace: true })
+    show()
+  }
+  const form = filters(ask)
+  const rows = grid({
+    sort: (column) => ask({ column, descending: column === filter.column ? !filter.descending : column !== "task" }),
+    route: (at) => episodeRoute(run.id, table.iteration[at]!, table.group[at]!, table.member[at]!),
+  })
+  const count = element("output")
+  const strips = element("div", { class: "brushes" })
+  const empty = element("div", { class: "empty" })
+  const show = (stay = false) => {
+    const places = selectEpisodes(table, filter, order, task?.chosen)
+    rememberOrder(run.id, { table, places, back: writeRoute(here()) })
+    count.textContent = `${places.length.toLocaleString("en")} of ${counted(table.length, "episode")}`
+    for (const one of [count, strips, form.root, rows.root]) one.hidden = table.length === 0
+    empty.replaceChildren(
+      ...(table.length === 0 ? [noEpisodes()] : places.length === 0 ? ["No episode is like that."] : []),
+    )
+    form.show(filter, table)
+    brushes.success.show(places, [filter.iteration[0], filter.iteration[1] + 1])
+    brushes.earned.show(places, filter.return)
+    rows.show(table, places, { ...filter, stay })
+  }
+  const renew = (stay = false) => {
+    brushes = brushesOf(table, ask)
+    strips.replaceChildren(brushes.success.root, brushes.earned.root)
+    show(stay)
+  }
+  root.append(
+    element("div", { class: "title" }, element("h2", {}, "Episodes"), count),
+    ...(task ? [task.root] : []),
+    strips,
+    form.root,
+    rows.root,
+    empty,
+  )
+  renew()
+  followEpisodes(run, context, page.cursor, (newer) => {
+    table = episodeTable(newer, table)
+    order = orderedBy(table, filter.column, filter.descending)
+    renew(true)
+  })
+}
+
+function brushesOf(
+  table: EpisodeTable,
+  ask: (change: Partial<EpisodeFilter>) => void,
+): { readonly success: Brush; readonly earned: Brush } {
+  const all = Uint32Array.from({ length: table.length }, (_, at) => at)
+  const [success, earned] = [successBars(table), returnBars(table)]
+  return {
+    success: brush({
+      title: "Success by iteration",
+      full: "100 %",
+      bars: success,
+      all,
+      ends: [String(success.edges[0] ?? ""), String((success.edges.at(-1) ?? 1) - 1)],
+      ask: ([from, to]) => ask({ iteration: [from, to - 1] }), // bars are whole iterations
+    }),
+    earned: brush({
+      title: "Returns",
+      full: counted(earned.most, "episode"),
+      bars: earned,
+      all,
+      ends: [short(earned.edges[0]), short(earned.edges.at(-1))],
+      ask: (range) => ask({ return: [tidy(range[0], Math.floor), tidy(range[1], Math.ceil)] }),
+    }),
+  }
+}
+
+/** To three digits, outwards: a range as somebody would write it. */
+function tidy(value: number, round: (value: number) => number): number {
+  if (!Number.isFinite(value) || value === 0) return value
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(value))) - 2)
+  return Number((round(Number((value / unit).toPrecision(12))) * unit).toPrecision(12))
+}

@@ -1,0 +1,52 @@
+import type { EpisodeTable } from "../../data/episode-table.ts"
+import type { Route } from "../view.ts"
+import { episodeRoute } from "./routes.ts"
+
+/** The list that somebody came from. */
+interface Listed {
+  readonly table: EpisodeTable
+  readonly places: Uint32Array
+  /** Where that list is. */
+  readonly back: string
+}
+
+const lists = new Map<string, Listed>()
+
+/** Episodes are read on in the order in which they were last listed, as long as the page is open. */
+export function rememberOrder(run: string, listed: Listed): void {
+  lists.set(run, listed)
+}
+
+export function lastList(run: string): Listed | undefined {
+  return lists.get(run)
+}
+
+/** The episodes before and after one, as it was listed; those of its group where it was not. */
+export function neighbours(
+  run: string,
+  iteration: number,
+  group: number,
+  member: number,
+  members: readonly number[],
+): { readonly before?: Route; readonly after?: Route } {
+  const listed = lists.get(run)
+  const at = listed?.places.findIndex(
+    (place) =>
+      listed.table.iteration[place] === iteration &&
+      listed.table.group[place] === group &&
+      listed.table.member[place] === member,
+  )
+  const beside = (by: number): Route | undefined => {
+    if (!listed || at === undefined || at < 0) {
+      const other = members[members.indexOf(member) + by]
+      return other === undefined ? undefined : episodeRoute(run, iteration, group, other)
+    }
+    const { table } = listed
+    const place = listed.places[at + by]
+    return place === undefined
+      ? undefined
+      : episodeRoute(run, table.iteration[place]!, table.group[place]!, table.member[place]!)
+  }
+  const [before, after] = [beside(-1), beside(1)]
+  return { ...(before && { before }), ...(after && { after }) }
+}

@@ -1,0 +1,65 @@
+import { visible } from "../../../visible.ts"
+import type { RecordedStep } from "../../data/recorded.ts"
+import { type Measure, measures, type Scale, shades, tokenValue } from "../../data/token-values.ts"
+import { element } from "../element.ts"
+import { short, signed } from "../numbers.ts"
+
+const titles: Readonly<Record<Measure, string>> = {
+  advantage: "Advantage",
+  entropy: "Entropy",
+  probability: "Probability",
+}
+
+/** What tokens are coloured by, with what each colour stands for. */
+export function legend(scale: Scale, measure: Measure, choose: (measure: Measure) => void): HTMLElement {
+  const key = element("span", { class: "key" })
+  const show = (chosen: Measure) => {
+    const swatches = Array.from({ length: chosen === "advantage" ? 2 * shades + 1 : shades + 1 }, (_, at) => {
+      const level = chosen === "advantage" ? at - shades : at
+      return element("span", { class: "token swatch", [`data-${chosen}`]: level })
+    })
+    key.replaceChildren(ends(chosen, scale)[0], ...swatches, ends(chosen, scale)[1])
+  }
+  const pick = (chosen: Measure) => {
+    show(chosen)
+    choose(chosen)
+  }
+  const radios = measures.map((name) =>
+    element(
+      "label",
+      {},
+      element("input", {
+        type: "radio",
+        name: "measure",
+        value: name,
+        checked: name === measure,
+        change: () => pick(name),
+      }),
+      titles[name],
+    ),
+  )
+  show(measure)
+  return element(
+    "div",
+    { class: "legend" },
+    "Colour tokens by",
+    element("fieldset", { class: "segments" }, element("legend", { class: "unseen" }, "Colour tokens by"), ...radios),
+    key,
+  )
+}
+
+function ends(measure: Measure, scale: Scale): readonly [string, string] {
+  if (measure === "advantage") return [signed(-scale.advantage), signed(scale.advantage)]
+  return measure === "entropy" ? ["0", `${short(scale.entropy)} nats`] : ["1", "0"]
+}
+
+/** A token's text and all three of its numbers, in one line. */
+export function tokenLine(step: RecordedStep, at: number): string {
+  const text = visible(step.reply[at]!.slice(0, 60)).replaceAll("\n", "⏎")
+  const numbers = [
+    `advantage ${signed(tokenValue(step, at, "advantage"))}`,
+    `entropy ${short(tokenValue(step, at, "entropy"))}`,
+    `probability ${short(tokenValue(step, at, "probability"))}`,
+  ]
+  return `${(at + 1).toLocaleString("en")}/${step.reply.length.toLocaleString("en")} “${text}” · ${numbers.join(" · ")}`
+}

@@ -1,0 +1,21 @@
+import { oneRun } from "../one-run.ts"
+import type { View } from "../view.ts"
+import { compared } from "./compare.ts"
+import { conversation } from "./conversation.ts"
+import { episodeList } from "./list.ts"
+
+/** Reads episodes: the list of them, one of them, or two side by side. Routes are in routes.ts. */
+export const episodes: View = async (root, route, context) => {
+  const { source, signal } = context
+  const [, , iteration, group, member] = route.path
+  const { run, choice } = oneRun(route, context)
+  if (member === undefined && choice) root.append(choice)
+  if (member === undefined) return await episodeList(root, run, route, context)
+  const recorded = await source.group(run.id, Number(iteration), Number(group), signal)
+  const episode = recorded?.episodes.find((one) => one.member === Number(member))
+  if (!recorded || !episode)
+    throw new Error(`Episode ${member} of group ${group} in iteration ${iteration} is not here: it was not kept.`)
+  const other = recorded.episodes.find((one) => one.member === Number(route.query.with ?? Number.NaN))
+  if (other) compared(root, { run, recorded, left: episode, right: other }, context)
+  else await conversation(root, { run, recorded, episode }, route, context)
+}

@@ -1,0 +1,32 @@
+import type { EpisodePage, RunInfo } from "../data/source.ts"
+import type { PageContext } from "./view.ts"
+
+/** Milliseconds between questions; longer each time that nobody answers. */
+const pause = 2000
+
+/** Tells of episodes as they are recorded, while the run goes on, the view is open and somebody looks. */
+export async function followEpisodes(
+  run: RunInfo,
+  { source, store, signal }: PageContext,
+  from: string,
+  tell: (page: EpisodePage) => void,
+): Promise<void> {
+  if (!source.live) return
+  const goesOn = () => store.runs.find(({ id }) => id === run.id)?.state === "running"
+  let [cursor, wait, went] = [from, pause, goesOn()]
+  while (!signal.aborted) {
+    await new Promise((resolve) => setTimeout(resolve, wait))
+    if (signal.aborted) return
+    // Once more after its end: the last episodes come behind the last report.
+    const goes = goesOn()
+    if (document.hidden || !(goes || went)) continue
+    try {
+      const page = await source.episodes(run.id, cursor, signal)
+      if (signal.aborted) return
+      if (page.reset || page.iteration.length > 0) tell(page)
+      ;[cursor, wait, went] = [page.cursor, pause, goes]
+    } catch {
+      wait = Math.min(wait * 2, 60_000) // the server is asked again; what is shown stays true
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { mean } from "../../data/earned.ts"
+import type { ActionEdge, StateGraph, StateNode } from "../../data/graph.ts"
+import { drawing } from "../element.ts"
+import { hundredths, signed, tone } from "../numbers.ts"
+import { letter } from "./boxes.ts"
+import { curve } from "./geometry.ts"
+import type { Layout, Point } from "./layout.ts"
+import { oneLine } from "./short-names.ts"
+
+/** What is written on an arrow: an action and, where others were compared with it, how much better or worse it was. */
+interface Line {
+  readonly action: string
+  readonly advantage: number | undefined
+}
+
+export interface LinkLabel {
+  readonly lines: readonly Line[]
+  readonly width: number
+  readonly height: number
+}
+
+const mostLines = 2
+const longestAction = 18
+export const lineHeight = 14
+
+/** Of all actions between two boxes, the most often taken first. */
+export function labelOf(edges: readonly ActionEdge[], { nodes }: StateGraph): LinkLabel {
+  const sorted = edges.toSorted((a, b) => b.places.length - a.places.length)
+  const lines = sorted.slice(0, mostLines).map((edge): Line => {
+    const isCompared = (nodes[edge.from] as StateNode).places.length > 1 && edge.stepAdvantage !== undefined
+    return {
+      action: oneLine(edge.action, longestAction) || "(nothing)",
+      advantage: isCompared ? hundredths(edge.stepAdvantage) : undefined,
+    }
+  })
+  if (sorted.length > mostLines) lines.push({ action: `${sorted.length - mostLines} more`, advantage: undefined })
+  const letters = lines.map(
+    ({ action, advantage }) => action.length + (advantage === undefined ? 0 : signed(advantage).length + 1),
+  )
+  return { lines, width: Math.max(...letters) * letter + 8, height: lines.length * lineHeight + 4 }
+}
+
+/** Of several actions that are drawn as one arrow, by how often each was taken. */
+export function meanAdvantage(edges: readonly ActionEdge[]): number | undefined {
+  return mean(edges.flatMap(({ stepAdvantage, places }) => places.map(() => stepAdvantage)))
+}
+
+/** An arrow with its label, coloured by whoever made it. */
+export function drawLink(label: LinkLabel, { points, label: at }: Layout["links"][number], wide: number): SVGGElement {
+  const head = 6 + wide * 1.1
+  const [tip, before] = [points.at(-1)!, points.at(-2)!]
+  const angle = Math.atan2(tip.y - before.y, tip.x - before.x)
+  const back = (side: number): Point => ({
+    x: tip.x - head * Math.cos(angle) + side * Math.sin(angle),
+    y: tip.y - head * Math.sin(angle) - side * Math.cos(angle),
+  })
+  const neck = back(0)
+  const [left, right] = [back(head * 0.55), back(-head * 0.55)]
+  const middle = at ?? points[Math.floor(points.length / 2)]!
+  const group = drawing(
+    "g",
+    { class: "link" },
+    drawing("path", { class: "line", d: curve([...points.slice(0, -1), neck]), "stroke-width": wide }),
+    drawing("path", { class: "head", d: `M${left.x} ${left.y}L${tip.x} ${tip.y}L${right.x} ${right.y}z` }),
+  )
+  const { width, height } = label
+  const pill = { x: middle.x - width / 2, y: middle.y - height / 2, width, height, rx: 5 }
+  group.append(drawing("rect", { class: "pill", ...pill }))
+  for (const [row, { action, advantage }] of label.lines.entries()) {
+    const y = middle.y + (row - (label.lines.length - 1) / 2) * lineHeight + 4
+    const text = drawing("text", { x: middle.x, y }, drawing("tspan", {}, action))
+    if (advantage !== undefined) {
+      text.append(" ", drawing("tspan", { class: `worth ${tone(advantage)}` }, signed(advantage)))
+    }
+    group.append(text)
+  }
+  return group
+}

@@ -1,0 +1,71 @@
+import { type EpisodeTable, results } from "../../data/episode-table.ts"
+import { stateGraph } from "../../data/graph.ts"
+import type { RecordedGroup } from "../../data/recorded.ts"
+import type { Source } from "../../data/source.ts"
+
+/** A task in an iteration, of which there are episodes. */
+export interface Place {
+  readonly iteration: number
+  readonly group: number
+  /** Place in the `tasks` of the page. */
+  readonly task: number
+  readonly episodes: number
+  /** Of those that the environment tells of. */
+  readonly successes: number | undefined
+  /** Whether its returns differ, so that there is something to compare. */
+  readonly isVaried: boolean
+}
+
+/** All there are, by iteration and group. */
+export function placesOf(table: EpisodeTable): Place[] {
+  const places: Place[] = []
+  const { length, iteration, group, task, result } = table
+  for (let from = 0, to = 0; from < length; from = to) {
+    while (to < length && iteration[to] === iteration[from] && group[to] === group[from]) to++
+    const told = [...result.subarray(from, to)].map((place) => results[place]!)
+    places.push({
+      iteration: iteration[from]!,
+      group: group[from]!,
+      task: task[from]!,
+      episodes: to - from,
+      successes: told.every((one) => one === "untold") ? undefined : told.filter((one) => one === "success").length,
+      isVaried: table.return.subarray(from, to).some((one) => one !== table.return[from]),
+    })
+  }
+  return places
+}
+
+/** So many groups are looked at for the one that says most. */
+const mostLookedAt = 8
+
+/**
+ * The group of the newest of these places whose step groups say most: the most states that several episodes share and earned differently
+ * from. Undefined where none of them can be had.
+ */
+export async function mostTelling(
+  source: Source,
+  run: string,
+  places: readonly Place[],
+  signal: AbortSignal,
+): Promise<RecordedGroup | undefined> {
+  const newestFirst = places.toSorted(
+    (a, b) => b.iteration - a.iteration || Number(b.isVaried) - Number(a.isVaried) || a.group - b.group,
+  )
+  let best: { readonly group: RecordedGroup; readonly score: number } | undefined
+  let looked = 0
+  for (const { iteration, group: number } of newestFirst) {
+    if (best && (looked >= mostLookedAt || best.group.iteration !== iteration)) break
+    const group = await source.group(run, iteration, number, signal)
+    if (!group) continue // a report holds some only
+    looked++
+    const score = saying(group)
+    if (!best || score > best.score) best = { group, score }
+  }
+  return best?.group
+}
+
+function saying(group: RecordedGroup): number {
+  return stateGraph(group).nodes.filter(
+    (node) => node.kind === "state" && node.episodes > 1 && (node.spread ?? 0) > 1e-9,
+  ).length
+}

@@ -1,0 +1,126 @@
+import type { Point } from "./layout.ts"
+
+/** How far one may go in and out. */
+const scales = { least: 0.08, most: 4 }
+/** A picture does not begin smaller than this: it begins with its start instead, since nobody could read it. */
+const readable = 0.6
+/** What a press has moved before it is no click any more, in pixels. */
+const still = 4
+
+export interface Zoom {
+  /** Shows everything, as far as it can be read; or else the start. */
+  begin(): void
+  /** Shows everything. */
+  fit(): void
+  /** Nearer or further by a factor, around the middle. */
+  by(factor: number): void
+  /** In pixels of the screen. */
+  pan(x: number, y: number): void
+  /** Brings a place of the drawing into sight, where it is not. */
+  reveal(at: Point): void
+}
+
+/** Moves `world`, which is of this size and begins at `start`, within `frame`: by wheel, one finger or two, and whoever calls. */
+export function zoomable(
+  frame: SVGSVGElement,
+  world: SVGGElement,
+  size: { readonly width: number; readonly height: number },
+  start: Point,
+  signal: AbortSignal,
+): Zoom {
+  let [x, y, scale] = [0, 0, 1]
+  // What is seen of the frame, which may reach further.
+  const seen = () => ({ wide: frame.parentElement!.clientWidth, high: frame.clientHeight })
+  const apply = () => world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`)
+  const around = (at: Point, factor: number) => {
+    const next = Math.max(scales.least, Math.min(scales.most, scale * factor))
+    x = at.x - ((at.x - x) * next) / scale
+    y = at.y - ((at.y - y) * next) / scale
+    scale = next
+    apply()
+  }
+  const fingers = new Map<number, Point>()
+  let moved = 0
+  const inside = ({ clientX, clientY }: MouseEvent): Point => {
+    const { left, top } = frame.getBoundingClientRect()
+    return { x: clientX - left, y: clientY - top }
+  }
+  const spread = () => {
+    const [one, other] = [...fingers.values()] as [Point, Point]
+    return Math.max(1, Math.hypot(one.x - other.x, one.y - other.y))
+  }
+  const on = <Name extends keyof SVGElementEventMap>(
+    name: Name,
+    listener: (event: SVGElementEventMap[Name]) => void,
+    options: AddEventListenerOptions = {},
+  ) => frame.addEventListener(name, listener, { ...options, signal })
+  on(
+    "wheel",
+    (event) => {
+      event.preventDefault()
+      const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1
+      around(inside(event), Math.exp((-event.deltaY * lines) / 400))
+    },
+    { passive: false },
+  )
+  on("pointerdown", (event) => {
+    if (event.button !== 0) return
+    if (fingers.size === 0) moved = 0
+    fingers.set(event.pointerId, inside(event))
+  })
+  on("pointermove", (event) => {
+    const before = fingers.get(event.pointerId)
+    if (!before) return
+    const now = inside(event)
+    const apart = fingers.size === 2 ? spread() : undefined
+    fingers.set(event.pointerId, now)
+    moved += Math.hypot(now.x - before.x, now.y - before.y)
+    if (moved <= still) return
+    // From here on it is no click: what lies under the finger is not told of it.
+    if (!frame.hasPointerCapture(event.pointerId)) frame.setPointerCapture(event.pointerId)
+    x += (now.x - before.x) / fingers.size
+    y += (now.y - before.y) / fingers.size
+    if (apart === undefined) apply()
+    else around(now, spread() / apart)
+  })
+  for (const name of ["pointerup", "pointercancel"] as const) on(name, (event) => fingers.delete(event.pointerId))
+  on(
+    "click",
+    (event) => {
+      if (moved > still) event.stopPropagation()
+      moved = 0
+    },
+    { capture: true },
+  )
+  const scaleTo = (least: number) => {
+    const { wide, high } = seen()
+    scale = Math.max(Math.min(wide / size.width, high / size.height, 1.6), least)
+    // What does not fit is begun where it begins, and in the middle of its start the other way.
+    const place = (room: number, taken: number, start: number) =>
+      taken <= room ? (room - taken) / 2 : Math.min(0, Math.max(room - taken, room / 2 - start))
+    x = place(wide, size.width * scale, start.x * scale)
+    y = place(high, size.height * scale, start.y * scale)
+    apply()
+  }
+  return {
+    begin: () => scaleTo(readable),
+    fit: () => scaleTo(scales.least),
+    by(factor) {
+      const { wide, high } = seen()
+      around({ x: wide / 2, y: high / 2 }, factor)
+    },
+    pan(right, down) {
+      x += right
+      y += down
+      apply()
+    },
+    reveal(at) {
+      const margin = 60
+      const into = (place: number, room: number) =>
+        place < margin ? margin - place : place > room - margin ? room - margin - place : 0
+      const { wide, high } = seen()
+      const [right, down] = [into(at.x * scale + x, wide), into(at.y * scale + y, high)]
+      if (right !== 0 || down !== 0) this.pan(right, down)
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { visible } from "../../visible.ts"
+import type { RunInfo } from "../data/source.ts"
+import { element } from "./element.ts"
+import { type PageContext, type Route, writeRoute } from "./view.ts"
+
+/**
+ * The run of a view that shows one at a time: `#/<view>/<run>/…`, or else the first of those that are shown; with a choice of another,
+ * where there are several.
+ *
+ * @throws {Error} where the address names a run that is not here
+ */
+export function oneRun(
+  { path: [view = "", id] }: Route,
+  { store }: PageContext,
+): { readonly run: RunInfo; readonly choice: HTMLElement | undefined } {
+  const { runs } = store
+  const run = id === undefined ? store.shown[0] : runs.find((one) => one.id === id)
+  if (!run) throw new Error(`There is no run "${visible(id ?? "")}" here.`)
+  if (runs.length === 1) return { run, choice: undefined }
+  const select = element(
+    "select",
+    {
+      change: () => {
+        location.hash = writeRoute({ path: [view, select.value], query: {} })
+      },
+    },
+    ...runs.map((one) => element("option", { value: one.id, selected: one === run }, visible(one.name))),
+  )
+  return { run, choice: element("label", { class: "field" }, element("span", {}, "Run"), select) }
+}

@@ -1,0 +1,33 @@
+import { visible } from "../../visible.ts"
+import type { Kept, RunInfo } from "../data/source.ts"
+import { element } from "./element.ts"
+import { writeRoute } from "./view.ts"
+
+/** At the foot of a report: when it was made, and which episodes can be read in it. */
+export function reportNote({ time, recorded, groups }: Kept, runs: readonly RunInfo[]): HTMLElement {
+  const made = `Report of ${new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}.`
+  const footer = element("footer", { class: "report-note" }, element("p", {}, made))
+  if (recorded === 0) return footer
+  const count = (number: number) => number.toLocaleString("en-US")
+  const details = element(
+    "details",
+    {},
+    element("summary", {}, `${count(groups.length)} of ${count(recorded)} groups of episodes are in it whole`),
+    element("p", {}, "Of the others there are the figures: outcome, return, steps and tokens."),
+  )
+  for (const { id, name } of runs) {
+    const links = groups
+      .filter(({ run }) => run === id)
+      .sort((a, b) => a.iteration - b.iteration || a.group - b.group)
+      .map(({ iteration, group }) => {
+        const path = ["graph", id, String(iteration), String(group)]
+        const said = `Iteration ${iteration}, group ${group}`
+        // What it leads to stands at the head of the page.
+        const up = () => scrollTo(0, 0)
+        return element("li", {}, element("a", { href: writeRoute({ path, query: {} }), click: up }, said))
+      })
+    if (links.length > 0) details.append(element("h2", {}, visible(name)), element("ul", {}, ...links))
+  }
+  footer.append(details)
+  return footer
+}

@@ -1,0 +1,36 @@
+import { drawing } from "./element.ts"
+
+const colours = 8
+/** [pattern] Of lengths of line and gap; one shorter than the colours, so that 56 runs are told apart. */
+const dashes: readonly (readonly number[])[] = [[], [7, 4], [2, 3], [10, 3, 2, 3], [5, 2], [12, 5], [4, 2, 1, 2]]
+
+/** How a run is drawn everywhere, by its place: a colour of main.css and a dash, so that nobody needs the colour. */
+export function runMark(place: number): { readonly colour: string; readonly dash: readonly number[] } {
+  return { colour: `run-${place % colours}`, dash: dashes[place % dashes.length]! }
+}
+
+/** A piece of its line, for a legend; its name stands beside it. */
+export function runSwatch(place: number): SVGSVGElement {
+  return swatch(runMark(place), 2.5)
+}
+
+/** The same of an area: a part of a whole. */
+export function partSwatch(place: number): SVGSVGElement {
+  return swatch({ colour: runMark(place).colour, dash: [] }, 8)
+}
+
+function swatch({ colour, dash }: ReturnType<typeof runMark>, width: number): SVGSVGElement {
+  return drawing(
+    "svg",
+    { class: "swatch", viewBox: "0 0 26 8", width: 26, height: 8, "aria-hidden": "true" },
+    drawing("line", {
+      class: colour,
+      x1: 1,
+      x2: 25,
+      y1: 4,
+      y2: 4,
+      "stroke-width": width,
+      "stroke-dasharray": dash.join(" "),
+    }),
+  )
+}

@@ -1,0 +1,35 @@
+import type { Source } from "../data/source.ts"
+
+/** The server that the page came from. Its token came behind the # of the address, which no request carries, and is kept for a reload. */
+export function serverSource(): Source {
+  const given = new URLSearchParams(location.hash.replace(/^#\/?\??/, "")).get("token")
+  if (given !== null) {
+    sessionStorage.setItem("token", given)
+    history.replaceState(null, "", "#/")
+  }
+  const token = sessionStorage.getItem("token") ?? ""
+  const get = async (path: string, query: Record<string, string | undefined>, signal?: AbortSignal) => {
+    const words = new URLSearchParams(
+      Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+    )
+    const response = await fetch(`/api/${path}?${words}`, {
+      headers: { authorization: `Bearer ${token}` },
+      ...(signal && { signal }),
+    }).catch((cause) => {
+      if (signal?.aborted) throw cause
+      throw new Error("gigpo view does not answer; where it was stopped, start it again and open its new address", {
+        cause,
+      })
+    })
+    if (response.status === 404) return undefined
+    if (!response.ok) throw new Error(`${response.status}: ${(await response.json()).error.message}`)
+    return await response.json()
+  }
+  return {
+    live: true,
+    runs: (signal) => get("runs", {}, signal),
+    reports: (run, cursor, signal) => get(`runs/${run}/reports`, { cursor }, signal),
+    episodes: (run, cursor, signal) => get(`runs/${run}/episodes`, { cursor }, signal),
+    group: (run, iteration, group, signal) => get(`runs/${run}/episodes/${iteration}/${group}`, {}, signal),
+  }
+}

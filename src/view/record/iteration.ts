@@ -1,0 +1,127 @@
+import type { Credit } from "../../credit/estimator.ts"
+import { Pace } from "../../pace.ts"
+import { type Episode, outcomes } from "../../rollout/episode.ts"
+import type { Group } from "../../rollout/hooks.ts"
+import { learnedEpisodes } from "../../training/rows.ts"
+import { BlockEncoder } from "./encode.ts"
+import type { IterationSummary, PlainBlock } from "./file.ts"
+import type { Recordable } from "./part.ts"
+import { StepGroups } from "./step-groups.ts"
+
+/** Bytes of parts from which on a block is complete: so much is held, and unpacked to read one group. */
+const blockBytes = 512 * 1024
+/** From which on a part is complete: so much is laid out at a stretch. */
+const partTokens = 8192
+/** Characters of a task's JSON by which it is called. */
+const longestLabel = 200
+
+/** What of an iteration is recorded. */
+export interface ToRecord {
+  readonly iteration: number
+  readonly groups: readonly Group[]
+  readonly credit: Credit
+  /** `rollout.leastGroupSize`. */
+  readonly leastGroupSize: number
+  /** Most groups. */
+  readonly most: number
+}
+
+export function summarize({ iteration, groups, most }: ToRecord): Omit<IterationSummary, "checksum"> {
+  const recorded = groups.slice(0, most)
+  const labels = recorded.map(({ task }) => labelOf(task))
+  const tasks = [...new Set(labels)]
+  const places = new Map(tasks.map((label, place) => [label, place]))
+  const all = recorded.flatMap(({ index, episodes }, at) =>
+    episodes.map((episode, member) => ({ group: index, task: places.get(labels[at]!)!, member, episode })),
+  )
+  const column = (value: (episode: Episode) => number) => all.map(({ episode }) => value(episode))
+  return {
+    iteration,
+    group: all.map(({ group }) => group),
+    member: all.map(({ member }) => member),
+    task: all.map(({ task }) => task),
+    outcome: column(({ outcome }) => outcomes.indexOf(outcome)),
+    success: all.map(({ episode: { metrics } }) => metrics.success ?? null),
+    return: column((episode) => episode.return),
+    steps: column(({ steps }) => steps.length),
+    tokens: column(({ steps }) => steps.reduce((sum, { reply }) => sum + reply.length, 0)),
+    tasks,
+  }
+}
+
+/** The blocks of a file, made as they are asked for, without holding up the event loop. */
+export async function* blocksOf(
+  toRecord: ToRecord,
+  bytesOf: (token: number) => Uint8Array,
+): AsyncGenerator<PlainBlock, void, undefined> {
+  const pace = new Pace()
+  let block = new BlockEncoder(bytesOf, pace)
+  let [parts, groups, bytes]: [Buffer[], Set<number>, number] = [[], new Set(), 0]
+  for (const together of partsOf(recordables(toRecord))) {
+    const part = await block.part(together)
+    parts.push(part)
+    groups.add(together[0]!.group)
+    bytes += part.length
+    if (bytes >= blockBytes) {
+      yield { parts, groups: [...groups] }
+      block = new BlockEncoder(bytesOf, pace)
+      ;[parts, groups, bytes] = [[], new Set(), 0]
+    }
+    if (pace.due()) await pace.rest()
+  }
+  if (parts.length > 0) yield { parts, groups: [...groups] }
+}
+
+/** Episodes of one group together, as long as they are short. */
+function* partsOf(all: Iterable<Recordable>): Generator<readonly Recordable[], void, undefined> {
+  let [part, tokens]: [Recordable[], number] = [[], 0]
+  for (const recordable of all) {
+    if (part.length > 0 && (part[0]!.group !== recordable.group || tokens >= partTokens)) {
+      yield part
+      ;[part, tokens] = [[], 0]
+    }
+    part.push(recordable)
+    for (const { prompt, reply } of recordable.episode.steps) tokens += prompt.length + reply.length
+  }
+  if (part.length > 0) yield part
+}
+
+function* recordables({ groups, credit, leastGroupSize, most }: ToRecord): Generator<Recordable, void, undefined> {
+  const firsts = firstSteps(groups, leastGroupSize)
+  const stepGroups = new StepGroups(credit)
+  for (const [at, { task, index, episodes }] of groups.slice(0, most).entries()) {
+    const json = jsonOf(task)
+    const ofTask = stepGroups.ofTask(episodes, firsts[at]!)
+    for (const [member, episode] of episodes.entries()) {
+      const first = firsts[at]![member]
+      const earned = first === undefined ? undefined : { of: credit, first }
+      yield { group: index, member, task: json, episode, stepGroups: ofTask[member]!, credit: earned }
+    }
+  }
+}
+
+/** Where in the credit the steps of each episode begin, [groups][episodes]; undefined where they have none. */
+function firstSteps(groups: readonly Group[], leastGroupSize: number): (number | undefined)[][] {
+  const firsts = groups.map(({ episodes }) => new Array<number | undefined>(episodes.length))
+  let steps = 0
+  const all = groups.map(({ episodes }) => episodes)
+  for (const { task, member, episode } of learnedEpisodes(all, leastGroupSize)) {
+    firsts[task]![member] = steps
+    steps += episode.steps.length
+  }
+  return firsts
+}
+
+function labelOf(task: unknown): string {
+  const json = jsonOf(task)
+  return json.length > longestLabel ? `${json.slice(0, longestLabel - 1)}…` : json
+}
+
+/** What JSON can hold of a task; null where that is nothing. */
+function jsonOf(task: unknown): string {
+  try {
+    return JSON.stringify(task, (_, value) => (typeof value === "bigint" ? undefined : value)) ?? "null"
+  } catch {
+    return "null" // in a circle
+  }
+}

@@ -1,0 +1,80 @@
+import type { SchemaElement } from "hyparquet"
+import type { RecordedEpisode, RecordedGroup, RecordedStep } from "../data/recorded.ts"
+
+// The columns of recorded steps as a Parquet table, a row a step: names are those of `RecordedStep`, and what may be absent is null.
+
+/** A step where it stands. */
+export interface Row {
+  readonly about: RecordedGroup
+  readonly episode: RecordedEpisode
+  /** From 0. */
+  readonly index: number
+  readonly step: RecordedStep
+}
+
+export interface ColumnOf {
+  readonly name: string
+  readonly schema: readonly SchemaElement[]
+  readonly value: (row: Row) => unknown
+}
+
+type Primitive = Pick<SchemaElement, "type" | "converted_type">
+const text: Primitive = { type: "BYTE_ARRAY", converted_type: "UTF8" }
+const json: Primitive = { type: "BYTE_ARRAY", converted_type: "JSON" }
+const whole: Primitive = { type: "INT32" }
+const double: Primitive = { type: "DOUBLE" }
+const float: Primitive = { type: "FLOAT" }
+const truth: Primitive = { type: "BOOLEAN" }
+
+/** Every step has one. */
+function always(name: string, of: Primitive, value: ColumnOf["value"]): ColumnOf {
+  return { name, schema: [{ name, ...of, repetition_type: "REQUIRED" }], value }
+}
+
+function perhaps(name: string, of: Primitive, value: ColumnOf["value"]): ColumnOf {
+  return { name, schema: [{ name, ...of, repetition_type: "OPTIONAL" }], value }
+}
+
+/** One a token of the reply. */
+function perToken(name: string, of: Primitive, value: (step: RecordedStep) => unknown): ColumnOf {
+  const schema: SchemaElement[] = [
+    { name, repetition_type: "OPTIONAL", converted_type: "LIST", num_children: 1 },
+    { name: "list", repetition_type: "REPEATED", num_children: 1 },
+    { name: "element", ...of, repetition_type: "REQUIRED" },
+  ]
+  return { name, schema, value: ({ step }) => value(step) }
+}
+
+const named = (name: string | number | undefined) => (name === undefined ? undefined : String(name))
+
+export const parquetColumns: readonly ColumnOf[] = [
+  always("iteration", whole, ({ about }) => about.iteration),
+  always("group", whole, ({ about }) => about.group),
+  perhaps("task", json, ({ about }) => about.task),
+  always("member", whole, ({ episode }) => episode.member),
+  always("outcome", text, ({ episode }) => episode.outcome),
+  always("return", double, ({ episode }) => episode.return),
+  perhaps("success", double, ({ episode }) => episode.metrics.success),
+  always("step", whole, ({ index }) => index),
+  always("observation", text, ({ step }) => step.observation),
+  always("anchor", text, ({ step }) => step.anchor),
+  always("prompt", text, ({ step }) => step.prompt),
+  always("promptTokens", whole, ({ step }) => step.promptTokens),
+  perToken("reply", text, ({ reply }) => reply),
+  perToken("logProbs", float, ({ logProbs }) => logProbs),
+  perToken("entropies", float, ({ entropies }) => entropies),
+  perhaps("advantage", double, ({ step: { advantage } }) => (typeof advantage === "number" ? advantage : undefined)),
+  perToken("tokenAdvantages", float, ({ advantage }) => (typeof advantage === "number" ? undefined : advantage)),
+  always("skipped", truth, ({ step }) => step.skipped === true),
+  always("action", text, ({ step }) => step.action),
+  always("valid", truth, ({ step }) => step.valid),
+  always("reward", double, ({ step }) => step.reward),
+  always("finishReason", text, ({ step }) => step.finishReason),
+  always("stepGroup", whole, ({ step }) => step.stepGroup),
+  perhaps("discountedReturn", double, ({ step }) => step.discountedReturn),
+  perhaps("episodeAdvantage", double, ({ step }) => step.episodeAdvantage),
+  perhaps("stepAdvantage", double, ({ step }) => step.stepAdvantage),
+  perhaps("metrics", json, ({ step }) => step.metrics),
+  perhaps("conversation", text, ({ step }) => named(step.conversation)),
+  perhaps("agent", text, ({ step }) => named(step.agent)),
+]

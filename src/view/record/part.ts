@@ -1,0 +1,135 @@
+import type { Credit } from "../../credit/estimator.ts"
+import type { Episode, EpisodeStep } from "../../rollout/episode.ts"
+import type { Numbers } from "./packed.ts"
+
+// What a part of a block says of its episodes, beside what was said and done. A part is some episodes of one group, one after the other:
+// one for each would cost more than what it holds where episodes are short.
+
+/** One episode with all that is recorded beside it. */
+export interface Recordable {
+  readonly group: number
+  readonly member: number
+  /** JSON. */
+  readonly task: string
+  readonly episode: Episode
+  /** [steps] */
+  readonly stepGroups: Int32Array
+  /** What its steps earned, and where they begin in it; undefined where the episode took no part. */
+  readonly credit: { readonly of: Credit; readonly first: number } | undefined
+}
+
+/** What JSON says of a part, beside its arrays. */
+export interface AboutPart {
+  readonly group: number
+  /** JSON; in the first part of its group in a block. */
+  readonly task?: string
+  readonly episodes: readonly AboutEpisode[]
+}
+
+export interface AboutEpisode {
+  readonly member: number
+  readonly outcome: Episode["outcome"]
+  readonly return: number
+  readonly metrics: Readonly<Record<string, number>>
+  readonly last?: { readonly text: string; readonly anchor: string }
+  readonly error?: string
+  readonly attempt?: number
+  /** How many of the part's steps are its own. */
+  readonly steps: number
+  /** Whether it took no part: what the arrays say of its credit is nothing. */
+  readonly left?: true
+  /** Of each step; absent where none has any. */
+  readonly stepMetrics?: readonly (Readonly<Record<string, number>> | null)[]
+}
+
+export const flags = { valid: 1, cutOff: 2, skipped: 4, entropies: 8 }
+
+/** What credit says of each step, by the names of the parts' arrays. */
+const details = {
+  discountedReturn: "returns",
+  episodeAdvantage: "episodeAdvantages",
+  stepAdvantage: "stepAdvantages",
+}
+export const detailNames = Object.keys(details) as (keyof typeof details)[]
+
+/** The steps' credit, and what the estimator compared: columns over the steps of all. */
+export function earned(part: readonly Recordable[]): Record<string, Numbers> {
+  const [steps, tokens] = [count(part, () => 1), count(part, ({ reply }) => reply.length)]
+  const [flagged, stepGroups] = [new Uint8Array(steps), new Int32Array(steps)]
+  const of = part.find(({ credit }) => credit)?.credit?.of
+  const levels = detailNames.filter((name) => of?.details?.[details[name]])
+  const columns = Object.fromEntries(levels.map((name) => [name, new Float64Array(steps)]))
+  const perToken = of && !(of.advantages instanceof Float64Array) ? new Float32Array(tokens) : undefined
+  const perStep = of && !perToken ? new Float64Array(steps) : undefined
+  let [step, token] = [0, 0]
+  for (const { episode, stepGroups: groups, credit } of part) {
+    stepGroups.set(groups, step)
+    for (const [at, { valid, finishReason, reply, entropies }] of episode.steps.entries()) {
+      const row = credit && credit.first + at
+      const isSkipped = row !== undefined && of!.skip?.[row] === 1
+      flagged[step] =
+        (valid ? flags.valid : 0) +
+        (finishReason === "length" ? flags.cutOff : 0) +
+        (entropies ? flags.entropies : 0) +
+        (isSkipped ? flags.skipped : 0)
+      if (row !== undefined) {
+        if (perStep) perStep[step] = of!.advantages[row] as number
+        // Of a step that is left out an estimator may say anything, of any length.
+        else if (!isSkipped) perToken!.set(of!.advantages[row] as Float32Array, token)
+        for (const name of levels) columns[name]![step] = of!.details![details[name]]![row]!
+      }
+      step++
+      token += reply.length
+    }
+  }
+  return {
+    flags: flagged,
+    stepGroups,
+    ...(perStep && { advantages: perStep }),
+    ...(perToken && { tokenAdvantages: perToken }),
+    ...columns,
+  }
+}
+
+function count(part: readonly Recordable[], of: (step: EpisodeStep) => number): number {
+  let sum = 0
+  for (const { episode } of part) for (const step of episode.steps) sum += of(step)
+  return sum
+}
+
+export function aboutEpisode({ member, episode, credit }: Recordable): AboutEpisode {
+  const { outcome, metrics, last, error, attempt, steps } = episode
+  return {
+    member,
+    outcome,
+    return: episode.return,
+    metrics: finite(metrics),
+    ...(last && { last: { text: last.text, anchor: last.anchor } }),
+    ...(error && { error: error.message }),
+    ...(attempt !== undefined && { attempt }),
+    steps: steps.length,
+    ...(!credit && { left: true }),
+    ...(steps.some(({ metrics: any }) => any) && {
+      stepMetrics: steps.map(({ metrics: some }) => (some ? finite(some) : null)),
+    }),
+  }
+}
+
+/** What JSON can hold of them. */
+function finite(metrics: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)))
+}
+
+/** One after the other. */
+export function joined<Joined extends Exclude<Numbers, Float64Array>>(
+  Type: new (length: number) => Joined,
+  parts: readonly ArrayLike<number>[],
+): Joined {
+  const all = new Type(parts.reduce((sum, { length }) => sum + length, 0))
+  let end = 0
+  for (const part of parts) {
+    all.set(part, end)
+    end += part.length
+  }
+  return all
+}

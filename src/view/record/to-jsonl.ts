@@ -1,0 +1,16 @@
+import { resolve } from "node:path"
+import { replaceFile } from "../../files/atomic-file.ts"
+import { readEpisodes } from "./read.ts"
+
+/**
+ * Writes the recorded episodes of a run as JSON lines, in place of what is at `path`: `RecordedEpisode`, with `iteration`, `group` and
+ * `task` before it, one a line.
+ *
+ * @throws as `readEpisodes`; `IO`
+ */
+export async function episodesToJsonl(run: string, path: string): Promise<void> {
+  await replaceFile(resolve(path), async (file) => {
+    for await (const { episodes, ...about } of readEpisodes(run))
+      for (const episode of episodes) await file.writeFile(`${JSON.stringify({ ...about, ...episode })}\n`)
+  })
+}

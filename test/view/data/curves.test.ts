@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest"
+import { curvesOf, lastKnown, nearestKnown, nearestPlace, reachOf, smoothed } from "../../../src/view/data/curves.ts"
+import { madeReports } from "../made-reports.ts"
+
+const of = (values: Readonly<Record<number, number>>) =>
+  Object.entries(values).map(([iteration, value]) => ({ iteration: Number(iteration), metrics: { "a/b": value } }))
+
+describe("curves", () => {
+  it("stand over the places of all runs, with gaps where one has none", () => {
+    const curves = curvesOf([of({ 1: 10, 3: 30 }), of({ 2: 5, 3: 6 })], "a/b", "iteration")
+    expect(curves).toEqual({
+      along: [1, 2, 3],
+      values: [
+        [10, null, 30],
+        [null, 5, 6],
+      ],
+    })
+  })
+
+  it("leave out what is no number, and places at which there is nothing", () => {
+    const runs = [[...of({ 1: Number.NaN, 2: 4 }), { iteration: 9, metrics: { "other/one": 1 } }]]
+    expect(curvesOf(runs, "a/b", "iteration")).toEqual({ along: [2], values: [[4]] })
+    expect(curvesOf([], "a/b", "iteration")).toEqual({ along: [], values: [] })
+  })
+
+  it("have intervals around shares of episodes", () => {
+    const reports = madeReports(30, 2)
+    const { along, values, intervals } = curvesOf([reports], "evaluation/success", "iteration")
+    expect(along).toEqual([10, 20, 30])
+    for (const [place, value] of values[0]!.entries()) {
+      expect(intervals![0]!.low[place]).toBeLessThan(value!)
+      expect(intervals![0]!.high[place]).toBeGreaterThan(value!)
+    }
+    expect(curvesOf([reports], "loss/policy", "iteration").intervals).toBeUndefined()
+  })
+
+  it("go by the time that the run was at work, or else by the clock", () => {
+    const reports = [60, 130].map((seconds, at) => ({
+      iteration: at + 1,
+      time: new Date(seconds * 2000).toISOString(),
+      metrics: { "a/b": at, "time/run": seconds },
+    }))
+    expect(curvesOf([reports], "a/b", "time").along).toEqual([60, 130])
+    expect(reachOf([reports, []], "time")).toEqual([60, 130])
+    expect(reachOf([[]], "iteration")).toBeUndefined()
+    const clock = reports.map(({ metrics: { "time/run": _, ...metrics }, ...report }) => ({ ...report, metrics }))
+    expect(curvesOf([clock], "a/b", "time").along).toEqual([0, 140])
+  })
+})
+
+describe("smoothing", () => {
+  it("leaves values as they are with weight 0, and a constant curve with any", () => {
+    const values = [1, null, 3]
+    expect(smoothed(values, 0)).toBe(values)
+    for (const value of smoothed([5, 5, null, 5], 0.9)) if (value !== null) expect(value).toBeCloseTo(5, 12)
+  })
+
+  it("is the mean of what was, by weights that fall by the factor", () => {
+    const [weight, values] = [0.6, [4, 1, 7, 2]]
+    const last = smoothed(values, weight).at(-1)!
+    const weights = values.map((_, at) => weight ** (values.length - 1 - at))
+    const mean = values.reduce((sum, value, at) => sum + value * weights[at]!, 0)
+    expect(last).toBeCloseTo(mean / weights.reduce((sum, one) => sum + one, 0), 12)
+  })
+
+  it("keeps gaps, which weigh nothing", () => {
+    expect(smoothed([2, null, 6], 0.5)).toEqual([2, null, smoothed([2, 6], 0.5)[1]])
+  })
+})
+
+describe("reading a curve", () => {
+  it("finds the nearest value within it, and none beyond its ends", () => {
+    const values = [null, 1, null, null, 4, null]
+    expect(values.map((_, place) => nearestKnown(values, place))).toEqual([undefined, 1, 1, 4, 4, undefined])
+    expect(lastKnown(values)).toBe(4)
+    expect([nearestKnown([null], 0), lastKnown([null])]).toEqual([undefined, undefined])
+  })
+
+  it("finds the nearest place along its bottom", () => {
+    expect([-5, 1, 1.9, 2.1, 5, 99].map((at) => nearestPlace([1, 3, 9], at))).toEqual([0, 0, 0, 1, 1, 2])
+  })
+})

@@ -1,0 +1,61 @@
+import { bestOf } from "../../training/best.ts"
+import type { Inlined } from "../data/inlined.ts"
+import type { RecordedGroup } from "../data/recorded.ts"
+import type { EpisodePage } from "../data/source.ts"
+import type { RunSource } from "./run-source.ts"
+import { tellingIterations, tellingOf } from "./telling.ts"
+
+type Told = Omit<Inlined["runs"][number], "groups">
+
+/** A group, where it stands, and how it is read. */
+interface Chosen {
+  readonly run: string
+  readonly iteration: number
+  readonly group: number
+  readonly read: () => Promise<RecordedGroup | undefined>
+}
+
+/**
+ * All recorded groups, in such an order that however many are taken they tell most: of each run in turn, of iterations at all times of
+ * it, the group that shows most; then the second of each, and so on.
+ */
+export async function* chosenGroups(source: RunSource, runs: readonly Told[]): AsyncGenerator<Chosen> {
+  const ofRuns = runs.map(({ info, reports, episodes }) => {
+    const iterations = tellingIterations([...new Set(episodes.iteration)], bestOf(reports.reports)?.iteration)
+    return iterations.map((iteration) => byTelling(source, info.id, iteration))
+  })
+  const longest = Math.max(0, ...ofRuns.map((queues) => queues.length))
+  let queues = Array.from({ length: longest }, (_, at) => ofRuns.flatMap((ofRun) => ofRun[at] ?? [])).flat()
+  while (queues.length > 0) {
+    const left: typeof queues = []
+    for (const queue of queues) {
+      const { done, value } = await queue.next()
+      if (done) continue
+      yield value
+      left.push(queue)
+    }
+    queues = left
+  }
+}
+
+/** How many groups there are. */
+export function groupCount({ iteration, group }: EpisodePage): number {
+  return new Set(iteration.map((one, at) => `${one}/${group[at]}`)).size
+}
+
+/** The groups of an iteration, those that tell most first. All are read once; the first is at hand then, and the others are read again. */
+async function* byTelling(source: RunSource, run: string, iteration: number): AsyncGenerator<Chosen, undefined> {
+  const found: { readonly group: number; readonly telling: number }[] = []
+  let best: RecordedGroup | undefined
+  for await (const group of source.groups(run, iteration)) {
+    const telling = tellingOf(group)
+    if (found.every((other) => other.telling < telling)) best = group
+    found.push({ group: group.group, telling })
+  }
+  for (const [place, { group }] of found.sort((a, b) => b.telling - a.telling).entries()) {
+    const held = place === 0 ? best : undefined
+    best = undefined
+    yield { run, iteration, group, read: async () => held ?? (await source.group(run, iteration, group)) }
+  }
+  return undefined
+}

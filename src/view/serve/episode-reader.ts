@@ -1,0 +1,24 @@
+import type { RecordedGroup } from "../data/recorded.ts"
+import type { IterationSummary } from "../record/file.ts"
+import { recordedIterations } from "../record/folder.ts"
+import { type EpisodesRange, readEpisodes, readGroup, readSummaries } from "../record/read.ts"
+
+/** The recorded episodes of run folders, as far as they are shown. */
+export interface EpisodeReader {
+  /** In ascending order. */
+  recordedIterations(run: string): Promise<readonly number[]>
+  /** Of the recorded iterations, in their order. */
+  readSummaries(run: string, range?: EpisodesRange): Promise<readonly IterationSummary[]>
+  readEpisodes(run: string, range: EpisodesRange): AsyncIterable<RecordedGroup>
+  /** Undefined where it was not recorded. */
+  readGroup(run: string, iteration: number, group: number): Promise<RecordedGroup | undefined>
+}
+
+export const recordedEpisodes: EpisodeReader = { recordedIterations, readSummaries, readEpisodes, readGroup }
+
+export const noEpisodes: EpisodeReader = {
+  recordedIterations: async () => [],
+  readSummaries: async () => [],
+  async *readEpisodes() {},
+  readGroup: async () => undefined,
+}

@@ -1,0 +1,51 @@
+import { Pace } from "../../pace.ts"
+
+/** Characters of a piece, about. */
+const large = 65_536
+/** Numbers and texts that are written at once. */
+const several = 512
+/** Objects and lists in one another that are taken apart; below they are small. */
+const deepest = 6
+
+/** A value as JSON in pieces, so that a large one keeps nobody waiting while it is written. */
+export async function* jsonPieces(value: unknown): AsyncGenerator<string> {
+  const pace = new Pace()
+  let piece = ""
+  for (const part of parts(value, 0)) {
+    piece += part
+    if (pace.due()) await pace.rest()
+    if (piece.length < large) continue
+    yield piece
+    piece = ""
+  }
+  yield piece
+}
+
+function* parts(value: unknown, depth: number): Generator<string> {
+  if (typeof value !== "object" || value === null || depth === deepest) yield JSON.stringify(value) ?? "null"
+  else if (Array.isArray(value)) yield* listParts(value, depth)
+  else {
+    let before = "{"
+    for (const [key, inner] of Object.entries(value)) {
+      if (inner === undefined) continue
+      yield `${before}${JSON.stringify(key)}:`
+      yield* parts(inner, depth + 1)
+      before = ","
+    }
+    yield before === "{" ? "{}" : "}"
+  }
+}
+
+function* listParts(list: readonly unknown[], depth: number): Generator<string> {
+  yield "["
+  if (typeof list[0] === "object" && list[0] !== null) {
+    for (const [at, inner] of list.entries()) {
+      if (at > 0) yield ","
+      yield* parts(inner, depth + 1)
+    }
+  } else {
+    for (let from = 0; from < list.length; from += several)
+      yield `${from > 0 ? "," : ""}${JSON.stringify(list.slice(from, from + several)).slice(1, -1)}`
+  }
+  yield "]"
+}

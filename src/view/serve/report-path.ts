@@ -1,0 +1,45 @@
+import { open, stat } from "node:fs/promises"
+import { dirname } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { checkWritable } from "../../files/check-space.ts"
+import { io, isMissing } from "../../files/io-error.ts"
+import { reportMark } from "./report-html.ts"
+
+/**
+ * Refuses to write a report where one cannot be, or where something else is that is not to be replaced.
+ *
+ * @throws GigpoError `FILE_EXISTS`, `BAD_ARGUMENT`, `IO`; nothing has been changed then.
+ */
+export async function checkReportPath(path: string, overwrite: boolean): Promise<void> {
+  const folder = dirname(path)
+  if (!(await kindOf(folder))?.isDirectory())
+    throw new GigpoError("BAD_ARGUMENT", `There is no folder ${folder} for the report: make it first, or name another.`)
+  await checkWritable(folder)
+  const there = await kindOf(path)
+  if (there?.isDirectory())
+    throw new GigpoError("FILE_EXISTS", `${path} is a folder: give the report a file's name, say report.html.`)
+  if (!there || overwrite || (there.isFile() && (await isReport(path)))) return
+  throw new GigpoError(
+    "FILE_EXISTS",
+    `${path} is there and is no report of gigpo, so it is not replaced. Choose another name, or replace it (--overwrite).`,
+  )
+}
+
+async function kindOf(path: string) {
+  try {
+    return await stat(path)
+  } catch (cause) {
+    if (isMissing(cause)) return undefined
+    return await io("look at", path, Promise.reject(cause))
+  }
+}
+
+async function isReport(path: string): Promise<boolean> {
+  const file = await io("open", path, open(path, "r"))
+  try {
+    const { bytesRead, buffer } = await io("read", path, file.read(Buffer.alloc(1024), 0, 1024, 0))
+    return buffer.subarray(0, bytesRead).includes(reportMark)
+  } finally {
+    await file.close()
+  }
+}

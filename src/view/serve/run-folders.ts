@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto"
+import { lstat, realpath } from "node:fs/promises"
+import { join, sep } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { isMissing } from "../../files/io-error.ts"
+import { runFiles } from "../../training/run-files.ts"
+import { findRuns } from "../runs.ts"
+
+/** A run, by what names it. */
+export interface FoundRun {
+  /** Of its place: the same for as long as it stays there, and nothing that could be a path. */
+  readonly id: string
+  /** As much of its path as tells it from the others. */
+  readonly name: string
+  readonly directory: string
+}
+
+/** Runs that are shown: folders that were named, and those of runs that lie below them, also where they come later. */
+export class RunFolders {
+  readonly #roots: readonly string[]
+  #known: ReadonlyMap<string, FoundRun> = new Map()
+  #looking: Promise<readonly FoundRun[]> | undefined
+
+  /** @throws GigpoError `BAD_ARGUMENT` where there is no such folder, or no run in one. */
+  static async open(paths: readonly string[]): Promise<RunFolders> {
+    if (!Array.isArray(paths) || paths.length === 0 || !paths.every((path) => typeof path === "string" && path !== ""))
+      throw new GigpoError("BAD_ARGUMENT", "Which run? Give the folder of a run, or one that runs are in.")
+    const roots: string[] = []
+    for (const path of paths) {
+      const root = await placeOf(path)
+      if ((await runsBelow(root)).length === 0)
+        throw new GigpoError(
+          "BAD_ARGUMENT",
+          `There is no run in ${path}, nor in the folders below it: none has config.json and metrics.jsonl of gigpo. ` +
+            "Give the folder of a run, or one that runs are in.",
+        )
+      roots.push(root)
+    }
+    return new RunFolders(roots)
+  }
+
+  private constructor(roots: readonly string[]) {
+    this.#roots = roots
+  }
+
+  /** All that are there now, in the order of the folders that were named. */
+  async list(): Promise<readonly FoundRun[]> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return await this.#looking
+  }
+
+  /** Undefined where there is none of that name, or not any more. */
+  async find(id: string): Promise<FoundRun | undefined> {
+    const run = this.#known.get(id) ?? (await this.list()).find((one) => one.id === id)
+    return run && (await isOurs(run.directory)) ? run : undefined
+  }
+
+  async #look(): Promise<readonly FoundRun[]> {
+    const found = await Promise.all(this.#roots.map(runsBelow))
+    const directories = [...new Set(found.flat())]
+    const names = shortNames(directories)
+    const runs = directories.map((directory, at) => ({ id: idOf(directory), name: names[at]!, directory }))
+    this.#known = new Map(runs.map((run) => [run.id, run]))
+    return runs
+  }
+}
+
+/** What of each path tells it from all others: as few of its last parts as do. */
+export function shortNames(paths: readonly string[]): readonly string[] {
+  const ends = paths.map((path) => {
+    const parts = path.split(sep).filter(Boolean)
+    return parts.map((_, at) => parts.slice(-at - 1).join("/"))
+  })
+  const counts = new Map<string, number>()
+  for (const end of ends.flat()) counts.set(end, (counts.get(end) ?? 0) + 1)
+  return ends.map((own) => own.find((end) => counts.get(end) === 1) ?? own.at(-1) ?? sep)
+}
+
+async function placeOf(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (cause) {
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `${path} is not there or cannot be read; give the folder of a run, or one that runs are in.`,
+      { cause },
+    )
+  }
+}
+
+async function runsBelow(root: string): Promise<readonly string[]> {
+  const found = await findRuns(root).catch(() => [])
+  const ours = await Promise.all(found.map(isOurs))
+  return found.filter((_, at) => ours[at])
+}
+
+/** Whether what would be read of a run are files of its own: a link leads elsewhere, and a pipe nowhere. */
+async function isOurs(directory: string): Promise<boolean> {
+  const kinds = [runFiles.config, runFiles.metrics, runFiles.lock].map(async (name) => {
+    try {
+      return (await lstat(join(directory, name))).isFile()
+    } catch (cause) {
+      return isMissing(cause) && name === runFiles.lock
+    }
+  })
+  return (await Promise.all(kinds)).every(Boolean)
+}
+
+function idOf(directory: string): string {
+  return createHash("sha256").update(directory).digest("hex").slice(0, 16)
+}

@@ -1,0 +1,66 @@
+import type { RecordedGroup } from "../data/recorded.ts"
+
+/**
+ * Iterations in the order in which they tell most of a run: the first, the last, the best, and then those in the middle of the widest
+ * gap between any two, so that however many are taken they are spread evenly.
+ *
+ * @param iterations - ascending
+ */
+export function tellingIterations(iterations: readonly number[], best?: number): readonly number[] {
+  if (iterations.length === 0) return []
+  const last = iterations.length - 1
+  const places = new Set([0, last])
+  if (best !== undefined)
+    places.add(
+      Math.max(
+        iterations.findLastIndex((one) => one <= best),
+        0,
+      ),
+    )
+  let gaps = [...places].sort((a, b) => a - b).map((from, at, all) => [from, all[at + 1] ?? from] as const)
+  while (gaps.length > 0) {
+    gaps = gaps.filter(([from, to]) => to - from > 1).sort((a, b) => b[1] - b[0] - (a[1] - a[0]))
+    gaps = gaps.flatMap(([from, to]) => {
+      const middle = (from + to) >> 1
+      places.add(middle)
+      return [[from, middle] as const, [middle, to] as const]
+    })
+  }
+  return [...places].map((place) => iterations[place]!)
+}
+
+/**
+ * How much a group shows of what its algorithm is about: the states in which several of its episodes stood and did different things,
+ * and whether some did better than others.
+ */
+export function tellingOf({ episodes }: RecordedGroup): number {
+  const states = new Map<number, { readonly members: Set<number>; readonly actions: Set<string> }>()
+  for (const { member, steps } of episodes)
+    for (const { stepGroup, action } of steps) {
+      const state = states.get(stepGroup) ?? { members: new Set(), actions: new Set() }
+      states.set(stepGroup, state)
+      state.members.add(member)
+      state.actions.add(action)
+    }
+  const forks = [...states.values()].filter(({ members, actions }) => members.size > 1 && actions.size > 1)
+  const isMixed = new Set(episodes.map((episode) => episode.return)).size > 1
+  return 2 * forks.length + (isMixed ? 1 : 0)
+}
+
+/** The group with its numbers in four digits: what a picture of them shows, in half the space. */
+export function inFourDigits(group: RecordedGroup): RecordedGroup {
+  const short = (value: number) => Number(value.toPrecision(4))
+  const all = (values: readonly number[]) => values.map(short)
+  const episodes = group.episodes.map((episode) => ({
+    ...episode,
+    steps: episode.steps.map((step) => ({
+      ...step,
+      logProbs: all(step.logProbs),
+      ...(step.entropies && { entropies: all(step.entropies) }),
+      ...(step.advantage !== undefined && {
+        advantage: typeof step.advantage === "number" ? short(step.advantage) : all(step.advantage),
+      }),
+    })),
+  }))
+  return { ...group, episodes }
+}

@@ -1,0 +1,80 @@
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises"
+import { hostname } from "node:os"
+import { join } from "node:path"
+import { io, isSystemError } from "../../files/io-error.ts"
+import type { IterationReport } from "../../training/options.ts"
+import { scalarsOf } from "../data/scalars.ts"
+import { fileVersion, scalars, sessionStart } from "./event-records.ts"
+
+/** A file of events that grows, readable up to its end at any moment. */
+export class EventFile {
+  readonly path: string
+  readonly #handle: FileHandle
+  #length = 0
+
+  /**
+   * Makes the folder, and a new file of these reports in it that takes the place of all that older ones there say: what TensorBoard has read of them
+   * it forgets.
+   *
+   * @throws GigpoError `IO`
+   */
+  static async create(folder: string, reports: readonly IterationReport[]): Promise<EventFile> {
+    await io("create", folder, mkdir(folder, { recursive: true }))
+    const now = Date.now() / 1000
+    // TensorBoard reads the files of a folder in the order of their names.
+    const name = `events.out.tfevents.${Math.floor(now)}.${hostname()}.${process.pid}`
+    for (let count = 0; ; count++) {
+      const path = join(folder, `${name}.${count}`)
+      const handle = await openNew(path)
+      if (!handle) continue
+      const file = new EventFile(path, handle)
+      try {
+        await file.#append(fileVersion(now), sessionStart(now, 0), ...reports.map(encoded))
+        return file
+      } catch (error) {
+        await file.close()
+        await rm(path, { force: true })
+        throw error
+      }
+    }
+  }
+
+  private constructor(path: string, handle: FileHandle) {
+    this.path = path
+    this.#handle = handle
+  }
+
+  /** Adds a report and waits until it is on the disk. */
+  async add(report: IterationReport): Promise<void> {
+    await this.#append(encoded(report))
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close()
+  }
+
+  /** At an explicit place: what a failed write left is written over by the next. */
+  async #append(...records: readonly Buffer[]): Promise<void> {
+    const data = Buffer.concat(records)
+    for (let done = 0; done < data.length; ) {
+      const writing = this.#handle.write(data, done, data.length - done, this.#length + done)
+      done += (await io("write", this.path, writing)).bytesWritten
+    }
+    await io("flush", this.path, this.#handle.datasync())
+    this.#length += data.length
+  }
+}
+
+function encoded(report: IterationReport): Buffer {
+  const time = report.time === undefined ? Date.now() : Date.parse(report.time)
+  return scalars(time / 1000, report.iteration, scalarsOf(report))
+}
+
+async function openNew(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, "wx")
+  } catch (cause) {
+    if (isSystemError(cause) && cause.code === "EEXIST") return undefined
+    return await io("create", path, Promise.reject(cause))
+  }
+}

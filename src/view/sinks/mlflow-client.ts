@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { readBody } from "../../environment/read-body.ts"
+import { GigpoError } from "../../errors.ts"
+
+export interface MlflowAccess {
+  /** Of the server, without the path of the interface. */
+  readonly url: string
+  /** The header `authorization`, where it asks for one. */
+  readonly authorization?: string | undefined
+  /** Seconds before the second attempt, twice that before the third, and so on. Default 1. */
+  readonly backoff?: number
+}
+
+const attempts = 5
+/** Seconds for one attempt, and the longest that a server may ask to wait. */
+const timeLimit = 20
+const longestWait = 30
+
+/** What the server answered; `name` is MLflow's own, e.g. RESOURCE_DOES_NOT_EXIST. */
+export class MlflowRefusal extends GigpoError {
+  readonly status: number
+  readonly reason: string | undefined
+
+  constructor(call: string, status: number, { error_code: reason, message }: Answer) {
+    const mend = [401, 403].includes(status)
+      ? " Set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD."
+      : ""
+    const said = String(message ?? "").slice(0, 300)
+    super("IO", `MLflow answered ${call} with HTTP status ${status}${said && `: ${said}`}.${mend}`)
+    this.status = status
+    this.reason = typeof reason === "string" ? reason : undefined
+  }
+}
+
+/** What it refuses as wrong it would refuse again. */
+export function isRefusedForGood(error: unknown): boolean {
+  return error instanceof MlflowRefusal && error.status === 400
+}
+
+type Answer = Readonly<Record<string, unknown>>
+
+/**
+ * Calls MLflow's REST interface, version 2.0. What another attempt may mend is tried five times, with growing pauses: statuses 429 and
+ * 5xx, connections that break, answers that do not come.
+ */
+export class MlflowClient {
+  readonly #access: MlflowAccess
+  #hurry = new AbortController()
+
+  constructor(access: MlflowAccess) {
+    this.#access = access
+  }
+
+  get url(): string {
+    return this.#access.url
+  }
+
+  async get(path: string, words: Readonly<Record<string, string>>): Promise<Answer> {
+    return await this.#call("GET", `${path}?${new URLSearchParams(words)}`)
+  }
+
+  async post(path: string, body: object): Promise<Answer> {
+    return await this.#call("POST", path, body)
+  }
+
+  /** From now on there is one attempt alone, and a pause under way is over. */
+  hurry(): void {
+    this.#hurry.abort()
+  }
+
+  /** There is time again. */
+  resume(): void {
+    this.#hurry = new AbortController()
+  }
+
+  async #call(method: string, path: string, body?: object): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#attempt(method, path, body)
+      } catch (error) {
+        const passing = error instanceof Passing ? error : undefined
+        const isLast = attempt >= attempts || this.#hurry.signal.aborted
+        if (!passing || isLast) throw passing?.failure ?? error
+        const { backoff = 1 } = this.#access
+        // Not in step with others whom the same server has sent away.
+        const pause = passing.wait ?? backoff * 2 ** (attempt - 1) * (0.5 + Math.random() / 2)
+        await sleep(1000 * pause, undefined, { signal: this.#hurry.signal }).catch(() => {})
+      }
+    }
+  }
+
+  async #attempt(method: string, path: string, body: object | undefined): Promise<Answer> {
+    const { url, authorization } = this.#access
+    const call = path.split("?", 1)[0]!
+    let response: Response
+    let text: string
+    try {
+      response = await fetch(`${url}/api/2.0/mlflow/${path}`, {
+        method,
+        headers: {
+          ...(body && { "content-type": "application/json" }),
+          ...(authorization && { authorization }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+        redirect: "error",
+        signal: AbortSignal.timeout(1000 * timeLimit),
+      })
+      text = await readBody(response)
+    } catch (cause) {
+      // `fetch` hides what went wrong in the cause.
+      const { name, message, cause: inner } = cause as Error & { cause?: Partial<NodeJS.ErrnoException> }
+      const why =
+        name === "TimeoutError" ? `no answer within ${timeLimit} s` : (inner?.code ?? inner?.message ?? message)
+      throw new Passing(
+        new GigpoError(
+          "IO",
+          `The MLflow server at ${url} cannot be reached (${why}). Start it, or set another address.`,
+          {
+            cause,
+          },
+        ),
+      )
+    }
+    const answer = readAnswer(text)
+    if (response.ok && answer) return answer
+    const refusal = new MlflowRefusal(
+      call,
+      response.status,
+      answer ?? { message: "not in JSON, so no MLflow is there" },
+    )
+    if (response.status !== 429 && response.status < 500) throw refusal
+    const wait = Number(response.headers.get("retry-after") ?? Number.NaN)
+    throw new Passing(refusal, wait >= 0 ? Math.min(wait, longestWait) : undefined)
+  }
+}
+
+/** A failure that another attempt may mend, after so many seconds where the server says. */
+class Passing extends Error {
+  readonly failure: GigpoError
+  readonly wait: number | undefined
+
+  constructor(failure: GigpoError, wait?: number) {
+    super(failure.message)
+    this.failure = failure
+    this.wait = wait
+  }
+}
+
+function readAnswer(text: string): Answer | undefined {
+  try {
+    const answer = JSON.parse(text)
+    return typeof answer === "object" && answer !== null ? answer : undefined
+  } catch {
+    return undefined
+  }
+}

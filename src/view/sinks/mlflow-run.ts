@@ -1,0 +1,129 @@
+import { readFile } from "node:fs/promises"
+import { basename, join } from "node:path"
+import { replaceFile } from "../../files/atomic-file.ts"
+import type { RunOutcome, RunStart } from "../../training/observers.ts"
+import { runFiles } from "../../training/run-files.ts"
+import { settingsOf } from "../settings.ts"
+import { isRefusedForGood, type MlflowClient, MlflowRefusal } from "./mlflow-client.ts"
+import { type Metric, mostParams, type Param, paramsOf } from "./mlflow-names.ts"
+
+/** One of MLflow's runs. */
+export class MlflowRun {
+  readonly #client: MlflowClient
+  readonly #id: string
+  /** The newest step of each metric that it has. */
+  #steps: ReadonlyMap<string, number>
+  /** Which it does not have yet. */
+  #params: readonly Param[]
+
+  /**
+   * Goes on with the one that the run's folder names, where the server has it still; begins one otherwise, whose parameters are to be
+   * the run's settings.
+   */
+  static async open(
+    client: MlflowClient,
+    run: RunStart,
+    { experiment, runName }: { readonly experiment: string; readonly runName?: string | undefined },
+  ): Promise<MlflowRun> {
+    const { directory, config } = run
+    const kept = directory && join(directory, runFiles.mlflow)
+    const known = kept && (await find(client, kept))
+    if (known) return known
+    const { run: made } = (await client.post("runs/create", {
+      experiment_id: await experimentId(client, experiment),
+      run_name: runName ?? (directory ? basename(directory) : "gigpo"),
+      start_time: Date.now(),
+      tags: [{ key: "mlflow.source.name", value: "gigpo" }],
+    })) as { readonly run: { readonly info: { readonly run_id: string } } }
+    const id = made.info.run_id
+    const opened = new MlflowRun(client, id, new Map(), paramsOf(config ? settingsOf(config) : {}))
+    // At once: whatever fails from here on must not begin another.
+    if (kept) await replaceFile(kept, `${JSON.stringify({ url: client.url, run: id })}\n`)
+    return opened
+  }
+
+  constructor(client: MlflowClient, id: string, steps: ReadonlyMap<string, number>, params: readonly Param[] = []) {
+    this.#client = client
+    this.#id = id
+    this.#steps = steps
+    this.#params = params
+  }
+
+  /** Adds the parameters that it does not have yet. Some that are refused keep neither the others away nor the metrics. */
+  async logParams(): Promise<void> {
+    while (this.#params.length > 0) {
+      const [batch, others] = [this.#params.slice(0, mostParams), this.#params.slice(mostParams)]
+      try {
+        await this.#client.post("runs/log-batch", { run_id: this.#id, params: batch })
+        this.#params = others
+      } catch (error) {
+        if (isRefusedForGood(error)) this.#params = others
+        throw error
+      }
+    }
+  }
+
+  /**
+   * Adds metrics, at most `mostMetrics`, in the order of their steps. What it has at that step or a later one is left out: nothing can
+   * be taken back, and an iteration that is done again after a stop comes to the same.
+   */
+  async log(metrics: readonly Metric[]): Promise<void> {
+    const steps = new Map(this.#steps)
+    const fresh = metrics.filter(({ key, step }) => {
+      if ((steps.get(key) ?? -1) >= step) return false
+      steps.set(key, step)
+      return true
+    })
+    if (fresh.length > 0) await this.#client.post("runs/log-batch", { run_id: this.#id, metrics: fresh })
+    this.#steps = steps
+  }
+
+  async end(status: "FINISHED" | "FAILED" | "KILLED"): Promise<void> {
+    await this.#client.post("runs/update", { run_id: this.#id, status, end_time: Date.now() })
+  }
+}
+
+/** Of a run of so many iterations, if it was not ended by `stop`. */
+export function statusOf({ iteration, error }: RunOutcome, iterations: number): "FINISHED" | "FAILED" | "KILLED" {
+  const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown }
+  if (error !== undefined) return code === "ABORTED" || name === "AbortError" ? "KILLED" : "FAILED"
+  return iteration >= iterations ? "FINISHED" : "KILLED"
+}
+
+async function experimentId(client: MlflowClient, name: string): Promise<string> {
+  const found = async () => {
+    const { experiment } = await client.get("experiments/get-by-name", { experiment_name: name })
+    return (experiment as { readonly experiment_id: string }).experiment_id
+  }
+  try {
+    return await found()
+  } catch (error) {
+    if (!isRefusal(error, "RESOURCE_DOES_NOT_EXIST")) throw error
+  }
+  try {
+    return (await client.post("experiments/create", { name })).experiment_id as string
+  } catch (error) {
+    if (!isRefusal(error, "RESOURCE_ALREADY_EXISTS")) throw error // another run was faster
+    return await found()
+  }
+}
+
+async function find(client: MlflowClient, kept: string): Promise<MlflowRun | undefined> {
+  const { url, run: id } = JSON.parse(await readFile(kept, "utf8").catch(() => "{}"))
+  if (url !== client.url || typeof id !== "string") return undefined
+  try {
+    const { run } = (await client.get("runs/get", { run_id: id })) as {
+      readonly run: { readonly info: { readonly lifecycle_stage?: string }; readonly data?: { metrics?: Metric[] } }
+    }
+    if (run.info.lifecycle_stage === "deleted") return undefined
+    await client.post("runs/update", { run_id: id, status: "RUNNING" })
+    return new MlflowRun(client, id, new Map(run.data?.metrics?.map(({ key, step = 0 }) => [key, Number(step)])))
+  } catch (error) {
+    if (isRefusal(error, "RESOURCE_DOES_NOT_EXIST")) return undefined
+    throw error
+  }
+}
+
+function isRefusal(error: unknown, reason: string): boolean {
+  return error instanceof MlflowRefusal && error.reason === reason
+}

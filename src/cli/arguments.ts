@@ -21,6 +21,9 @@ export function setOption(help = "set a key over the file, e.g. training.iterati
     .default([], "none")
 }
 
+/** Where runs are looked for unless it is said: where `gigpo init` has them begin. */
+export const usualRuns = "runs"
+
 /** The argument that stands for a program that plays as an agent. */
 export const programArgument = [
   "[command...]",
@@ -30,6 +33,11 @@ export const programArgument = [
 /** The settings that put a program in the place of the agent; none where none was named. */
 export function programSets(command: readonly string[]): string[] {
   return command.length === 0 ? [] : ["agent.name=process", `agent.command=${JSON.stringify(command)}`]
+}
+
+/** Reads an option that may be repeated. */
+export function list(value: string, before: readonly string[] = []): string[] {
+  return [...before, value]
 }
 
 /** Reads an option that is a whole number. */

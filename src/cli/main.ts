@@ -7,13 +7,18 @@ import { chatCommand } from "./commands/chat.ts"
 import { cloneCommand } from "./commands/clone.ts"
 import { showConfigCommand } from "./commands/config.ts"
 import { doctorCommand } from "./commands/doctor.ts"
+import { episodesCommand } from "./commands/episodes.ts"
 import { estimateCommand } from "./commands/estimate.ts"
 import { evaluateCommand } from "./commands/evaluate.ts"
+import { exportCommand } from "./commands/export.ts"
 import { initCommand } from "./commands/init.ts"
 import { playCommand } from "./commands/play.ts"
+import { reportCommand } from "./commands/report.ts"
 import { retrieverCommand } from "./commands/retriever.ts"
+import { runsCommand } from "./commands/runs.ts"
 import { serveCommand } from "./commands/serve.ts"
 import { gatewayCommand, trainCommand } from "./commands/train.ts"
+import { viewCommand } from "./commands/view.ts"
 import { runProgram } from "./program.ts"
 
 const program = new Command("gigpo")
@@ -25,7 +30,12 @@ const program = new Command("gigpo")
   .addCommand(trainCommand())
   .addCommand(gatewayCommand())
   .addCommand(anchorsCommand())
+  .addCommand(viewCommand())
+  .addCommand(reportCommand())
   .addCommand(evaluateCommand())
+  .addCommand(runsCommand())
+  .addCommand(episodesCommand())
+  .addCommand(exportCommand())
   .addCommand(playCommand())
   .addCommand(chatCommand())
   .addCommand(serveCommand())

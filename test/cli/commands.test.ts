@@ -34,6 +34,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         "clone",
         "train",
         "evaluate",
+        "runs",
+        "episodes",
+        "export",
         "play",
         "chat",
         "serve",
@@ -135,7 +138,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await begin({})).toContain("is there yet: gigpo init sokoban demo")
       expect(await begin({ npm_command: "exec" })).toContain("is there yet: npx gigpo init sokoban demo")
       const made = await run(["init", "sokoban", "hinted", ...tiny], { env: { npm_command: "exec" } })
-      expect(made.stdout).toMatch(/^ {2}npx gigpo clone .*\n {2}npx gigpo train hinted\/config.yaml /m)
+      expect(made.stdout).toMatch(
+        /^ {2}npx gigpo clone .*\n {2}npx gigpo train hinted\/config.yaml .*\n {2}npx gigpo view hinted /m,
+      )
     })
   })
 
@@ -189,7 +194,8 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(trained).toMatchObject({ code: 0, stderr: "" })
       const lines = trained.stdout.trim().split("\n")
       expect(lines.filter((line) => line.startsWith("iteration "))).toHaveLength(6)
-      expect(lines[2]).toMatch(
+      expect(lines[1]).toBe("To see it in a browser while it goes on: gigpo view small/run")
+      expect(lines[3]).toMatch(
         /^iteration 1\/6 {2}success \S+ {2}return \S+ {2}steps .* loss \S+ {2}KL \S+ {2}entropy .* tokens\/s .* left$/,
       )
       expect(lines.filter((line) => line.startsWith("evaluation after "))).toHaveLength(3)
@@ -200,6 +206,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect((await readdir(join(folder, "small/run"))).sort()).toEqual([
         "checkpoints",
         "config.json",
+        "episodes",
         "metrics.jsonl",
         "model",
       ])

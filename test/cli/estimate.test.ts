@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { cards, findCard, requireCard } from "../../src/cli/estimate/cards.ts"
-import { diskUse } from "../../src/cli/estimate/disk-use.ts"
+import { diskUse, recordedBytes } from "../../src/cli/estimate/disk-use.ts"
 import { measureDisk } from "../../src/cli/estimate/measure-disk.ts"
 import { modelSizes } from "../../src/cli/estimate/sizes.ts"
 import {
@@ -148,13 +148,25 @@ describe("the whole run", () => {
 
   it("keeps the newest checkpoints, the best, and the one that is being written", () => {
     const config = of("iterations: 100, checkpointEvery: 10, keepCheckpoints: 3, evaluation: { every: 10 }")
-    const use = diskUse(config.training, 1000, 300)
+    const use = diskUse(config.training, 1000, 300, 20)
     expect(use).toMatchObject({ checkpoint: 1000, checkpointsAtOnce: 5, model: 300 })
-    expect(use.total).toBe(5300 + use.metrics)
+    expect(use.total).toBe(5320 + use.metrics)
     const once = of("iterations: 10")
-    expect(diskUse(once.training, 1000, 300).checkpointsAtOnce).toBe(1)
+    expect(diskUse(once.training, 1000, 300, 20).checkpointsAtOnce).toBe(1)
     const unjudged = of("iterations: 100, checkpointEvery: 10")
-    expect(diskUse(unjudged.training, 1000, 300).checkpointsAtOnce).toBe(3)
+    expect(diskUse(unjudged.training, 1000, 300, 20).checkpointsAtOnce).toBe(3)
+  })
+
+  it("records episodes as far as it is asked to", () => {
+    const lengths = { steps: 10, promptTokens: 100, replyTokens: 20, source: "as given" }
+    const started = "model: m, environment: sokoban, training: { iterations: 20, groups: 4 }"
+    const bytes = (episodes: string) => recordedBytes(resolveConfig(`{ ${started}, episodes: ${episodes} }`), lengths)
+    const all = bytes("{}")
+    expect(bytes("{ every: 0 }")).toBe(0)
+    expect(bytes("{ every: 5 }")).toBe(all / 5)
+    expect(bytes("{ keep: 2 }")).toBe(all / 10)
+    expect(bytes("{ groups: 1 }")).toBeLessThan(all / 3)
+    expect(bytes("{ groups: 9 }")).toBe(all)
   })
 
   it("measures the disk where the run will be, and leaves nothing there", async () => {
@@ -262,6 +274,10 @@ describe.skipIf(!built)("gigpo estimate", () => {
     expect(checkpoint - disk.checkpoint).toBeGreaterThan(0)
     expect(checkpoint - disk.checkpoint).toBeLessThan(0.1 * disk.checkpoint)
     expect((await bytes("model/model.safetensors")) - disk.model).toBeLessThan(0.1 * disk.model)
+    const recorded = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => bytes(`episodes/iteration-${n}.episodes`)))
+    const episodes = recorded.reduce((sum, size) => sum + size)
+    expect(episodes).toBeGreaterThan(disk.episodes / 3)
+    expect(episodes).toBeLessThan(disk.episodes * 3)
   })
 
   it("ends with 3 and the settings that would fit where memory does not suffice", async () => {

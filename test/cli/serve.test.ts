@@ -123,7 +123,11 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
   it.each([
     [["--grace", "0"], ["SIGTERM"], [0]],
     // The second one does not wait; of two that are pending together the system may deliver either first.
-    [["--grace", "600"], ["SIGINT", "SIGTERM"], [130, 143]],
+    [
+      ["--grace", "600"],
+      ["SIGINT", "SIGTERM"],
+      [130, 143],
+    ],
   ] as const)("breaks replies off at the end: %j, %j", async (words, signals, codes) => {
     const { kill, ended, ask } = await serve(["small/model", ...words])
     const reply = ask("/chat/completions", { ...endless, max_tokens: 150_000 })

@@ -204,6 +204,70 @@ describe("the view of a training", () => {
     ])
   })
 
+  const climbing = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      iteration: at + 1,
+      metrics: { "episode/success": at / 10, "episode/return": at },
+    }))
+  const played = (outcome: "terminated" | "truncated", seed: number, success?: number) => ({
+    ...{ task: { seed, name: `${esc}[31m`, at: seed === 3 ? "#".repeat(50) : "" }, index: 0 },
+    episodes: [{ steps: [], outcome, return: seed / 2, metrics: success === undefined ? {} : { success } }],
+  })
+
+  it("draws the curves of the whole run on a terminal, and the last episodes under them", () => {
+    const output = new FakeOutput(80)
+    const view = new TrainingView(new Screen(output), 10, 5, climbing(8))
+    view.report({ iteration: 6, metrics: { ...metrics, "episode/success": 1 } })
+    const [, , , , ...drawn] = shown(output.written)
+    expect(drawn.map((line) => line.slice(0, 8).trimEnd())).toEqual([
+      "",
+      "100.0 %┤",
+      ...Array(3).fill("       │"),
+      "  0.0 %┤",
+      "       └",
+    ])
+    expect(drawn.at(-1)).toMatch(/└1─+6 +└1─+6$/)
+    const groups = [played("truncated", 1, 0), played("terminated", 22, 1), played("truncated", 3)]
+    view.observers[0]!.episodes!(6, groups, { advantages: new Float64Array(0) })
+    view.progress({ stage: "rollout", done: 12, total: 12 })
+    expect(shown(output.written).slice(-4)).toEqual([
+      "episodes of iteration 6",
+      '✗  return 0.5  0 steps  truncated   {"seed":1,"name":"\\u001b[31m","at":""}',
+      '✓   return 11  0 steps  terminated  {"seed":22,"name":"\\u001b[31m","at":""}',
+      '·  return 1.5  0 steps  truncated   {"seed":3,"name":"\\u001b[31m","at":"###…',
+    ])
+  })
+
+  it("draws no more than the terminal has rows", () => {
+    for (const rows of [3, 8, 12, 14, 16, 40]) {
+      const output = Object.assign(new FakeOutput(80), { rows })
+      const view = new TrainingView(new Screen(output), 10, 5, climbing(5))
+      view.report({ iteration: 6, metrics })
+      view.observers[0]!.episodes!(6, Array(9).fill(played("truncated", 1)), { advantages: new Float64Array(0) })
+      view.progress({ stage: "rollout", done: 12, total: 12 })
+      const drawn = shown(output.written)
+      expect(drawn.length).toBeLessThanOrEqual(rows - 1)
+      expect(drawn.some((line) => line.includes("┤"))).toBe(rows >= 12)
+      expect(drawn.filter((line) => line.includes("seed")).length).toBe({ 8: 2, 14: 1, 16: 3, 40: 4 }[rows] ?? 0)
+    }
+  })
+
+  it("has colours where the terminal shows them and they are wanted", () => {
+    for (const colours of [true, false]) {
+      const output = Object.assign(new FakeOutput(80), { hasColors: () => colours })
+      new TrainingView(new Screen(output), 10, 2, climbing(2)).report({ iteration: 3, metrics })
+      expect(output.written.includes(`${esc}[36m`)).toBe(colours)
+    }
+  })
+
+  it("draws nothing where there is no terminal", () => {
+    const output = new FakeOutput(80, false)
+    const view = new TrainingView(new Screen(output), 10, 5, climbing(5))
+    view.report({ iteration: 6, metrics })
+    expect(view.observers).toEqual([])
+    expect(output.written).toMatch(/^iteration 6\/10 .*\n$/)
+  })
+
   it("tells each reason for which episodes fail once, counts them all, and says why the run ends early", () => {
     const output = new FakeOutput(80, false)
     const view = new TrainingView(new Screen(output), 10, 0)

@@ -66,6 +66,7 @@ async function runInit(
   const steps = [
     [commandLine("clone", file, "--in-place"), "learn the expert's moves"],
     [commandLine("train", file), "get better by playing"],
+    [commandLine("view", directory), "watch it in the browser, from its start on"],
   ] as const
   process.stdout.write(
     `Wrote ${file} and a model of ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +

@@ -7,7 +7,7 @@ import { tokenText } from "../../server/dialect.ts"
 import { type Answered, endpoint, type Speaker } from "../../server/endpoint.ts"
 import { listen } from "../../server/http.ts"
 import { isKey, newKey } from "../../server/key.ts"
-import { wholeNumber } from "../arguments.ts"
+import { list, wholeNumber } from "../arguments.ts"
 import { describeFailure } from "../fail.ts"
 import { openSpeaking, type SpeakArguments, speakOptions } from "../speak.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -23,8 +23,6 @@ interface ServeArguments extends SpeakArguments {
 
 /** The key is read from the environment: the words of a command are seen by everybody on the machine. */
 const keyVariable = "GIGPO_API_KEY"
-
-const list = (value: string, before: readonly string[] = []) => [...before, value]
 
 export function serveCommand(): Command {
   return speakOptions(new Command("serve"))

@@ -1,19 +1,24 @@
-import { join, relative } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { type Command, InvalidArgumentError, Option } from "commander"
 import { GigpoError } from "../../errors.ts"
 import { unlessAborted } from "../../linked-abort.ts"
 import { without } from "../../options/fixed.ts"
 import { needsOf } from "../../training/make.ts"
+import { readReports } from "../../training/metrics-log.ts"
+import type { IterationReport } from "../../training/options.ts"
 import { Run } from "../../training/run.ts"
 import { changeableKeys } from "../../training/run-config.ts"
+import { runFiles } from "../../training/run-files.ts"
 import { checkRunFolder, liesIn, type RunMode } from "../../training/run-folder.ts"
 import { settleRates } from "../../training/settle-rates.ts"
 import { train } from "../../training/train.ts"
+import { recordEpisodes } from "../../view/record/recorder.ts"
 import { type ConfigArguments, commandLine, configCommand, programArgument, programSets } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { complete, placeKeys } from "../config/kept.ts"
 import { configuredPlayer, configuredTraining } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
+import { configuredSinks } from "../config/sinks.ts"
 import { openModel } from "../model.ts"
 import { chosenRate } from "../terminal/chosen-rate.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -86,6 +91,7 @@ async function runTrain(
     )
   await using player = await unlessAborted(signal, () => configuredPlayer(config))
   const training = await configuredTraining(config)
+  const sinks = configuredSinks(config)
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
   if (options.overwrite) await checkModelOutside(config)
@@ -106,11 +112,15 @@ async function runTrain(
   else if (config.training.optimizer.learningRate === undefined)
     say(chosenRate("training.optimizer.learningRate", settled.optimizer, model.policy))
 
-  const view = new TrainingView(screen, iterations, run.iteration)
+  say(`To see it in a browser while it goes on: ${commandLine("view", config.run)}`)
+
+  const view = new TrainingView(screen, iterations, run.iteration, await reportsBefore(run))
   const work = async (signal: AbortSignal) => {
     const stopping = () => say("Stopping; the state is being saved. Ctrl-C again stops at once.")
     signal.addEventListener("abort", stopping, { once: true })
-    const setup = { ...model, ...player, run, ...training, optimizer, critic, signal, onWarning: say }
+    const recorder = recordEpisodes({ ...config.episodes, tokenizer: model.tokenizer, onWarning: say })
+    const observers = [recorder, ...sinks, ...view.observers]
+    const setup = { ...model, ...player, run, ...training, optimizer, critic, observers, signal, onWarning: say }
     for await (const report of train({ ...setup, onProgress: (progress) => view.progress(progress) })) {
       if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
       else view.report(report)
@@ -138,6 +148,11 @@ async function runTrain(
     else say(`Nothing was saved yet. Once that is mended, to begin again: ${goOn}`)
     throw error
   }
+}
+
+/** What a run that goes on, or the one that it is a fork of, reported before. */
+async function reportsBefore({ checkpoint }: Run): Promise<readonly IterationReport[]> {
+  return checkpoint ? await readReports(join(dirname(dirname(checkpoint.directory)), runFiles.metrics)) : []
 }
 
 /** Which evaluation was the best, where it is not that of the last state. */

@@ -1,11 +1,23 @@
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
 import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
-import { choice, field, group, optionalChoice, optionalGroup, required, text, whole } from "../../options/field.ts"
+import {
+  choice,
+  field,
+  flag,
+  group,
+  optionalChoice,
+  optionalGroup,
+  required,
+  text,
+  whole,
+} from "../../options/field.ts"
 import { without } from "../../options/fixed.ts"
 import { fieldsOf } from "../../options/named.ts"
 import { isObject } from "../../options/read.ts"
 import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
 import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
+import { recordingFields } from "../../view/record/options.ts"
+import { mlflowFields } from "../../view/sinks/mlflow.ts"
 
 /** What opens a policy, but for its adapter. Whether it is trained follows from the command, whether there is a reference or a critic from training. */
 export const policyFields = without(nativePolicyFields, "training", "reference", "critic", "lora")
@@ -45,6 +57,14 @@ export const configFields = {
   ...policyFields,
   lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.otherwise),
   training: group(without(trainFields, "seed"), "gigpo train: reinforcement learning."),
+  tensorboard: flag(false, "gigpo train: write TensorBoard's event files into the run's folder, under tensorboard/."),
+  mlflow: optionalGroup(
+    mlflowFields,
+    "gigpo train: send settings and metrics to an MLflow server, which may ask for MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME " +
+      "and MLFLOW_TRACKING_PASSWORD.",
+    "nothing is sent",
+  ),
+  episodes: group(recordingFields, "What of the episodes of training is recorded, in the run's folder."),
   clone: group(without(cloneFields, "seed"), "gigpo clone: a start from the moves of the environment's expert."),
   initialize: group(
     without(initializeFields, "seed"),

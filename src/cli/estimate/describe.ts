@@ -68,11 +68,15 @@ function describeRun(estimate: Estimate, peak: number): string[] {
   ]
   const besides = `the environment's own time${savingSeconds === undefined ? " and the writing of checkpoints" : ""}`
   const checkpoints = `${count(disk.checkpointsAtOnce, "checkpoint")} of ${bytes(disk.checkpoint)}`
+  const logged = [
+    ...(disk.episodes > 0 ? [`${bytes(disk.episodes)} of episodes`] : []),
+    `${bytes(disk.metrics)} of metrics`,
+  ]
   return [
     "the whole run",
     `  ${done.join(", ")}; ${besides} not counted`,
     ...speeds.map((speed) => `  ${describeTime(runSeconds(estimate, speed), speed, peak)}`),
-    `  on the disk up to ${bytes(disk.total)}: ${checkpoints}, the model of ${bytes(disk.model)}, ${bytes(disk.metrics)} of metrics`,
+    `  on the disk up to ${bytes(disk.total)}: ${checkpoints}, the model of ${bytes(disk.model)}, ${logged.join(", ")}`,
   ]
 }
 

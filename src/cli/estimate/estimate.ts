@@ -14,7 +14,7 @@ import { type WholeRun, wholeRun } from "../../training/whole-run.ts"
 import { type Config, trainingOptions } from "../config/config.ts"
 import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
 import type { Card } from "./cards.ts"
-import { type DiskUse, diskUse } from "./disk-use.ts"
+import { type DiskUse, diskUse, recordedBytes } from "./disk-use.ts"
 import { type Lengths, measureLengths } from "./measure.ts"
 import { measureDisk } from "./measure-disk.ts"
 import { modelSizes } from "./sizes.ts"
@@ -106,7 +106,7 @@ export async function estimateTraining(
   const run = wholeRun(config.training)
   const saved = diskBytes(positions, "language", loraRank)
   const beside = policy.critic ? diskBytes(positions, "value", loraRank).checkpoint : 0
-  const disk = diskUse(config.training, saved.checkpoint + beside, saved.model)
+  const disk = diskUse(config.training, saved.checkpoint + beside, saved.model, recordedBytes(config, lengths))
   const rate = device === "cpu" ? await measureDisk(config.run) : undefined
   const { tasks, epochs: passes, batchRows: cloned } = config.clone
   const rows = Math.ceil(tasks * lengths.steps)

@@ -1,12 +1,20 @@
+import { styleText } from "node:util"
 import { visible } from "../../visible.ts"
+import { wrapped } from "./cells.ts"
 import { shortened } from "./format.ts"
 
 /** What of a stream is needed: `process.stdout`, or a test's. */
 export interface Output {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
+  /** Whether colours are shown, and wanted (NO_COLOR). */
+  hasColors?(): boolean
   write(text: string): unknown
 }
+
+/** A line, as a whole in a colour where there are any. */
+export type Line = string | { readonly text: string; readonly style: "green" | "red" | "cyan" | "dim" }
 
 const redrawEvery = 80 // milliseconds
 
@@ -18,12 +26,22 @@ export class Screen {
   /** Whether blocks are shown. */
   readonly live: boolean
   readonly #output: Output
-  #block: readonly string[] = []
+  #block: readonly Line[] = []
   #drawnAt: number = Number.NEGATIVE_INFINITY
 
   constructor(output: Output, options: { readonly live?: boolean } = {}) {
     this.#output = output
     this.live = options.live ?? (output.isTTY === true && process.env.TERM !== "dumb")
+  }
+
+  /** Characters of a line of the block: one that wraps would take two rows and break the count of rows to go back. */
+  get width(): number {
+    return Math.max((this.#output.columns || 80) - 1, 1)
+  }
+
+  /** Rows that a block may have: what has left the screen cannot be drawn again. */
+  get rows(): number {
+    return Math.max((this.#output.rows || 24) - 1, 1)
   }
 
   /** Writes lines that stay, above the block. */
@@ -32,7 +50,7 @@ export class Screen {
   }
 
   /** Shows the block, unless it was drawn only just now (`force` draws it all the same). */
-  show(block: readonly string[], force = false): void {
+  show(block: readonly Line[], force = false): void {
     if (!this.live || (!force && performance.now() - this.#drawnAt < redrawEvery)) return
     this.#write("", block)
     this.#drawnAt = performance.now()
@@ -49,12 +67,18 @@ export class Screen {
   }
 
   /** In one go, so that nothing flickers: away with the old block, the text, the new block. */
-  #write(text: string, block: readonly string[]): void {
+  #write(text: string, block: readonly Line[]): void {
     const erase = this.#block.length > 0 ? `\x1b[${this.#block.length}A\x1b[J` : "" // up, then clear to the end
-    // A line that wraps would take two rows and break the count of rows to go back.
-    const width = Math.max((this.#output.columns || 80) - 1, 1)
-    const rows = block.map((line) => `${shortened(visible(line), width)}\n`)
-    this.#block = block
+    const fitting = block.slice(0, this.rows)
+    const rows = fitting.map((line) => `${this.#drawn(line)}\n`)
+    this.#block = fitting
     if (erase || text || rows.length > 0) this.#output.write(erase + text + rows.join(""))
+  }
+
+  #drawn(line: Line): string {
+    const { text, style } = typeof line === "string" ? { text: line } : line
+    // Wide characters may not fit all the same.
+    const shown = wrapped(shortened(visible(text), this.width), this.width)[0]!
+    return style && this.#output.hasColors?.() ? styleText(style, shown, { validateStream: false }) : shown
   }
 }

@@ -1,9 +1,13 @@
+import type { Group } from "../../rollout/hooks.ts"
 import { type FailureReason, mergeFailures } from "../../training/failure-reasons.ts"
+import type { RunObserver } from "../../training/observers.ts"
 import type { EvaluationReport, IterationReport } from "../../training/options.ts"
 import type { Progress } from "../../training/progress.ts"
 import { describeReason } from "./failures.ts"
 import { formatBar, formatDuration, formatNumber, formatShare } from "./format.ts"
-import type { Screen } from "./screen.ts"
+import { lastEpisodes } from "./last-episodes.ts"
+import type { Line, Screen } from "./screen.ts"
+import { TrainingCurves } from "./training-curves.ts"
 
 const outcome = [
   ["episode/success", "success"],
@@ -20,6 +24,9 @@ const learning = [
   ["optimizer/gradient-norm", "gradient"],
 ] as const
 
+/** Episodes that are shown. */
+const mostEpisodes = 4
+
 /** Shows a training run: one block that is redrawn on a terminal, one line an iteration elsewhere. */
 export class TrainingView {
   readonly #screen: Screen
@@ -28,17 +35,31 @@ export class TrainingView {
   readonly #started: number = performance.now()
   #last: IterationReport | undefined
   #evaluated: string | undefined
+  readonly #curves: TrainingCurves
+  /** Not the episodes themselves, which are large. */
+  #played: readonly Line[] = []
   /** Of this process. */
   #failures: readonly FailureReason[] = []
 
   /**
    * @param iterations - how many the run will have.
    * @param first - how many it had before.
+   * @param earlier - what these reported.
    */
-  constructor(screen: Screen, iterations: number, first: number) {
+  constructor(screen: Screen, iterations: number, first: number, earlier: readonly IterationReport[] = []) {
     this.#screen = screen
+    this.#curves = new TrainingCurves(earlier.filter(({ iteration }) => iteration <= first))
     this.#iterations = iterations
     this.#first = first
+  }
+
+  /** Has the last episodes shown, where there is a terminal. */
+  get observers(): readonly RunObserver[] {
+    if (!this.#screen.live) return []
+    const episodes = (iteration: number, groups: readonly Group[]) => {
+      this.#played = lastEpisodes(iteration, groups, mostEpisodes)
+    }
+    return [{ name: "terminal", episodes }]
   }
 
   progress(progress: Progress): void {
@@ -48,6 +69,7 @@ export class TrainingView {
   report(report: IterationReport): void {
     const { iteration, evaluation } = report
     if (iteration > 0) this.#last = report
+    this.#curves.add(report)
     if (evaluation) this.#evaluated = `evaluation after ${iteration}: ${describeEvaluation(evaluation)}`
     if (this.#screen.live) this.#screen.show(this.#block(), true)
     else this.#printLines(report)
@@ -82,12 +104,12 @@ export class TrainingView {
     if (evaluation && this.#evaluated) this.#screen.print(this.#evaluated)
   }
 
-  #block(progress?: Progress): string[] {
+  #block(progress?: Progress): Line[] {
     const completed = this.#last?.iteration ?? this.#first
     const current = Math.min(completed + 1, this.#iterations)
     const bar = formatBar(progress?.done ?? 0, progress?.total ?? 0, 20)
     const metrics = this.#last?.metrics ?? {}
-    return [
+    const numbers = [
       progress
         ? `iteration ${current}/${this.#iterations}  ${bar}  ${progress.stage} ${progress.done}/${progress.total}`
         : `iteration ${completed}/${this.#iterations} done`,
@@ -96,6 +118,12 @@ export class TrainingView {
       this.#last ? this.#pace(this.#last).join("   ") : "",
       this.#evaluated ?? "",
     ].filter((line) => line !== "")
+    const { width, rows } = this.#screen
+    const curves = this.#curves.lines(width)
+    const drawn = numbers.length + curves.length <= rows ? [...numbers, ...curves] : numbers
+    const [title, ...episodes] = this.#played
+    const room = rows - drawn.length - 1
+    return title !== undefined && room > 0 ? [...drawn, title, ...episodes.slice(-room)] : drawn
   }
 
   #pace({ iteration, metrics }: IterationReport): string[] {

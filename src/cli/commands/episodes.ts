@@ -1,0 +1,107 @@
+import { Command, InvalidArgumentError, Option } from "commander"
+import { GigpoError } from "../../errors.ts"
+import { readGroup, readSummaries } from "../../view/record/read.ts"
+import { checkRun } from "../../view/runs.ts"
+import { visible } from "../../visible.ts"
+import { wholeNumber } from "../arguments.ts"
+import { browse } from "../browse.ts"
+import { someRecorded } from "../recorded.ts"
+import { Browser } from "../terminal/browser.ts"
+import { type EpisodeFilter, episodeLines, type ListedEpisode, listEpisodes } from "../terminal/episode-list.ts"
+import { episodeText } from "../terminal/episode-text.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+
+type Place = Pick<ListedEpisode, "iteration" | "group" | "member">
+
+interface EpisodesArguments {
+  readonly iteration?: number
+  readonly task?: string
+  readonly failed?: boolean
+  readonly succeeded?: boolean
+  readonly show?: Place
+  readonly full?: boolean
+  readonly json?: boolean
+}
+
+/** Characters of one text that are shown without --full. */
+const usual = 4000
+
+export function episodesCommand(): Command {
+  return new Command("episodes")
+    .summary("read what a run's episodes said and did")
+    .description(
+      "Lists the recorded episodes of an iteration; --show prints one as a conversation, with what each step earned and what was done and " +
+        "earned elsewhere in the same state. On a terminal the list is there to choose from: ↑ and ↓, enter, ← and q.",
+    )
+    .argument("<run>", "folder of a run")
+    .addOption(
+      new Option("--iteration <number>", "which iteration; default the newest").argParser(wholeNumber(1, 999_999_999)),
+    )
+    .option("--task <text>", "only episodes of tasks that contain this")
+    .addOption(new Option("--failed", "only episodes that did not succeed").conflicts("succeeded"))
+    .option("--succeeded", "only episodes that succeeded")
+    .addOption(new Option("--show <id>", "print one: iteration/group/member, as the list has it").argParser(parseId))
+    .option("--full", "print texts of any length whole")
+    .option("--json", "print the list, or the episode's group, as one JSON line")
+    .action((run, options) => interruptible((signal) => runEpisodes(run, options, signal)))
+}
+
+function parseId(text: string): Place {
+  const [, ...numbers] = /^(\d{1,9})\/(\d{1,9})\/(\d{1,9})$/.exec(text) ?? []
+  if (numbers.length === 0) throw new InvalidArgumentError("It must be iteration/group/member, as in 12/3/5.")
+  const [iteration, group, member] = numbers.map(Number) as [number, number, number]
+  return { iteration, group, member }
+}
+
+async function runEpisodes(run: string, options: EpisodesArguments, signal: AbortSignal): Promise<void> {
+  await checkRun(run)
+  const { show, json = false, full = false } = options
+  const longest = full ? Number.POSITIVE_INFINITY : usual
+  const screen = new Screen(process.stdout, json ? { live: false } : {})
+  if (show) {
+    if (json) process.stdout.write(`${JSON.stringify(await groupOf(run, show))}\n`)
+    else screen.print(await textOf(run, show, longest))
+    return
+  }
+  const filter: EpisodeFilter = { task: options.task, succeeded: options.succeeded ?? (options.failed && false) }
+  const { iteration, all, listed } = await find(run, options.iteration, filter)
+  if (json) return void process.stdout.write(`${JSON.stringify(listed)}\n`)
+  if (listed.length === 0) return screen.print(`None of the ${all} episodes of iteration ${iteration} are such.`)
+  const [head, ...lines] = episodeLines(listed).map(visible) as [string, ...string[]]
+  if (!screen.live || !process.stdin.isTTY) return screen.print([head, ...lines].join("\n"))
+  const browser = new Browser({ head, lines, open: (index) => textOf(run, listed[index]!, longest) })
+  await browse(browser, screen, process.stdin, signal)
+}
+
+async function find(
+  run: string,
+  wanted: number | undefined,
+  filter: EpisodeFilter,
+): Promise<{ iteration: number; all: number; listed: ListedEpisode[] }> {
+  const recorded = await someRecorded(run)
+  const iteration = wanted ?? recorded.at(-1)!
+  const summary = (await readSummaries(run, { from: iteration, to: iteration }))[0]
+  if (summary) return { iteration, all: summary.group.length, listed: listEpisodes(summary, filter) }
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `No episodes of iteration ${iteration} were recorded; there are iterations ${recorded[0]} to ${recorded.at(-1)}.`,
+  )
+}
+
+async function groupOf(run: string, { iteration, group }: Place) {
+  const found = await readGroup(run, iteration, group)
+  if (found) return found
+  throw new GigpoError("BAD_ARGUMENT", `Task ${group} of iteration ${iteration} was not recorded in ${run}.`)
+}
+
+async function textOf(run: string, place: Place, longest: number): Promise<string> {
+  const group = await groupOf(run, place)
+  const episode = group.episodes.find(({ member }) => member === place.member)
+  if (episode) return episodeText(group, episode, longest)
+  const count = group.episodes.length
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `Task ${place.group} of iteration ${place.iteration} has ${count} episodes; ${place.member} is none of 0 to ${count - 1}.`,
+  )
+}

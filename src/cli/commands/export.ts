@@ -1,0 +1,71 @@
+import { join } from "node:path"
+import { Command, Option } from "commander"
+import { GigpoError } from "../../errors.ts"
+import { writeDirectory } from "../../files/atomic-directory.ts"
+import { replaceFile } from "../../files/atomic-file.ts"
+import { isThere } from "../../files/io-error.ts"
+import { readReports } from "../../training/metrics-log.ts"
+import { runFiles } from "../../training/run-files.ts"
+import { episodesToJsonl } from "../../view/record/to-jsonl.ts"
+import { episodesToParquet } from "../../view/record/to-parquet.ts"
+import { checkRun } from "../../view/runs.ts"
+import { reportsToCsv } from "../../view/sinks/csv.ts"
+import { EventFile } from "../../view/sinks/event-file.ts"
+import { someRecorded } from "../recorded.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+
+interface ExportArguments {
+  readonly as: string
+  readonly out: string
+  readonly overwrite?: boolean
+}
+
+/** What writes a file. */
+const files: Readonly<Record<string, (run: string, path: string) => Promise<void>>> = {
+  csv: exportCsv,
+  jsonl: ifRecorded(episodesToJsonl),
+  parquet: ifRecorded(episodesToParquet),
+}
+const folder = "tensorboard"
+
+export function exportCommand(): Command {
+  return new Command("export")
+    .summary("write a run's numbers or episodes for other programs")
+    .description(
+      "Writes the numbers of all reports, as a table with a row a report (csv) or for TensorBoard (tensorboard, a folder), or the recorded " +
+        "episodes: an episode a line (jsonl), or a table with a row a step (parquet).",
+    )
+    .argument("<run>", "folder of a run")
+    .addOption(
+      new Option("--as <format>", "what to write").choices([...Object.keys(files), folder]).makeOptionMandatory(),
+    )
+    .requiredOption("-o, --out <path>", "where to write it")
+    .option("--overwrite", "replace what is there")
+    .action((run, options) => interruptible(() => runExport(run, options), { saves: true }))
+}
+
+async function runExport(run: string, { as, out, overwrite = false }: ExportArguments): Promise<void> {
+  await checkRun(run)
+  if (as === folder) return await writeDirectory(out, (into) => exportEvents(run, into), { overwrite })
+  if (!overwrite && (await isThere(out)))
+    throw new GigpoError("FILE_EXISTS", `${out} is there already. Replace it (--overwrite), or choose another name.`)
+  if (as !== "csv") await someRecorded(run)
+  await files[as]!(run, out)
+}
+
+/** A file of no episodes would be taken for what the run did. */
+function ifRecorded(write: (run: string, path: string) => Promise<void>): typeof write {
+  return async (run, path) => {
+    await someRecorded(run)
+    await write(run, path)
+  }
+}
+
+async function exportCsv(run: string, path: string): Promise<void> {
+  await replaceFile(path, reportsToCsv(await readReports(join(run, runFiles.metrics))))
+}
+
+async function exportEvents(run: string, folder: string): Promise<void> {
+  const file = await EventFile.create(folder, await readReports(join(run, runFiles.metrics)))
+  await file.close()
+}

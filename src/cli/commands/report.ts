@@ -1,0 +1,45 @@
+import { Command } from "commander"
+import { writeReport } from "../../view/serve/report.ts"
+import { usualRuns, wholeNumber } from "../arguments.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+
+interface ReportArguments {
+  readonly out: string
+  readonly episodes?: number
+  readonly maxMegabytes: number
+  readonly overwrite?: boolean
+}
+
+export function reportCommand(): Command {
+  return new Command("report")
+    .summary("write runs into one HTML file, to be sent to somebody")
+    .description(
+      "Writes what gigpo view shows of runs into one file that needs nothing else and asks nobody for anything: all curves and settings, " +
+        "the figures of all episodes, and as many episodes whole as there is room for. An older report is replaced.",
+    )
+    .argument("[runs...]", "folders of runs, or folders that runs are in", [usualRuns])
+    .requiredOption("-o, --out <file>", "where to write it, say report.html")
+    .option("--episodes <count>", "most episodes that it holds whole (default: as there is room)", wholeNumber(0, 1e9))
+    .option("--max-megabytes <count>", "how large it may become", wholeNumber(1, 1000), 5)
+    .option("--overwrite", "replace a file that is no report")
+    .action((runs, options) => interruptible((signal) => runReport(runs, options, signal), { saves: true }))
+}
+
+async function runReport(
+  runs: readonly string[],
+  { out, ...options }: ReportArguments,
+  signal: AbortSignal,
+): Promise<void> {
+  const screen = new Screen(process.stderr)
+  const onProgress = (groups: number) => screen.show([`${groups} groups of episodes`])
+  const written = await writeReport(runs, out, { ...options, onProgress, signal })
+  screen.clear()
+  const runsTold = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`
+  const groupsTold =
+    written.recorded === 0
+      ? "no recorded episodes"
+      : `${written.groups} of ${written.recorded} groups of episodes whole`
+  screen.print(`${runsTold}, ${groupsTold}, ${(written.bytes / 1e6).toFixed(2)} MB.`)
+  process.stdout.write(`${written.path}\n`)
+}

@@ -1,0 +1,87 @@
+import { join } from "node:path"
+import { Command } from "commander"
+import { GigpoError } from "../../errors.ts"
+import { readReports } from "../../training/metrics-log.ts"
+import type { EvaluationReport, IterationReport } from "../../training/options.ts"
+import { runFiles } from "../../training/run-files.ts"
+import type { RunInfo } from "../../view/data/source.ts"
+import { describeRun, findRuns } from "../../view/runs.ts"
+import { usualRuns } from "../arguments.ts"
+import { formatDuration, formatNumber, formatShare } from "../terminal/format.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { table } from "../terminal/table.ts"
+
+export function runsCommand(): Command {
+  return new Command("runs")
+    .summary("list runs: how far they are, how good, and how long they will take")
+    .description(
+      "Lists the runs in a folder and those below it. SUCCESS is that of the last evaluation, with its interval of 95 %; TRAINING that of the " +
+        "last iteration, or its mean return where the environment does not tell of success.",
+    )
+    .argument("[folder]", "where to look", usualRuns)
+    .option("--json", "print the runs as one JSON line")
+    .action((folder, options) => interruptible(() => listRuns(folder, options)))
+}
+
+/** A run, and what it last reported. */
+interface Listed extends Omit<RunInfo, "id" | "settings"> {
+  readonly directory: string
+  readonly evaluation?: EvaluationReport & { readonly iteration: number }
+  readonly metrics?: IterationReport["metrics"]
+}
+
+async function listRuns(folder: string, { json = false }: { readonly json?: boolean }): Promise<void> {
+  const found = await Promise.all((await findRuns(folder)).map((directory) => listed(directory, folder)))
+  const runs = found.flatMap((run) => run ?? [])
+  if (json) return void process.stdout.write(`${JSON.stringify(runs)}\n`)
+  const screen = new Screen(process.stdout, { live: false })
+  if (runs.length === 0) return screen.print(`There are no runs in ${folder}.`)
+  const head = ["RUN", "STATE", "ITERATION", "SUCCESS", "TRAINING", "TIME LEFT", "LAST REPORT"]
+  for (const line of table([head, ...runs.map((run) => row(run, Date.now()))], [2])) screen.print(line)
+}
+
+/** Undefined where it has just gone, cannot be read, or another takes its place at this moment. */
+async function listed(directory: string, within: string): Promise<Listed | undefined> {
+  try {
+    const reports = await readReports(join(directory, runFiles.metrics))
+    const { id: _, settings: __, ...info } = await describeRun(directory, { reports, within })
+    const evaluated = reports.findLast(({ evaluation }) => evaluation)
+    const metrics = reports.findLast(({ iteration }) => iteration > 0)?.metrics
+    return {
+      ...info,
+      directory,
+      ...(evaluated && { evaluation: { iteration: evaluated.iteration, ...evaluated.evaluation! } }),
+      ...(metrics && { metrics }),
+    }
+  } catch (error) {
+    if (GigpoError.is(error) && ["BAD_ARGUMENT", "IO"].includes(error.code)) return undefined
+    throw error
+  }
+}
+
+function row(
+  { name, state, iteration, iterations, evaluation, metrics, secondsLeft, time }: Listed,
+  now: number,
+): string[] {
+  return [
+    name,
+    state,
+    iterations === undefined ? String(iteration) : `${iteration}/${iterations}`,
+    evaluation ? success(evaluation) : "–",
+    training(metrics ?? {}),
+    secondsLeft === undefined ? "–" : formatDuration(secondsLeft),
+    time === undefined ? "–" : `${formatDuration(Math.max(now - Date.parse(time), 0) / 1000)} ago`,
+  ]
+}
+
+function success({ success, successInterval: [low, high], metrics, meanReturn }: EvaluationReport): string {
+  if (metrics.success === undefined) return `return ${formatNumber(meanReturn)}`
+  return `${formatShare(success)} (${formatShare(low)} to ${formatShare(high)})`
+}
+
+function training(metrics: IterationReport["metrics"]): string {
+  const { "episode/success": share, "episode/return": sum } = metrics
+  if (share !== undefined) return formatShare(share)
+  return sum === undefined ? "–" : `return ${formatNumber(sum)}`
+}

@@ -1,0 +1,37 @@
+import { once } from "node:events"
+import { Command } from "commander"
+import { openView } from "../../view/serve/view.ts"
+import { list, usualRuns, wholeNumber } from "../arguments.ts"
+import { describeFailure } from "../fail.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+
+interface ViewArguments {
+  readonly host: string
+  readonly port: number
+  readonly allowHost: readonly string[]
+}
+
+export function viewCommand(): Command {
+  return new Command("view")
+    .summary("show runs in the browser, while they go on")
+    .description(
+      "Shows curves, episodes, the states of tasks and the settings of runs on a web page of this machine. The first line of standard " +
+        "output is its address, with the token that lets its reader in. Nothing can be changed there. Ctrl-C ends it.",
+    )
+    .argument("[runs...]", "folders of runs, or folders that runs are in, where more may appear", [usualRuns])
+    .option("--host <address>", "whom to answer; 0.0.0.0 is everybody who has the token", "127.0.0.1")
+    .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 8070)
+    .option("--allow-host <name>", "a name that the page is called by, a proxy's say; may be repeated", list)
+    .action((runs, options) => interruptible((signal) => runView(runs, options, signal)))
+}
+
+async function runView(runs: readonly string[], options: ViewArguments, signal: AbortSignal): Promise<void> {
+  const { host, port, allowHost: names = [] } = options
+  const log = new Screen(process.stderr, { live: false })
+  const onError = (error: unknown) => log.print(describeFailure(error))
+  await using view = await openView(runs, { host, port, names, onError })
+  process.stdout.write(`${view.url}\n`)
+  log.print("Open this address in a browser; Ctrl-C ends it.")
+  if (!signal.aborted) await once(signal, "abort")
+}

@@ -1,0 +1,61 @@
+import { outcomes } from "../../rollout/episode.ts"
+import type { IterationSummary } from "../../view/record/file.ts"
+import { episodeId } from "./episode-text.ts"
+import { formatNumber } from "./format.ts"
+import { mark } from "./last-episodes.ts"
+import { table } from "./table.ts"
+
+/** One episode of a list. */
+export interface ListedEpisode {
+  readonly id: string
+  readonly iteration: number
+  readonly group: number
+  readonly member: number
+  readonly task: string
+  readonly outcome: string
+  /** Null where the environment does not tell. */
+  readonly success: number | null
+  readonly return: number
+  readonly steps: number
+  /** Sampled. */
+  readonly tokens: number
+}
+
+export interface EpisodeFilter {
+  /** What the task's name is to contain. */
+  readonly task?: string | undefined
+  /** Whether it succeeded: an episode that failed did not, one of which nobody tells is neither. */
+  readonly succeeded?: boolean | undefined
+}
+
+export function listEpisodes(summary: IterationSummary, { task, succeeded }: EpisodeFilter): ListedEpisode[] {
+  const { iteration, group, member } = summary
+  const all = group.map((of, at): ListedEpisode => {
+    const place = { iteration, group: of, member: member[at]! }
+    return {
+      id: episodeId(place, place.member),
+      ...place,
+      task: summary.tasks[summary.task[at]!]!,
+      outcome: outcomes[summary.outcome[at]!]!,
+      success: summary.success[at]!,
+      return: summary.return[at]!,
+      steps: summary.steps[at]!,
+      tokens: summary.tokens[at]!,
+    }
+  })
+  return all.filter((one) => {
+    const { outcome, success } = one
+    const lost = success === 0 || outcome === "failed" || outcome === "dropped"
+    const wanted = succeeded === undefined || (succeeded ? success !== null && success > 0 : lost)
+    return wanted && (task === undefined || one.task.includes(task))
+  })
+}
+
+/** A line an episode, below one that names the columns. */
+export function episodeLines(episodes: readonly ListedEpisode[]): string[] {
+  const head = ["EPISODE", "", "RETURN", "STEPS", "TOKENS", "ENDED", "TASK"]
+  const rows = episodes.map(({ id, success, return: sum, steps, tokens, outcome, task }) => [
+    ...[id, mark(success), formatNumber(sum), String(steps), tokens.toLocaleString("en-US"), outcome, task],
+  ])
+  return table([head, ...rows], [2, 3, 4])
+}

@@ -1,0 +1,101 @@
+import { display } from "../../options/display.ts"
+import { type RecordedEpisode, type RecordedGroup, type RecordedStep, replyText } from "../../view/data/recorded.ts"
+import { formatNumber } from "./format.ts"
+import { mark } from "./last-episodes.ts"
+import { table } from "./table.ts"
+
+/** "12/3/5": iteration, group and member. */
+export function episodeId({ iteration, group }: Pick<RecordedGroup, "iteration" | "group">, member: number): string {
+  return `${iteration}/${group}/${member}`
+}
+
+/**
+ * An episode as a conversation: what was observed, replied, done and earned at each step, and what the other steps of its group that
+ * stood in the same state did and earned. Not made visible yet.
+ *
+ * @param longest - characters of one text that are shown.
+ */
+export function episodeText(group: RecordedGroup, episode: RecordedEpisode, longest: number): string {
+  const { steps, last, outcome, error, metrics, attempt, member } = episode
+  const cut = (text: string) => shortened(text, longest)
+  const numbers = [
+    `return ${formatNumber(episode.return)}`,
+    `${steps.length} steps`,
+    ...Object.entries(metrics).map(([name, value]) => `${name} ${formatNumber(value)}`),
+    ...(attempt === undefined ? [] : [`attempt ${attempt + 1}`]),
+  ]
+  const parts = [
+    `${mark(metrics.success)} episode ${episodeId(group, member)}: ${outcome}, ${numbers.join(", ")}`,
+    `task ${cut(display(group.task))}`,
+    ...(error === undefined ? [] : [`error ${cut(error)}`]),
+    ...(steps[0] ? [`\n--- the first prompt\n${cut(steps[0].prompt)}`] : []),
+    ...steps.map((step, at) =>
+      [
+        `\n--- step ${at + 1} of ${steps.length}\n${cut(step.observation)}`,
+        `reply   ${cut(replyText(step)).replaceAll("\n", "\n        ")}`,
+        `action  ${cut(step.action)}${step.valid ? "" : "  (the reply could not be read)"}`,
+        `earned  ${earned(step)}`,
+        ...othersIn(group, member, at),
+      ].join("\n"),
+    ),
+    ...(last ? [`\n--- the end\n${cut(last.text)}`] : []),
+  ]
+  return parts.join("\n")
+}
+
+function earned(step: RecordedStep): string {
+  const { reward, discountedReturn, advantage, episodeAdvantage, stepAdvantage } = step
+  const levels = [
+    ...(episodeAdvantage === undefined ? [] : [`episode ${signed(episodeAdvantage)}`]),
+    ...(stepAdvantage === undefined ? [] : [`step ${signed(stepAdvantage)}`]),
+  ]
+  return [
+    `reward ${formatNumber(reward)}`,
+    ...(discountedReturn === undefined ? [] : [`discounted return ${formatNumber(discountedReturn)}`]),
+    ...(advantage === undefined ? [] : [`advantage ${signed(mean(advantage))}`]),
+    ...(levels.length > 0 ? [`(${levels.join(", ")})`] : []),
+  ].join("  ")
+}
+
+/** The other steps of the step group, a line each. */
+function othersIn(group: RecordedGroup, member: number, at: number): string[] {
+  const { stepGroup } = group.episodes.find((one) => one.member === member)!.steps[at]!
+  const rows = group.episodes.flatMap((episode) =>
+    episode.steps.flatMap((step, place) => {
+      if (step.stepGroup !== stepGroup || (episode.member === member && place === at)) return []
+      const { action, advantage, discountedReturn, valid } = step
+      return [
+        [
+          `        ${episodeId(group, episode.member)} step ${place + 1}`,
+          shortened(action.replaceAll("\n", " "), 40),
+          ...(discountedReturn === undefined ? [] : [`discounted return ${formatNumber(discountedReturn)}`]),
+          ...(advantage === undefined ? [] : [`advantage ${signed(mean(advantage))}`]),
+          ...(valid ? [] : ["(unreadable)"]),
+        ],
+      ]
+    }),
+  )
+  if (rows.length === 0) return ["alone   in this state"]
+  const more = rows.length > mostOthers ? [`        and ${rows.length - mostOthers} more`] : []
+  return ["others  in this state", ...table(rows.slice(0, mostOthers)), ...more]
+}
+
+/** Steps of a group that are listed. */
+const mostOthers = 12
+
+/** Of the tokens, where each has its own. */
+function mean(advantage: number | readonly number[]): number {
+  if (typeof advantage === "number") return advantage
+  return advantage.reduce((sum, one) => sum + one, 0) / Math.max(advantage.length, 1)
+}
+
+function signed(value: number): string {
+  return `${value > 0 ? "+" : ""}${formatNumber(value)}`
+}
+
+function shortened(text: string, longest: number): string {
+  if (text.length <= longest) return text
+  const left = (text.length - longest).toLocaleString("en-US")
+  // Never half of a pair.
+  return `${text.slice(0, longest).replace(/[\ud800-\udbff]$/, "")}… (${left} more characters)`
+}

@@ -1,0 +1,36 @@
+import { display } from "../../options/display.ts"
+import type { Group } from "../../rollout/hooks.ts"
+import { formatNumber } from "./format.ts"
+import type { Line } from "./screen.ts"
+import { table } from "./table.ts"
+
+/** How one episode of each of the last tasks went, in `count` lines at most below a first one. */
+export function lastEpisodes(iteration: number, groups: readonly Group[], count: number): Line[] {
+  const shown = groups
+    .flatMap(({ task, episodes }) => episodes.slice(-1).map((one) => ({ task, ...one })))
+    .slice(-count)
+  const rows = shown.map(({ task, metrics, return: sum, steps, outcome }) => [
+    mark(metrics.success),
+    `return ${formatNumber(sum)}`,
+    `${steps.length} steps`,
+    outcome,
+    shortTask(task),
+  ])
+  const lines = table(rows, [1, 2]).map((text, at): Line => {
+    const { success } = shown[at]!.metrics
+    return success === undefined ? text : { text, style: success > 0 ? "green" : "dim" }
+  })
+  return [`episodes of iteration ${iteration}`, ...lines]
+}
+
+/** So much as a line has room for. */
+function shortTask(task: unknown): string {
+  const characters = [...display(task)]
+  return characters.length > 40 ? `${characters.slice(0, 39).join("")}…` : characters.join("")
+}
+
+/** Whether it succeeded; a point where the environment does not tell. */
+export function mark(success: number | null | undefined): string {
+  if (success === undefined || success === null) return "·"
+  return success > 0 ? "✓" : "✗"
+}

@@ -2,41 +2,13 @@
 // one update over all 384. What users run: `train` here, `trainer.train()` there; each side's own generation, rewards, loss and AdamW.
 import { train } from "gigpo"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
-import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
+import { models, openModel, peerFlags } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
+import { environmentOf, tokenizer } from "./words.mjs"
 
 const [tasks, members, prompt, reply] = [48, 8, 64, 32]
 /** How often by turns, and iterations each time: of these the first, which allocates, does not count. */
 const effort = { "1M": { turns: 1, iterations: 4 }, "25M": { turns: 1, iterations: 2 } }
-
-/** Words that are tokens; no reply ends before its last token. */
-const tokenizer = {
-  eosTokens: [],
-  encodeChat: async (messages) => ({ tokens: Int32Array.from(messages.at(-1).content.split(" ")), text: "" }),
-  encode: (text) => Int32Array.from(text.split(" ")),
-  decode: (tokens) => tokens.join(" "),
-}
-
-/** A prompt of random tokens, one reply, and a reward that depends on it. */
-function environmentOf(vocabulary) {
-  return {
-    name: "words",
-    *tasks(_split, random) {
-      for (;;) yield randomTokens(random, prompt, vocabulary).join(" ")
-    },
-    async start(text) {
-      const first = { text, anchor: text }
-      return {
-        first,
-        async step(action) {
-          return { observation: first, reward: Number(action.split(" ")[0]) % 2, terminated: true, truncated: false }
-        },
-      }
-    },
-    prompt: (_task, _history, now) => [{ role: "user", content: now.text }],
-    parse: (reply) => ({ action: reply, valid: true }),
-  }
-}
 
 const table = [["model", "who", "seconds an iteration", "ours is", "rollout", "update"]]
 for (const [name, { config }] of Object.entries(models)) {
@@ -48,7 +20,7 @@ for (const [name, { config }] of Object.entries(models)) {
     const reports = await train({
       policy,
       tokenizer,
-      environment: environmentOf(config.vocabularySize),
+      environment: environmentOf(config.vocabularySize, prompt),
       iterations,
       groups: tasks,
       groupSize: members,

@@ -10,6 +10,7 @@ const all = [
   "prefixes",
   "critic",
   "iteration",
+  "recording",
   "alfworld",
   "webshop",
   "retrieval",

@@ -1,0 +1,35 @@
+// A rollout that was never played, of the size of a paper's: for what is done with episodes besides the model.
+import { Random } from "gigpo"
+import { randomTokens } from "./models.mjs"
+
+export const [tasks, members, turns, prompt, reply] = [16, 8, 50, 168, 32]
+const vocabulary = 4096
+
+/** A rollout of 16 groups of 8 episodes of 50 steps; observations of 500 characters, of which a task has 160. */
+export function makeGroups(seed) {
+  const random = new Random(seed)
+  const letters = "abcdefghijklmnopqrstuvwxyz      "
+  const text = (size) => Array.from({ length: size }, () => letters[random.below(letters.length)]).join("")
+  return Array.from({ length: tasks }, () => {
+    const opening = text(400)
+    const endings = Array.from({ length: 160 }, () => text(100))
+    const fresh = () => Buffer.from(opening + endings[random.below(160)], "latin1").toString("latin1")
+    return Array.from({ length: members }, () => {
+      const steps = Array.from({ length: turns }, (_, turn) => {
+        const anchor = fresh()
+        return {
+          observation: { text: anchor, anchor },
+          prompt: randomTokens(random, prompt, vocabulary),
+          reply: randomTokens(random, reply, vocabulary),
+          logProbs: new Float32Array(reply).fill(-1),
+          text: "a",
+          action: "a",
+          valid: true,
+          reward: turn === turns - 1 ? random.below(2) * 10 : 0,
+          finishReason: "stop",
+        }
+      })
+      return { steps, outcome: "truncated", return: steps.at(-1).reward, metrics: {} }
+    })
+  })
+}

@@ -33,7 +33,8 @@ async function runReport(
 ): Promise<void> {
   const screen = new Screen(process.stderr)
   const onProgress = (groups: number) => screen.show([`${groups} groups of episodes`])
-  const written = await writeReport(runs, out, { ...options, onProgress, signal })
+  const onWarning = (message: string) => screen.print(message)
+  const written = await writeReport(runs, out, { ...options, onProgress, onWarning, signal })
   screen.clear()
   const runsTold = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`
   const groupsTold =

@@ -12,9 +12,11 @@ export interface EpisodesRange {
   readonly from?: number | undefined
   /** The last, which is read, too. Default: the last that was recorded. */
   readonly to?: number | undefined
+  /** Told of an iteration whose file cannot be read (`RUN_CORRUPT`), which is left out then. Default: it is thrown. */
+  readonly onUnreadable?: ((error: GigpoError) => void) | undefined
 }
 
-const rangeKeys: KeysOf<EpisodesRange> = { from: true, to: true }
+const rangeKeys: KeysOf<EpisodesRange> = { from: true, to: true, onUnreadable: true }
 
 /**
  * The episodes that a run recorded (`recordEpisodes`), a group at a time, by iterations and tasks. What was not recorded is absent. A
@@ -28,7 +30,13 @@ export async function* readEpisodes(
   range: EpisodesRange = {},
 ): AsyncGenerator<RecordedGroup, void, undefined> {
   checkArguments("readEpisodes", range, rangeKeys)
-  for (const iteration of await iterationsOf(run, range)) yield* groupsOf(run, iteration)
+  for (const iteration of await iterationsOf(run, range)) {
+    try {
+      yield* groupsOf(run, iteration)
+    } catch (error) {
+      leaveOut(error, range)
+    }
+  }
 }
 
 /** One group of those; undefined where it was not recorded. */
@@ -43,10 +51,19 @@ export async function readSummaries(run: string, range: EpisodesRange = {}): Pro
   const summaries: IterationSummary[] = []
   for (const iteration of await iterationsOf(run, range)) {
     const path = episodesPath(run, iteration)
-    const found = await withEpisodesFile(path, (file) => readSummary(file, path))
-    if (found) summaries.push(found.summary)
+    try {
+      const found = await withEpisodesFile(path, (file) => readSummary(file, path))
+      if (found) summaries.push(found.summary)
+    } catch (error) {
+      leaveOut(error, range)
+    }
   }
   return summaries
+}
+
+function leaveOut(error: unknown, { onUnreadable }: EpisodesRange): void {
+  if (!onUnreadable || !GigpoError.is(error) || error.code !== "RUN_CORRUPT") throw error
+  onUnreadable(error)
 }
 
 async function iterationsOf(

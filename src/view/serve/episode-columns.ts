@@ -1,6 +1,7 @@
 import { Pace } from "../../pace.ts"
 import type { EpisodePage } from "../data/source.ts"
 import type { IterationSummary } from "../record/file.ts"
+import type { EpisodesRange } from "../record/read.ts"
 import type { EpisodeReader } from "./episode-reader.ts"
 
 /**
@@ -12,12 +13,13 @@ export async function readEpisodesSince(
   reader: Pick<EpisodeReader, "recordedIterations" | "readSummaries">,
   run: string,
   cursor?: string,
+  onUnreadable?: EpisodesRange["onUnreadable"],
 ): Promise<EpisodePage> {
   const [first] = await reader.recordedIterations(run)
   const last = Number(cursor?.split(".")[1])
-  const [known, ...newer] = last > 0 ? await reader.readSummaries(run, { from: last }) : []
+  const [known, ...newer] = last > 0 ? await reader.readSummaries(run, { from: last, onUnreadable }) : []
   const goesOn = known !== undefined && cursor === cursorOf(first, known)
-  const summaries = goesOn ? newer : await reader.readSummaries(run)
+  const summaries = goesOn ? newer : await reader.readSummaries(run, { onUnreadable })
   const newest = summaries.at(-1) ?? (goesOn ? known : undefined)
   const reset = !goesOn && (newest !== undefined || cursor !== cursorOf())
   return { cursor: cursorOf(first, newest), reset, ...(await joined(summaries)) }

@@ -20,6 +20,8 @@ export interface WriteReportOptions {
   readonly overwrite?: boolean
   /** Told how many groups it holds, whenever there is one more. */
   readonly onProgress?: (groups: number) => void
+  /** Told of recorded iterations that cannot be read, and are left out. Default: `process.emitWarning`. */
+  readonly onWarning?: (message: string) => void
   readonly signal?: AbortSignal
 }
 
@@ -38,6 +40,7 @@ const optionKeys: KeysOf<WriteReportOptions> = {
   maxMegabytes: true,
   overwrite: true,
   onProgress: true,
+  onWarning: true,
   signal: true,
 }
 
@@ -60,12 +63,13 @@ export async function writeReport(
 ): Promise<WrittenReport> {
   checkArguments("writeReport", options, optionKeys)
   const { episodes: mostEpisodes = Number.POSITIVE_INFINITY, maxMegabytes = 5, overwrite = false } = options
+  const { onWarning = (message) => process.emitWarning(message) } = options
   if (!(mostEpisodes >= 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: episodes must be a number from 0.")
   if (!(maxMegabytes > 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: maxMegabytes must be above 0.")
   const target = resolve(path)
   await checkReportPath(target, overwrite)
   const page = await readPage()
-  const source = await runSource(runs, reader)
+  const source = await runSource(runs, reader, ({ message }) => onWarning(message))
   const told = await Promise.all(
     (await source.runs()).map(async (info) => {
       const [reports, episodes] = [await source.reports(info.id), await source.episodes(info.id)]

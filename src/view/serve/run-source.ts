@@ -20,10 +20,20 @@ export interface RunSource extends Source {
  * Runs as they lie in folders, read anew whenever they are asked for.
  *
  * @param paths - folders of runs, and folders that such lie in.
+ * @param tell - told, once, of each recorded iteration that cannot be read, and is left out.
  * @throws GigpoError `BAD_ARGUMENT` where there is no such folder, or no run in one. What the source is asked of a run that it does not
  * know, or not any more, rejects with it, too.
  */
-export async function runSource(paths: readonly string[], reader: EpisodeReader): Promise<RunSource> {
+export async function runSource(
+  paths: readonly string[],
+  reader: EpisodeReader,
+  tell: (error: GigpoError) => void,
+): Promise<RunSource> {
+  const told = new Set<string>()
+  const onUnreadable = (error: GigpoError) => {
+    if (!told.has(error.message)) tell(error)
+    told.add(error.message)
+  }
   const folders = await RunFolders.open(paths)
   const find = async (id: string): Promise<FoundRun> => {
     const run = await folders.find(id)
@@ -44,7 +54,7 @@ export async function runSource(paths: readonly string[], reader: EpisodeReader)
     },
     async episodes(id, cursor) {
       const { directory } = await find(id)
-      return await readEpisodesSince((await keepsOwn(directory)) ? reader : noEpisodes, directory, cursor)
+      return await readEpisodesSince((await keepsOwn(directory)) ? reader : noEpisodes, directory, cursor, onUnreadable)
     },
     async group(id, iteration, group) {
       const { directory } = await find(id)
@@ -52,7 +62,8 @@ export async function runSource(paths: readonly string[], reader: EpisodeReader)
     },
     async *groups(id, iteration) {
       const { directory } = await find(id)
-      if (await keepsOwn(directory)) yield* reader.readEpisodes(directory, { from: iteration, to: iteration })
+      if (await keepsOwn(directory))
+        yield* reader.readEpisodes(directory, { from: iteration, to: iteration, onUnreadable })
     },
   }
 }

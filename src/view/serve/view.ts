@@ -46,7 +46,7 @@ export async function openView(
 ): Promise<OpenedView> {
   checkArguments("openView", options, optionKeys)
   const { onError, ...http } = options
-  const [page, source] = [await readPage(), await runSource(runs, reader)]
+  const [page, source] = [await readPage(), await runSource(runs, reader, (error) => onError?.(error))]
   const token = newKey()
   const server = await listen((request) => answer(request, { page, source, token, onError }), { ...http, keyed: true })
   const close = () => server.close()

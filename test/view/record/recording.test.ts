@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { GigpoError } from "../../../src/errors.ts"
 import { Random } from "../../../src/random.ts"
 import { episodesPath, recordedIterations } from "../../../src/view/record/folder.ts"
 import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
@@ -178,6 +179,17 @@ describe("a file that is not whole", () => {
     await expect(all(readEpisodes(run))).rejects.toMatchObject(fault(/iteration-1\.episodes/))
     expect(await all(readEpisodes(run, { from: 2 }))).toHaveLength(3)
     expect(await readSummaries(run, { from: 2 })).toHaveLength(1)
+  })
+
+  it("is left out, and told of, where somebody wants to hear of it", async () => {
+    for (const length of [0, (await readFile(path)).length - 1]) {
+      await truncate(path, length)
+      const told: GigpoError[] = []
+      const onUnreadable = (error: GigpoError) => told.push(error)
+      expect((await readSummaries(run, { onUnreadable })).map(({ iteration }) => iteration)).toEqual([2])
+      expect((await all(readEpisodes(run, { onUnreadable }))).map(({ iteration }) => iteration)).toEqual([2, 2, 2])
+      expect(told).toEqual([0, 1].map(() => expect.objectContaining(fault(/iteration-1\.episodes cannot be read/))))
+    }
   })
 
   it("is refused wherever a bit of it is another", async () => {

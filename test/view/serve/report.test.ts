@@ -3,7 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { GigpoError } from "../../../src/errors.ts"
 import type { RecordedGroup } from "../../../src/view/data/recorded.ts"
+import type { EpisodeReader } from "../../../src/view/serve/episode-reader.ts"
 import { readPage } from "../../../src/view/serve/page-files.ts"
 import { type WriteReportOptions, writeReport } from "../../../src/view/serve/report.ts"
 import { reportHtml } from "../../../src/view/serve/report-html.ts"
@@ -41,6 +43,31 @@ describe.skipIf(noBrowser?.includes("dist"))("a report (needs dist: npm run buil
     )
   const base = async () => Buffer.byteLength(reportHtml(await readPage(), []))
   const groupNames = (parts: Map<string, unknown>) => [...parts.keys()].filter((name) => name.startsWith("group/"))
+
+  it("goes without an iteration that cannot be read, and says so once", async () => {
+    const whole = madeReader(() => recorded.filter(({ iteration }) => iteration > 1))
+    const broken = new GigpoError("RUN_CORRUPT", "iteration-1.episodes cannot be read. Remove it.")
+    const reader: EpisodeReader = {
+      ...whole,
+      async readSummaries(run, range = {}) {
+        range.onUnreadable?.(broken)
+        return await whole.readSummaries(run, range)
+      },
+      async *readEpisodes(run, range) {
+        range.onUnreadable?.(broken)
+        yield* whole.readEpisodes(run, range)
+      },
+    }
+    const told: string[] = []
+    const written = await writeReport(
+      [join(folder, "runs")],
+      out,
+      { onWarning: (message) => told.push(message) },
+      reader,
+    )
+    expect([written.groups, written.recorded]).toEqual([57, 57])
+    expect(told).toEqual([broken.message])
+  })
 
   it("holds all that is known of its runs, and nothing that is secret", async () => {
     await madeFolder(join(folder, "runs", "two"), {}, [])

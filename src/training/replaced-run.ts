@@ -5,7 +5,7 @@ import { io, isMissing } from "../files/io-error.ts"
 import { listFiles, readWritten } from "../files/manifest.ts"
 import { moveFiles, moveOwn, removeEmptyFolders } from "../files/own-files.ts"
 import { settleFolder } from "../files/replace-files.ts"
-import { readEpisodesFile, runFiles } from "./run-files.ts"
+import { isEventFile, readEpisodesFile, runFiles } from "./run-files.ts"
 
 // A run that is overwritten is set aside in its own folder until the new one is worth more: until it has a checkpoint or a model. Ends
 // the new one before, the old one comes back. Files that others put there stay where they are. Each step ends with a renaming, so
@@ -19,6 +19,12 @@ const ownFiles = [runFiles.metrics, runFiles.fork, runFiles.mlflow, runFiles.con
 /** Folders with manifests of their own, and those in the folder of checkpoints. */
 const ownFolder = new RegExp(`^(${runFiles.model}|failure-\\d+)$`)
 const ownCheckpoint = /^(step|suspect)-\d+(-\d+)?$/
+
+/** Folders that observers fill, and which of the files there are a run's own. */
+const filled: readonly (readonly [folder: string, isOwn: (name: string) => boolean])[] = [
+  [runFiles.episodes, (name) => readEpisodesFile(name) !== undefined],
+  [runFiles.tensorboard, isEventFile],
+]
 
 /** Whether entries of a folder are those of a run that was being replaced. */
 export function isBeingReplaced(entries: readonly string[]): boolean {
@@ -34,18 +40,17 @@ export async function setRunAside(run: string): Promise<void> {
   const [checkpoints, place] = [join(run, runFiles.checkpoints), join(to, runFiles.checkpoints)]
   for (const name of (await namesIn(checkpoints)).filter((one) => ownCheckpoint.test(one)))
     await moveOwn(join(checkpoints, name), join(place, name))
-  const episodes = await episodesIn(run)
-  await moveFiles(run, to, [...episodes, ...ownFiles])
-  await removeEmptyFolders(join(run, runFiles.episodes), [])
+  await moveFiles(run, to, [...(await filesInFolders(run)), ...ownFiles])
+  await removeEmptied(run)
   await renamed(run, moving, aside)
 }
 
 /** Brings back the run that was set aside, where there is one, in place of what has begun since. */
 async function bringRunBack(run: string): Promise<void> {
   if (!(await has(run, aside))) return
-  for (const name of [...(await episodesIn(run)), ...ownFiles])
+  for (const name of [...(await filesInFolders(run)), ...ownFiles])
     await io("remove", join(run, name), rm(join(run, name), { force: true }))
-  await removeEmptyFolders(join(run, runFiles.episodes), [])
+  await removeEmptied(run)
   await renamed(run, aside, moving)
   await moveBack(run)
 }
@@ -107,9 +112,16 @@ async function has(folder: string, name: string): Promise<boolean> {
   return (await namesIn(folder)).includes(name)
 }
 
-async function episodesIn(run: string): Promise<string[]> {
-  const names = await namesIn(join(run, runFiles.episodes))
-  return names.filter(readEpisodesFile).map((name) => `${runFiles.episodes}/${name}`)
+/** Of the folders that observers fill. */
+async function filesInFolders(run: string): Promise<string[]> {
+  const files: string[] = []
+  for (const [folder, isOwn] of filled)
+    for (const name of await namesIn(join(run, folder))) if (isOwn(name)) files.push(`${folder}/${name}`)
+  return files
+}
+
+async function removeEmptied(run: string): Promise<void> {
+  for (const [folder] of filled) await removeEmptyFolders(join(run, folder), [])
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -10,7 +10,17 @@ export const runFiles = {
   checkpoints: "checkpoints",
   model: "model",
   episodes: "episodes",
+  tensorboard: "tensorboard",
 } as const
+
+/** TensorBoard's event files, by process: the file's name without the last part, a count. */
+export function eventFile(seconds: number, host: string, process: number): string {
+  return `events.out.tfevents.${seconds}.${host}.${process}`
+}
+
+export function isEventFile(name: string): boolean {
+  return /^events\.out\.tfevents\.\d+\..*\.\d+\.\d+$/.test(name)
+}
 
 /** Recorded episodes of an iteration, in the folder of episodes: the file's name. */
 export function episodesFile(iteration: number): string {

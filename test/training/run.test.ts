@@ -22,6 +22,7 @@ import { Run, type RunOptions } from "../../src/training/run.ts"
 import { checkRunFolder } from "../../src/training/run-folder.ts"
 import { recordedIterations } from "../../src/view/record/folder.ts"
 import { readGroup } from "../../src/view/record/read.ts"
+import { EventFile } from "../../src/view/sinks/event-file.ts"
 import { plainGroups, record } from "../view/record/groups.ts"
 import { FakePolicy } from "./fake-policy.ts"
 
@@ -263,7 +264,7 @@ describe("a run that is overwritten", () => {
     await killed.close()
   })
 
-  it("has the episodes of the one that is there, and gets its own back", async () => {
+  it("sets the episodes and event files of the one that is there aside, and gets its own back", async () => {
     await putOld()
     await record(directory, [
       [1, plainGroups(1)],
@@ -271,10 +272,13 @@ describe("a run that is overwritten", () => {
     ])
     const notes = join(directory, "episodes", "notes.txt")
     await writeFile(notes, "mine")
+    const events = join(directory, "tensorboard")
+    await (await EventFile.create(events, [])).close()
     const before = await snapshot(folder)
     const short = await Run.open(directory, other, { overwrite: true })
     await short.begin()
     expect(await recordedIterations(directory)).toEqual([])
+    await expect(readdir(events)).rejects.toMatchObject({ code: "ENOENT" })
     await record(directory, [[1, plainGroups(2, "anew")]])
     await short.close()
     expect(await snapshot(folder)).toEqual(before)
@@ -285,6 +289,7 @@ describe("a run that is overwritten", () => {
     await run.saveCheckpoint(1, new FakePolicy(), 2)
     await run.close()
     expect(await recordedIterations(directory)).toEqual([1])
+    await expect(readdir(events)).rejects.toMatchObject({ code: "ENOENT" })
     expect((await readGroup(directory, 1, 1))!.episodes[0]!.steps[0]!.action).toBe("anew")
     expect(await readFile(notes, "utf8")).toBe("mine")
     await removeRun(directory)

@@ -44,7 +44,7 @@ export interface RecordedStep {
   readonly logProbs: readonly number[]
   /** [tokens] Of the distribution that it was drawn from, in nats; absent where the engine does not tell. */
   readonly entropies?: readonly number[]
-  /** What the policy learned from: one for the step, or one a token. Absent where the episode took no part, or the step was skipped. */
+  /** As the estimator gave it: one for the step, or one a token. Absent where the episode took no part, or the step was skipped. */
   readonly advantage?: number | readonly number[]
   /** Left out of what the policy learned from by the estimator, though its episode took part. */
   readonly skipped?: true

@@ -3,6 +3,7 @@ import { hostname } from "node:os"
 import { join } from "node:path"
 import { io, isSystemError } from "../../files/io-error.ts"
 import type { IterationReport } from "../../training/options.ts"
+import { eventFile } from "../../training/run-files.ts"
 import { scalarsOf } from "../data/scalars.ts"
 import { fileVersion, scalars, sessionStart } from "./event-records.ts"
 
@@ -22,7 +23,7 @@ export class EventFile {
     await io("create", folder, mkdir(folder, { recursive: true }))
     const now = Date.now() / 1000
     // TensorBoard reads the files of a folder in the order of their names.
-    const name = `events.out.tfevents.${Math.floor(now)}.${hostname()}.${process.pid}`
+    const name = eventFile(Math.floor(now), hostname(), process.pid)
     for (let count = 0; ; count++) {
       const path = join(folder, `${name}.${count}`)
       const handle = await openNew(path)

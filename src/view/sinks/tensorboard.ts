@@ -26,7 +26,7 @@ export function tensorBoard(options: TensorBoardOptions = {}): RunObserver {
   return {
     name: "tensorBoard",
     start({ directory }) {
-      folder = options.directory ?? (directory && join(directory, "tensorboard"))
+      folder = options.directory ?? (directory && join(directory, runFiles.tensorboard))
       log = directory && join(directory, runFiles.metrics)
       if (folder === undefined)
         throw new GigpoError("BAD_ARGUMENT", "tensorBoard needs a directory where the training has no run.")

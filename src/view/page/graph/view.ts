@@ -39,6 +39,7 @@ export const graph: View = async (root, route, context) => {
   const body = element("div", { class: "body" })
   let state = query.state === undefined ? undefined : Number(query.state)
   const note = () => context.go({ path: pathOf(chosen), query: queryOf(chosen, state) }, { replace: true })
+  if (path[3] === undefined) note() // what is looked at now, and not what will be the newest, is what a copied address shows
   const shown = new GroupView(body, signal, (stepGroup) => {
     state = stepGroup
     note()

@@ -44,6 +44,7 @@ const setups: Readonly<Record<string, Case>> = {
   runEpisode: { call: gigpo.runEpisode, slip: ["maxStep", "maxSteps"] },
   playEpisode: { call: gigpo.playEpisode, slip: ["maxReplyToken", "maxReplyTokens"] },
   playExpert: { call: gigpo.playExpert, slip: ["environmentTimout", "environmentTimeout"] },
+  recordEpisodes: { call: gigpo.recordEpisodes, slip: ["evry", "every"] },
   serveRetriever: { call: gigpo.serveRetriever, slip: ["topK_", "topk"] },
   accumulate: {
     call: (options) => gigpo.accumulate(policy, [], gigpo.crossEntropyLoss(), options),
@@ -90,6 +91,16 @@ const optional: Readonly<Record<string, Case>> = {
   anchorReport: { call: (options) => gigpo.anchorReport([], options), slip: ["similarty", "similarity"] },
   openEnv: { call: gigpo.openEnv, slip: ["messageTimout", "messageTimeout"] },
   openGateway: { call: gigpo.openGateway, slip: ["prot", "port"] },
+  readEpisodes: { call: (range) => gigpo.readEpisodes(folder, range), slip: ["form", "from"] },
+  readSummaries: { call: (range) => gigpo.readSummaries(folder, range), slip: ["form", "from"] },
+  openView: { call: (options) => gigpo.openView([folder], options), slip: ["prot", "port"] },
+  writeReport: {
+    call: (options) => gigpo.writeReport([folder], join(folder, "report.html"), options),
+    slip: ["overwrit", "overwrite"],
+  },
+  mlflow: { call: gigpo.mlflow, slip: ["experimnt", "experiment"] },
+  tensorBoard: { call: gigpo.tensorBoard, slip: ["directry", "directory"] },
+  describeRun: { call: (options) => gigpo.describeRun(folder, options), slip: ["withn", "within"] },
   sql: { call: gigpo.sql, slip: ["question", "questions"] },
   search: { call: gigpo.search, slip: ["question", "questions"] },
   webshop: { call: gigpo.webshop, slip: ["product", "products"] },
@@ -177,6 +188,7 @@ const plain = [
   ...["groupByAnchor", "klRewards", "overlongPenalty", "similarityRatio", "whiten", "mismatch", "crossEntropyLoss"],
   ...["reinforceLoss", "at", "atMoment", "readOptions", "batches", "byTask", "collectSteps", "giveCredit", "layRows"],
   ...["toRows", "sampledPositions", "sampledTokens", "stepRow", "environmentTasks", "takeTasks", "firstContained"],
+  ...["episodesToJsonl", "episodesToParquet", "findRuns", "readGroup"],
   ...["readTagged", "withoutNoise", "rememberTurns", "replayFailure", "deviceReport", "agentPlay", "jsonSchema"],
 ]
 
@@ -244,6 +256,16 @@ describe("public functions", () => {
     ["policy.forwardBackward", () => policy.forwardBackward(anything(undefined), { kind: "cross-entropy" })],
     ["policy.forwardBackward", () => policy.forwardBackward([], anything(undefined))],
     ["policy.logProbs", () => policy.logProbs(anything(undefined))],
+    ["recordEpisodes", () => gigpo.recordEpisodes(anything({}))],
+    ["readEpisodes", () => gigpo.readEpisodes(anything(undefined))],
+    ["readSummaries", () => gigpo.readSummaries(anything(7))],
+    ["readGroup", () => gigpo.readGroup(anything(undefined), 1, 0)],
+    ["episodesToJsonl", () => gigpo.episodesToJsonl(folder, anything(undefined))],
+    ["episodesToParquet", () => gigpo.episodesToParquet(anything(undefined), join(folder, "steps.parquet"))],
+    ["findRuns", () => gigpo.findRuns(anything(undefined))],
+    ["describeRun", () => gigpo.describeRun(anything(""))],
+    ["openView", () => gigpo.openView(anything(undefined))],
+    ["writeReport", () => gigpo.writeReport([folder], anything(undefined))],
   ])("%s says what is missing", async (_, call) => {
     await expect(settle(call)).rejects.toEqual(refusal(/^.{15,}\.$/s))
   })

@@ -25,6 +25,11 @@ export function checkList(name: string, given: unknown): void {
     throw bad(`${name} must be a list${notThis(given)}.`)
 }
 
+/** Refuses what is no path. */
+export function checkPath(name: string, given: unknown): asserts given is string {
+  if (typeof given !== "string" || given === "") throw bad(`${name} must be a path${notThis(given)}.`)
+}
+
 function bad(message: string): GigpoError {
   return new GigpoError("BAD_ARGUMENT", message)
 }

@@ -9,7 +9,7 @@ import { io, isThere } from "../files/io-error.ts"
 import { acquireLock, type Lock, newLock, releaseLock } from "../files/lock.ts"
 import { readWritten } from "../files/manifest.ts"
 import { modelNames } from "../model-files/model-folder.ts"
-import { checkArguments, type KeysOf } from "../options/arguments.ts"
+import { checkArguments, checkPath, type KeysOf } from "../options/arguments.ts"
 import { type BestEvaluation, bestOf } from "./best.ts"
 import {
   type Checkpoint,
@@ -88,8 +88,7 @@ export class Run {
    * it was started with another configuration. Nothing has been changed then.
    */
   static async open(directory: string, config: object, options: RunOptions = {}): Promise<Run> {
-    if (typeof directory !== "string" || directory === "")
-      throw new GigpoError("BAD_ARGUMENT", "Run.open needs the path of the run's folder.")
+    checkPath("Run.open: the run's folder", directory)
     checkArguments("Run.open: the configuration", config)
     checkArguments("Run.open", options, optionKeys)
     const path = await resolveFolder(directory)

@@ -3,6 +3,7 @@ import { basename, join, relative } from "node:path"
 import { GigpoError } from "../errors.ts"
 import { io } from "../files/io-error.ts"
 import { isHeld } from "../files/lock.ts"
+import { checkArguments, checkPath } from "../options/arguments.ts"
 import { readReports } from "../training/metrics-log.ts"
 import type { IterationReport } from "../training/options.ts"
 import { type RunConfig, readRunConfig } from "../training/run-config.ts"
@@ -18,6 +19,7 @@ const paceOf = 20
 
 /** The folders of the runs in `folder`, by name; the folder itself where it is a run's. */
 export async function findRuns(folder: string): Promise<readonly string[]> {
+  checkPath("The folder of runs", folder)
   const found: string[] = []
   const look = async (directory: string, depth: number): Promise<void> => {
     if ((await folderState(directory)) === "run") return void found.push(directory)
@@ -45,8 +47,10 @@ function passOver(error: unknown): void {
  */
 export async function describeRun(
   directory: string,
-  { reports, within }: { readonly reports?: readonly IterationReport[]; readonly within?: string } = {},
+  options: { readonly reports?: readonly IterationReport[]; readonly within?: string } = {},
 ): Promise<RunInfo> {
+  checkArguments("describeRun", options, { reports: true, within: true })
+  const { reports, within } = options
   const config = await checkRun(directory)
   const told = reports ?? (await readReports(join(directory, runFiles.metrics)))
   const last = told.at(-1)
@@ -70,6 +74,7 @@ export async function describeRun(
 
 /** Refuses (`BAD_ARGUMENT`) what is no folder of a run; returns its configuration. */
 export async function checkRun(directory: string): Promise<RunConfig> {
+  checkPath("The folder of the run", directory)
   const config = (await folderState(directory)) === "run" && (await readRunConfig(join(directory, runFiles.config)))
   if (config) return config
   throw new GigpoError(

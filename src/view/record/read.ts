@@ -1,7 +1,7 @@
 import type { FileHandle } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
 import { isThere } from "../../files/io-error.ts"
-import { checkArguments, type KeysOf } from "../../options/arguments.ts"
+import { checkArguments, checkPath, type KeysOf } from "../../options/arguments.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
 import { decodeBlock } from "./decode.ts"
 import { type IterationSummary, readBlock, readSummary, withEpisodesFile } from "./file.ts"
@@ -41,6 +41,7 @@ export async function* readEpisodes(
 
 /** One group of those; undefined where it was not recorded. */
 export async function readGroup(run: string, iteration: number, group: number): Promise<RecordedGroup | undefined> {
+  checkPath("The folder of the run", run)
   for await (const found of groupsOf(run, iteration, group)) if (found.group === group) return found
   return undefined
 }
@@ -70,6 +71,7 @@ async function iterationsOf(
   run: string,
   { from = 1, to = Number.POSITIVE_INFINITY }: EpisodesRange,
 ): Promise<number[]> {
+  checkPath("The folder of the run", run)
   if (!(await isThere(run))) throw new GigpoError("IO", `There is no run in ${run}: give the folder of one.`)
   return (await recordedIterations(run)).filter((iteration) => iteration >= from && iteration <= to)
 }

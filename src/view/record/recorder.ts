@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises"
 import { dirname } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { io } from "../../files/io-error.ts"
+import { checkArguments } from "../../options/arguments.ts"
 import { text } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { Group } from "../../rollout/hooks.ts"
@@ -35,6 +36,7 @@ const mostWaiting = 4 * 1024 * 1024
  * @throws GigpoError `BAD_ARGUMENT`
  */
 export function recordEpisodes(options: RecordEpisodesOptions): RunObserver {
+  checkArguments("recordEpisodes", options)
   return new Recorder(options)
 }
 
@@ -55,9 +57,9 @@ class Recorder implements RunObserver {
   #hasSkipped = false
 
   constructor({ tokenizer, onWarning = (message) => process.emitWarning(message), ...given }: RecordEpisodesOptions) {
+    this.#options = readOptions("recordEpisodes", given, fields)
     if (typeof tokenizer?.decode !== "function")
       throw new GigpoError("BAD_ARGUMENT", "recordEpisodes needs the tokenizer that the policy is trained with.")
-    this.#options = readOptions("recordEpisodes", given, fields)
     this.#bytesOf = rememberedBytes(tokenizer)
     this.#onWarning = onWarning
   }

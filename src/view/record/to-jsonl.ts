@@ -1,5 +1,6 @@
 import { resolve } from "node:path"
 import { replaceFile } from "../../files/atomic-file.ts"
+import { checkPath } from "../../options/arguments.ts"
 import { readEpisodes } from "./read.ts"
 
 /**
@@ -9,6 +10,7 @@ import { readEpisodes } from "./read.ts"
  * @throws as `readEpisodes`; `IO`
  */
 export async function episodesToJsonl(run: string, path: string): Promise<void> {
+  checkPath("The file of the episodes", path)
   await replaceFile(resolve(path), async (file) => {
     for await (const { episodes, ...about } of readEpisodes(run))
       for (const episode of episodes) await file.writeFile(`${JSON.stringify({ ...about, ...episode })}\n`)

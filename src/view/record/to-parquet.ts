@@ -1,5 +1,6 @@
 import { resolve } from "node:path"
 import { replaceFile } from "../../files/atomic-file.ts"
+import { checkPath } from "../../options/arguments.ts"
 import { parquetColumns, type Row } from "./parquet-columns.ts"
 import { readEpisodes } from "./read.ts"
 
@@ -14,6 +15,7 @@ const rowGroupSize = 4 * 1024 * 1024
  * @throws as `readEpisodes`; `IO`
  */
 export async function episodesToParquet(run: string, path: string): Promise<void> {
+  checkPath("The file of the episodes", path)
   // Loaded when it is needed: all else would start later.
   const { ByteWriter, ParquetWriter } = await import("hyparquet-writer")
   await replaceFile(resolve(path), async (file) => {

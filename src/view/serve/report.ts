@@ -1,7 +1,7 @@
 import { resolve } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { replaceFile } from "../../files/atomic-file.ts"
-import { checkArguments, type KeysOf } from "../../options/arguments.ts"
+import { checkArguments, checkPath, type KeysOf } from "../../options/arguments.ts"
 import { inlinedName, inlinedParts } from "../data/inlined.ts"
 import { chosenGroups, groupCount } from "./chosen-groups.ts"
 import { type EpisodeReader, recordedEpisodes } from "./episode-reader.ts"
@@ -62,6 +62,7 @@ export async function writeReport(
   reader: EpisodeReader = recordedEpisodes,
 ): Promise<WrittenReport> {
   checkArguments("writeReport", options, optionKeys)
+  checkPath("The file of the report", path)
   const { episodes: mostEpisodes = Number.POSITIVE_INFINITY, maxMegabytes = 5, overwrite = false } = options
   const { onWarning = (message) => process.emitWarning(message) } = options
   if (!(mostEpisodes >= 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: episodes must be a number from 0.")

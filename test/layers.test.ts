@@ -15,6 +15,7 @@ const below: Record<string, readonly string[]> = {
   "dense-ids": [],
   "largest-reward": [],
   pace: [],
+  joined: [],
   visible: [],
   format: [],
   options: ["errors", "edit-distance"],
@@ -27,10 +28,11 @@ const below: Record<string, readonly string[]> = {
   engine: ["errors", "random", "state", "native", "pace", "options", "files", "model-files", "grammar"],
   loss: ["errors", "random", "state", "options", "engine"],
   kernels: ["errors", "native", "options", "dense-ids", "engine", "loss"],
-  credit: ["errors", "random", "state", "largest-reward", "options", "dense-ids", "engine", "kernels"],
+  credit: ["errors", "joined", "random", "state", "largest-reward", "options", "dense-ids", "engine", "kernels"],
   rollout: ["errors", "random", "state", "options", "linked-abort", "pace", "environment", "tokenizer", "engine"],
   server: [
     "errors",
+    "joined",
     "random",
     "linked-abort",
     "visible",
@@ -61,6 +63,7 @@ const below: Record<string, readonly string[]> = {
   ],
   view: [
     "errors",
+    "joined",
     "random",
     "version",
     "linked-abort",

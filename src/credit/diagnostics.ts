@@ -1,6 +1,6 @@
 import type { Credit } from "./estimator.ts"
 import { countGroups, groupStatistics } from "./statistics.ts"
-import { joined } from "./tokens.ts"
+import { joinTokens } from "./tokens.ts"
 import type { GigpoDiagnostics, GrpoDiagnostics } from "./types.ts"
 
 /** Mean and sample standard deviation of all; 0 and 0 for none. */
@@ -21,7 +21,7 @@ export function summarizeAdvantages(advantages: Float64Array): Pick<GrpoDiagnost
 export function advantageMetrics({ advantages, skip }: Credit): Record<string, number> {
   const isLearned = (_: unknown, step: number) => skip?.[step] !== 1
   const learned =
-    advantages instanceof Float64Array ? advantages.filter(isLearned) : joined(advantages.filter(isLearned))
+    advantages instanceof Float64Array ? advantages.filter(isLearned) : joinTokens(advantages.filter(isLearned))
   if (learned.length === 0) return {}
   const { advantageMean, advantageStd } = summarizeAdvantages(learned)
   return { "advantage/mean": advantageMean, "advantage/std": advantageStd }

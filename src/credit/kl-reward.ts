@@ -1,6 +1,6 @@
 import { GigpoError } from "../errors.ts"
 import type { Batch } from "./estimator.ts"
-import { joined, rewardsOfTokens, split } from "./tokens.ts"
+import { joinTokens, rewardsOfTokens, split } from "./tokens.ts"
 import { withColumns } from "./with-columns.ts"
 
 /**
@@ -21,7 +21,7 @@ export function klRewards(batch: Batch, weight: number, estimate: (d: number) =>
       "BAD_ARGUMENT",
       "KL in the reward compares log-probabilities of old and reference; give statistics.old and statistics.reference.",
     )
-  const [from, to] = [joined(old), joined(reference)]
+  const [from, to] = [joinTokens(old), joinTokens(reference)]
   const rewards = rewardsOfTokens(batch).map((reward, token) => reward - weight * estimate(to[token]! - from[token]!))
   const tokenRewards = split(rewards, batch.lengths)
   const sums = Float64Array.from(tokenRewards, (tokens) => tokens.reduce((sum, reward) => sum + reward, 0))

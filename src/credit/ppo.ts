@@ -5,7 +5,7 @@ import type { OptionsOf } from "../options/table.ts"
 import type { Batch, Estimator } from "./estimator.ts"
 import { outcomeFields, outsideRuns, settle } from "./options.ts"
 import { paidBatch, payPenalties } from "./penalties.ts"
-import { joined, perToken, rewardsOfTokens, spread } from "./tokens.ts"
+import { joinTokens, perToken, rewardsOfTokens, spread } from "./tokens.ts"
 import { generalizedAdvantages, type TraceSettings } from "./traces.ts"
 import { whiten } from "./whiten.ts"
 
@@ -64,7 +64,7 @@ interface Traced {
 }
 
 function overTokens(batch: Batch, columns: readonly Column[], settings: TraceSettings): Traced {
-  const values = joined(columns)
+  const values = joinTokens(columns)
   const episodes = spread(batch.episode, batch.lengths)
   const advantages = generalizedAdvantages(rewardsOfTokens(batch), values, settings, episodes)
   return { advantages, returns: advantages.map((advantage, token) => advantage + values[token]!) }

@@ -1,14 +1,12 @@
 import type { Column } from "../engine/rows.ts"
+import { joined } from "../joined.ts"
 import type { Batch } from "./estimator.ts"
 
 // The sampled tokens of a batch, those of one step after those of the other, as if nothing lay between them: [tokens].
 
 /** What stands [steps][tokens of the step], as one. */
-export function joined(columns: readonly Column[]): Float64Array {
-  const begins = beginnings(columns.map(({ length }) => length))
-  const all = new Float64Array(begins.at(-1)!)
-  for (const [step, column] of columns.entries()) all.set(column, begins[step])
-  return all
+export function joinTokens(columns: readonly Column[]): Float64Array {
+  return joined(Float64Array, columns)
 }
 
 /** The other way round: views of what stands as one, [steps][tokens of the step]. */
@@ -32,7 +30,7 @@ export function spread<Values extends Float64Array | Int32Array>(values: Values,
 
 /** What each token was rewarded with: where nothing else is said, a step's reward falls on its last. */
 export function rewardsOfTokens({ rewards, lengths, tokenRewards }: Batch): Float64Array {
-  if (tokenRewards) return joined(tokenRewards)
+  if (tokenRewards) return joinTokens(tokenRewards)
   const begins = beginnings(lengths)
   const all = new Float64Array(begins.at(-1)!)
   for (const [step, reward] of rewards.entries()) all[begins[step + 1]! - 1] = reward

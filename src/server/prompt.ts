@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { GigpoError } from "../errors.ts"
+import { joined } from "../joined.ts"
 import type { ChatMessage } from "../tokenizer/tokenizer.ts"
 import { ApiError } from "./api-error.ts"
 import type { Call, CallMessage } from "./call.ts"
@@ -58,7 +59,7 @@ export async function promptTokens(
     if (index + 1 < before) continue // within the prompt of the tip
     pieces.push(reply.tokens, behind(codec, reply.tokens, opened[index + 1]!))
   }
-  return { tokens: concatenated(pieces), text: rendered }
+  return { tokens: joined(Int32Array, pieces), text: rendered }
 }
 
 /** Some templates want roles to take turns, say. Which file it is in is not the client's to know. */
@@ -76,16 +77,6 @@ function behind(codec: PromptCodec, reply: Int32Array, text: string): Int32Array
   const tokens = codec.encode(text)
   const ended = codec.eosTokens.includes(reply.at(-1)!)
   return ended && codec.eosTokens.includes(tokens[0]!) ? tokens.subarray(1) : tokens
-}
-
-function concatenated(pieces: readonly Int32Array[]): Int32Array {
-  const all = new Int32Array(pieces.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    all.set(piece, at)
-    at += piece.length
-  }
-  return all
 }
 
 /** As chat templates take messages: arguments are objects. */

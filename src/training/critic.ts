@@ -1,5 +1,5 @@
 import { spreadOf } from "../credit/diagnostics.ts"
-import { joined } from "../credit/tokens.ts"
+import { joinTokens } from "../credit/tokens.ts"
 import type { Critic, LossReport, StepReport } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
 import { group, limit, scheduled, whole } from "../options/field.ts"
@@ -135,7 +135,7 @@ export function checkCriticSteps(
  */
 export function valueMetrics(rows: readonly Row[], scale: ReturnScale): Record<string, number> {
   const spans = rows.flatMap((row) => row.spans)
-  const column = (name: "returns" | "values") => joined(spans.map((span) => scale.toRewards(span[name]!)))
+  const column = (name: "returns" | "values") => joinTokens(spans.map((span) => scale.toRewards(span[name]!)))
   const [returns, values] = [column("returns"), column("values")]
   const [wanted, missed] = [spreadOf(returns), spreadOf(returns.map((value, token) => value - values[token]!))]
   return {

@@ -1,4 +1,4 @@
-import { joined } from "../credit/tokens.ts"
+import { joinTokens } from "../credit/tokens.ts"
 import type { Unit } from "../engine/engine.ts"
 import type { Column, Row, Span } from "../engine/rows.ts"
 import { type ImportanceOptions, importanceWeights } from "../loss/importance-weights.ts"
@@ -44,5 +44,5 @@ export function weighByImportance(rows: readonly LaidRow[], options: ImportanceO
 }
 
 function column(spans: readonly Span[], name: "logProbs" | "oldLogProbs"): Float64Array {
-  return joined(spans.map((span) => span[name]!))
+  return joinTokens(spans.map((span) => span[name]!))
 }

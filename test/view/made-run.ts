@@ -1,6 +1,8 @@
 import { Random } from "../../src/random.ts"
+import { outcomes } from "../../src/rollout/outcome.ts"
 import type { Inlined } from "../../src/view/data/inlined.ts"
 import type { RecordedGroup, RecordedStep } from "../../src/view/data/recorded.ts"
+import type { EpisodePage } from "../../src/view/data/source.ts"
 
 // A run that was never run, for the page alone: walks on a line of five rooms, of which the last is the goal.
 
@@ -84,24 +86,27 @@ export function madeRun(id: string, iterations: number, groups: number): Inlined
     iterations,
     settings: { seed: Number.parseInt(id, 10) || 0, "training.estimator.name": "gigpo", "training.estimator.omega": 1 },
   }
-  const tasks = Array.from({ length: groups }, (_, seed) => JSON.stringify({ seed }))
+  return { info, reports: { run: info, cursor: "", reset: true, reports }, groups: all, episodes: columnsOf(all) }
+}
+
+/** What a source tells of groups in short. */
+export function columnsOf(groups: readonly RecordedGroup[]): EpisodePage {
+  const flat = groups.flatMap((group) => group.episodes.map((episode) => ({ group, episode })))
+  const names = groups.map(({ task }) => JSON.stringify(task))
+  const tasks = [...new Set(names)]
+  const places = new Map(groups.map((group, at) => [group, tasks.indexOf(names[at]!)]))
   return {
-    info,
-    reports: { run: info, cursor: "", reset: true, reports },
-    groups: all,
-    episodes: {
-      cursor: "",
-      reset: true,
-      iteration: flat.map(({ group }) => group.iteration),
-      group: flat.map(({ group }) => group.group),
-      member: flat.map(({ episode }) => episode.member),
-      task: flat.map(({ group }) => group.group),
-      outcome: flat.map(({ episode }) => ["terminated", "truncated"].indexOf(episode.outcome)),
-      success: flat.map(({ episode }) => episode.metrics.success ?? null),
-      return: flat.map(({ episode }) => episode.return),
-      steps: flat.map(({ episode }) => episode.steps.length),
-      tokens: flat.map(({ episode }) => episode.steps.length * 6),
-      tasks,
-    },
+    cursor: "",
+    reset: true,
+    iteration: flat.map(({ group }) => group.iteration),
+    group: flat.map(({ group }) => group.group),
+    member: flat.map(({ episode }) => episode.member),
+    task: flat.map(({ group }) => places.get(group)!),
+    outcome: flat.map(({ episode }) => outcomes.indexOf(episode.outcome)),
+    success: flat.map(({ episode }) => episode.metrics.success ?? null),
+    return: flat.map(({ episode }) => episode.return),
+    steps: flat.map(({ episode }) => episode.steps.length),
+    tokens: flat.map(({ episode }) => episode.steps.reduce((sum, { reply }) => sum + reply.length, 0)),
+    tasks,
   }
 }

@@ -1,7 +1,8 @@
+import { joined } from "../../joined.ts"
 import type { Pace } from "../../pace.ts"
 import type { EpisodeStep } from "../../rollout/episode.ts"
 import { type Numbers, pack } from "./packed.ts"
-import { type AboutPart, aboutEpisode, earned, joined, type Recordable } from "./part.ts"
+import { type AboutPart, aboutEpisode, earned, type Recordable } from "./part.ts"
 
 // The parts of a block, as `decode.ts` reads them: some episodes of a group each. Tokens, and texts that repeat, stand once in a block, in the part in
 // which they come first, and elsewhere as their places; so does the beginning of a prompt that goes on from the step before it.

@@ -119,17 +119,3 @@ export function aboutEpisode({ member, episode, credit }: Recordable): AboutEpis
 function finite(metrics: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)))
 }
-
-/** One after the other. */
-export function joined<Joined extends Exclude<Numbers, Float64Array>>(
-  Type: new (length: number) => Joined,
-  parts: readonly ArrayLike<number>[],
-): Joined {
-  const all = new Type(parts.reduce((sum, { length }) => sum + length, 0))
-  let end = 0
-  for (const part of parts) {
-    all.set(part, end)
-    end += part.length
-  }
-  return all
-}

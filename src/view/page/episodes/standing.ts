@@ -46,7 +46,7 @@ export function comparison(
       { class: "scrolled", tabindex: 0, role: "region", "aria-label": `Actions where step ${here.at + 1} stood` },
       element(
         "table",
-        {},
+        { class: "ruled" },
         element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
         element("tbody", {}, ...rows),
       ),

@@ -110,7 +110,7 @@ function table(caption: string, heads: readonly string[], rows: readonly HTMLEle
     { class: "rows", tabindex: 0, role: "region", "aria-label": caption },
     element(
       "table",
-      {},
+      { class: "ruled" },
       element("caption", {}, caption),
       element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
       element("tbody", {}, ...rows),

@@ -62,7 +62,7 @@ export function stateTable(
     { class: "rows", tabindex: 0, role: "region", "aria-label": "States" },
     element(
       "table",
-      {},
+      { class: "ruled" },
       element("caption", {}, "States, the most visited first"),
       element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
       body,

@@ -56,7 +56,7 @@ export const settings: View = (root, route, { store, signal, go, announce }) => 
       ),
     )
     const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "key"), ...columns))
-    const table = element("table", {}, element("caption", { class: "unseen" }, "Settings"), head)
+    const table = element("table", { class: "ruled" }, element("caption", { class: "unseen" }, "Settings"), head)
     table.append(element("tbody", {}, ...rows.map((row) => settingRow(row, several))))
     // As wide as the screen, and beyond it where the runs are many.
     table.style.minWidth = `${columnWidth * (1 + runs.length)}rem`

@@ -6,6 +6,7 @@ import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
 import { checkSampler } from "../rollout/check-setup.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
+import { resultOf } from "../rollout/outcome.ts"
 import type { Play } from "../rollout/play.ts"
 import { rollout } from "../rollout/rollout.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
@@ -86,7 +87,7 @@ function summarize(episodes: readonly Episode[]): EvaluationReport {
 
 /** Episodes whose metric `success` is 1. One that failed or was dropped is lost, whatever it measured. */
 function countSolved(episodes: readonly Episode[]): number {
-  return episodes.filter((episode) => isScored(episode) && episode.metrics.success === 1).length
+  return episodes.filter((episode) => isScored(episode) && resultOf(episode.metrics.success) === "success").length
 }
 
 /**

@@ -1,4 +1,4 @@
-import { outcomes } from "../../rollout/episode.ts"
+import { outcomes, resultOf } from "../../rollout/outcome.ts"
 import type { IterationSummary } from "../../view/record/file.ts"
 import { episodeId } from "./episode-text.ts"
 import { formatNumber } from "./format.ts"
@@ -45,8 +45,9 @@ export function listEpisodes(summary: IterationSummary, { task, succeeded }: Epi
   })
   return all.filter((one) => {
     const { outcome, success } = one
-    const lost = success === 0 || outcome === "failed" || outcome === "dropped"
-    const wanted = succeeded === undefined || (succeeded ? success !== null && success > 0 : lost)
+    const result = resultOf(success)
+    const lost = result === "failure" || outcome === "failed" || outcome === "dropped"
+    const wanted = succeeded === undefined || (succeeded ? result === "success" : lost)
     return wanted && (task === undefined || one.task.includes(task))
   })
 }

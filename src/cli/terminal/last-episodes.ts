@@ -1,5 +1,6 @@
 import { display } from "../../options/display.ts"
 import type { Group } from "../../rollout/hooks.ts"
+import { resultOf } from "../../rollout/outcome.ts"
 import { formatNumber } from "./format.ts"
 import type { Line } from "./screen.ts"
 import { table } from "./table.ts"
@@ -17,8 +18,8 @@ export function lastEpisodes(iteration: number, groups: readonly Group[], count:
     shortTask(task),
   ])
   const lines = table(rows, [1, 2]).map((text, at): Line => {
-    const { success } = shown[at]!.metrics
-    return success === undefined ? text : { text, style: success > 0 ? "green" : "dim" }
+    const result = resultOf(shown[at]!.metrics.success)
+    return result === "untold" ? text : { text, style: result === "success" ? "green" : "dim" }
   })
   return [`episodes of iteration ${iteration}`, ...lines]
 }
@@ -31,6 +32,5 @@ function shortTask(task: unknown): string {
 
 /** Whether it succeeded; a point where the environment does not tell. */
 export function mark(success: number | null | undefined): string {
-  if (success === undefined || success === null) return "·"
-  return success > 0 ? "✓" : "✗"
+  return { success: "✓", failure: "✗", untold: "·" }[resultOf(success)]
 }

@@ -1,6 +1,6 @@
 import type { RecordedEpisode, RecordedStep } from "./recorded.ts"
 
-/** What the policy learned from a step, as one number: of one for each token their mean. */
+/** A step's advantage as one number: of one for each token their mean. */
 export function advantageOf({ advantage }: Pick<RecordedStep, "advantage">): number | undefined {
   return typeof advantage === "object" ? mean(advantage) : advantage
 }

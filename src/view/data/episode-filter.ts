@@ -1,5 +1,5 @@
-import { type Outcome, outcomes } from "../../rollout/outcome.ts"
-import { type Column, columns, type EpisodeTable, type Result, results } from "./episode-table.ts"
+import { type Outcome, outcomes, type Result, results } from "../../rollout/outcome.ts"
+import { type Column, columns, type EpisodeTable } from "./episode-table.ts"
 
 /** From and to, both included; infinite where open. */
 export type Range = readonly [number, number]

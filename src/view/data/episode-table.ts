@@ -1,8 +1,5 @@
+import { resultOf, results } from "../../rollout/outcome.ts"
 import type { EpisodePage } from "./source.ts"
-
-/** How an episode went, as its environment told: places in this list stand in the table. */
-export const results = ["failure", "success", "untold"] as const
-export type Result = (typeof results)[number]
 
 /** The columns by which episodes can be put in order. */
 export const columns = [
@@ -58,7 +55,7 @@ export function episodeTable(page: EpisodePage, before?: EpisodeTable): EpisodeT
     made.set(values, start)
     return made
   }
-  const result = page.success.map((one) => (one === null ? 2 : one === 1 ? 1 : 0))
+  const result = page.success.map((one) => results.indexOf(resultOf(one)))
   const task = page.task.map((place) => placed[place]!)
   return {
     length,

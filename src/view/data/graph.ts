@@ -1,3 +1,4 @@
+import { resultOf } from "../../rollout/outcome.ts"
 import { advantageOf, mean, rewardsToGo, spread } from "./earned.ts"
 import { Gathered } from "./gathered.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "./recorded.ts"
@@ -60,7 +61,7 @@ export interface ActionEdge {
   readonly places: readonly StepPlace[]
   /** Mean step advantage; undefined where the estimator has none. */
   readonly stepAdvantage: number | undefined
-  /** Mean of what the policy learned from (of a step with one for each token, their mean). */
+  /** Mean of the whole advantage (of a step with one for each token, their mean). */
   readonly advantage: number | undefined
   /** How many of its steps were taken in episodes of each ending. */
   readonly endings: Readonly<Record<Ending, number>>
@@ -99,9 +100,9 @@ interface Taken extends StepPlace {
 /** What the episodes of a task did, state by state. Linear in the number of steps. */
 export function stateGraph({ episodes }: RecordedGroup): StateGraph {
   const discounted = episodes.some(({ steps }) => steps.some((step) => step.discountedReturn !== undefined))
-  const states = new Gathered<Taken>()
-  const ends = new Gathered<RecordedEpisode>()
-  const actions = new Gathered<Taken & { readonly ending: Ending }>()
+  const states = new Gathered<number, Taken>()
+  const ends = new Gathered<string, RecordedEpisode>()
+  const actions = new Gathered<string, Taken & { readonly ending: Ending }>()
   const ways = episodes.flatMap((episode) => {
     const earned = discounted ? episode.steps.map((step) => step.discountedReturn) : rewardsToGo(episode)
     const taken = episode.steps.map(
@@ -136,7 +137,7 @@ export function stateGraph({ episodes }: RecordedGroup): StateGraph {
     }
   })
   const edges = actions.map((steps, key): ActionEdge => {
-    const [from, to, action] = JSON.parse(key as string) as [number, number, string]
+    const [from, to, action] = JSON.parse(key) as [number, number, string]
     return {
       from,
       to,
@@ -154,7 +155,7 @@ export function stateGraph({ episodes }: RecordedGroup): StateGraph {
         const earned = steps.map((step) => step.earned)
         return {
           kind: "state",
-          stepGroup: stepGroup as number,
+          stepGroup,
           observation: steps[0]!.recorded.observation,
           places: steps.map(placeOf),
           episodes: new Set(steps.map(({ member }) => member)).size,
@@ -180,16 +181,15 @@ export function stateGraph({ episodes }: RecordedGroup): StateGraph {
   }
 }
 
-/** Success is whatever the environment's metric of that name calls one. */
 export function endingOf({ outcome, metrics }: Pick<RecordedEpisode, "outcome" | "metrics">): Ending {
   if (outcome === "failed" || outcome === "dropped") return "failed"
-  if (metrics.success === undefined) return "ended"
-  return metrics.success > 0 ? "success" : "failure"
+  const result = resultOf(metrics.success)
+  return result === "untold" ? "ended" : result
 }
 
 /** Conversations, and agents, of an episode are ways of their own. */
 function pathsOf(steps: readonly Taken[]): (readonly Taken[])[] {
-  const paths = new Gathered<Taken>()
+  const paths = new Gathered<string, Taken>()
   for (const step of steps) paths.add(JSON.stringify([step.recorded.conversation, step.recorded.agent]), step)
   return paths.map((path) => path)
 }

@@ -1,4 +1,5 @@
 import { mean } from "./earned.ts"
+import { Gathered } from "./gathered.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "./recorded.ts"
 
 /** A step, and whose it is. */
@@ -11,14 +12,10 @@ export interface Standing {
 
 /** The steps of a task that stood in each state, by step group in the order of first occurrence; each by episode, then step. */
 export function standings({ episodes }: RecordedGroup): ReadonlyMap<number, readonly Standing[]> {
-  const groups = new Map<number, Standing[]>()
+  const groups = new Gathered<number, Standing>()
   for (const episode of episodes)
-    for (const [at, step] of episode.steps.entries()) {
-      const standing = groups.get(step.stepGroup)
-      if (standing) standing.push({ episode, at, step })
-      else groups.set(step.stepGroup, [{ episode, at, step }])
-    }
-  return groups
+    for (const [at, step] of episode.steps.entries()) groups.add(step.stepGroup, { episode, at, step })
+  return new Map(groups.map((standing, stepGroup) => [stepGroup, standing]))
 }
 
 /** How many episodes these steps are of. */
@@ -37,13 +34,9 @@ export interface ActionTaken {
 
 /** The comparison that GiGPO makes in a state: its actions, the one that earned most first. */
 export function byAction(standing: readonly Standing[]): ActionTaken[] {
-  const actions = new Map<string, Standing[]>()
-  for (const one of standing) {
-    const same = actions.get(one.step.action)
-    if (same) same.push(one)
-    else actions.set(one.step.action, [one])
-  }
-  const all = [...actions].map(([action, taken]): ActionTaken => {
+  const actions = new Gathered<string, Standing>()
+  for (const one of standing) actions.add(one.step.action, one)
+  const all = actions.map((taken, action): ActionTaken => {
     const [discountedReturn, stepAdvantage] = (["discountedReturn", "stepAdvantage"] as const).map((name) =>
       mean(taken.map(({ step }) => step[name])),
     )

@@ -2,8 +2,9 @@ import { bestOf } from "../../training/best.ts"
 import type { Inlined } from "../data/inlined.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
 import type { EpisodePage } from "../data/source.ts"
+import { tellingOf } from "../data/telling.ts"
 import type { RunSource } from "./run-source.ts"
-import { tellingIterations, tellingOf } from "./telling.ts"
+import { tellingIterations } from "./telling.ts"
 
 type Told = Omit<Inlined["runs"][number], "groups">
 

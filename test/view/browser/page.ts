@@ -103,3 +103,9 @@ async function inlinedPage(data: Inlined): Promise<string> {
   const parts = Array.from(inlinedParts(data), ([name, value]) => packPart(name, value))
   return reportHtml(await readPage(), await Promise.all(parts))
 }
+
+/** Opens a view by its link, and waits until it has taken the place of the one before it. */
+export async function showView(page: Page, name: string): Promise<void> {
+  await page.click(`nav a[data-view=${name}]`)
+  await page.waitForSelector(`main .view.${name}`)
+}

@@ -23,7 +23,7 @@ import {
 import { short, signed } from "../../../src/view/page/numbers.ts"
 import { visible } from "../../../src/visible.ts"
 import { expectAccessible, tabTo } from "./accessible.ts"
-import { noBrowser, type OpenedPage, openBrowser, openPage } from "./page.ts"
+import { noBrowser, type OpenedPage, openBrowser, openPage, showView } from "./page.ts"
 
 const gamma = 0.9
 /** Iterations before the run is held until the page has been looked at, and all. */
@@ -103,10 +103,6 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
       .split("\n")
       .map((line) => JSON.parse(line))
   const address = () => new URL(page.url()).hash.split("?")[0]!.split("/").slice(1)
-  const go = async (name: string) => {
-    await page.click(`nav a[data-view=${name}]`)
-    await page.waitForSelector(`main .view.${name}`)
-  }
   const opens = () => page.waitForSelector(".conversation:not([aria-busy])")
 
   /** Of every chart, the page's own table of what it shows against what the run has written. */
@@ -133,7 +129,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
   })
 
   it("opens from the list what was said, with the numbers of every token and step", async () => {
-    await go("episodes")
+    await showView(page, "episodes")
     const all = held * groups * groupSize
     expect(await page.textContent(".episodes output")).toBe(`${all} of ${all} episodes`)
     await page.locator("[role=row][aria-rowindex='9']").click()
@@ -169,7 +165,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
   })
 
   it("draws the states of a task as its episodes went through them", async () => {
-    await go("graph")
+    await showView(page, "graph")
     await page.waitForSelector(".stage .node")
     const iteration = Number(await page.textContent(".iterations .value"))
     const task = Number(await page.getByLabel("Group").inputValue())
@@ -249,7 +245,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
   })
 
   it("shows by itself what comes when the run goes on", async () => {
-    await go("curves")
+    await showView(page, "curves")
     signals.emit("go on")
     await page.waitForFunction(
       (text) => document.querySelector(".runs .state")?.textContent?.includes(text),
@@ -257,7 +253,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
     )
     await training
     await expectCurves()
-    await go("episodes")
+    await showView(page, "episodes")
     const all = iterations * groups * groupSize
     await page.waitForFunction(
       (text) => document.querySelector(".episodes output")?.textContent === text,
@@ -273,7 +269,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
     expect(await ground()).not.toBe(light)
     await page.getByLabel("Colours").selectOption("system")
     for (const name of views) {
-      await go(name)
+      await showView(page, name)
       if (name === "graph") {
         await page.locator(".stage .node.state").first().click()
         await page.waitForSelector(".standing")

@@ -12,7 +12,7 @@ import { openView } from "../../../src/view/serve/view.ts"
 import { madeReader } from "../made-reader.ts"
 import { madeGroup } from "../made-run.ts"
 import { madeFolder, reportsOf } from "../run-folder.ts"
-import { noBrowser, openBrowser, openPage } from "./page.ts"
+import { noBrowser, openBrowser, openPage, showView } from "./page.ts"
 
 describe.skipIf(noBrowser)(`what is served and reported (${noBrowser ?? "in Chromium"})`, () => {
   let browser: Browser
@@ -94,8 +94,7 @@ describe.skipIf(noBrowser)(`what is served and reported (${noBrowser ?? "in Chro
     )
     const { page, errors, asked } = await opened(pathToFileURL(path).href)
     for (const name of ["curves", "episodes", "graph", "settings"]) {
-      await page.click(`nav a[data-view=${name}]`)
-      await page.waitForSelector(`main .view.${name}`)
+      await showView(page, name)
     }
     expect(errors).toEqual([])
     expect(asked.filter((url) => !/^(blob|data):/.test(url))).toEqual([pathToFileURL(path).href])

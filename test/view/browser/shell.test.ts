@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { madeReports, reportingRun } from "../made-reports.ts"
 import { madeRun } from "../made-run.ts"
 import { expectAccessible, tabTo } from "./accessible.ts"
-import { noBrowser, openBrowser, openInlined, openServed } from "./page.ts"
+import { noBrowser, openBrowser, openInlined, openServed, showView } from "./page.ts"
 
 const views = ["curves", "episodes", "graph", "settings"]
 
@@ -17,9 +17,8 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
   it("leads to each of its views, and says where somebody is", async () => {
     const { page, errors, close } = await openInlined(browser, { runs: [madeRun("0", 5, 2)] })
     for (const name of views) {
+      await showView(page, name)
       const link = page.locator(`nav a[data-view=${name}]`)
-      await link.click()
-      await page.waitForSelector(`main .view.${name}`)
       expect(await link.getAttribute("aria-current")).toBe("page")
       expect(await page.locator("nav [aria-current]").count()).toBe(1)
       expect(await page.title()).toBe(`${await link.textContent()} · gigpo`)
@@ -61,7 +60,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
     const { page, errors, close } = await openInlined(browser, { runs: [madeRun("0", 3, 1), madeRun("1", 3, 1)] })
     await page.locator(".runs li:nth-child(1) input").uncheck()
     for (const name of ["episodes", "graph"]) {
-      await page.click(`nav a[data-view=${name}]`)
+      await showView(page, name)
       const choice = page.locator("main .field", { hasText: "Run" }).locator("select")
       expect(await choice.inputValue()).toBe("1")
       await choice.selectOption("0")
@@ -105,7 +104,7 @@ describe.skipIf(noBrowser)(`the page (${noBrowser ?? "in Chromium"})`, () => {
     expect(await page.textContent(".runs .name")).toBe(`${markup}\\u{202e}`)
     await page.waitForSelector(".card")
     expect(await page.textContent(".card h3")).toBe(`episode/${markup}`)
-    await page.click("nav a[data-view=settings]")
+    await showView(page, "settings")
     const row = (key: string) => page.locator("tbody tr", { hasText: key })
     expect(await row("key").locator("td").textContent()).toBe(markup)
     expect(await row("bidi").locator("td").textContent()).toBe("a\\u{202e}b")

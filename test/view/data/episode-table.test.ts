@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { Random } from "../../../src/random.ts"
-import { outcomes } from "../../../src/rollout/outcome.ts"
+import { outcomes, results } from "../../../src/rollout/outcome.ts"
 import { returnBars, successBars } from "../../../src/view/data/episode-bars.ts"
 import {
   type EpisodeFilter,
@@ -10,7 +10,7 @@ import {
   selectEpisodes,
   writeFilter,
 } from "../../../src/view/data/episode-filter.ts"
-import { columns, episodeTable, orderedBy, results } from "../../../src/view/data/episode-table.ts"
+import { columns, episodeTable, orderedBy } from "../../../src/view/data/episode-table.ts"
 import type { EpisodePage } from "../../../src/view/data/source.ts"
 
 function madePage(random: Random, count: number, { reset = true } = {}): EpisodePage {

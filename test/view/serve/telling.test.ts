@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { RecordedGroup, RecordedStep } from "../../../src/view/data/recorded.ts"
-import { inFourDigits, tellingIterations, tellingOf } from "../../../src/view/serve/telling.ts"
+import { tellingOf } from "../../../src/view/data/telling.ts"
+import { inFourDigits, tellingIterations } from "../../../src/view/serve/telling.ts"
 import { madeGroup } from "../made-run.ts"
 
 describe("what tells most of a run", () => {

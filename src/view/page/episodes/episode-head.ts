@@ -1,3 +1,4 @@
+import { resultOf } from "../../../rollout/outcome.ts"
 import { visible } from "../../../visible.ts"
 import { episodeText } from "../../data/episode-text.ts"
 import type { RecordedEpisode } from "../../data/recorded.ts"
@@ -77,15 +78,15 @@ function taskOf(task: unknown): HTMLElement {
 /** How an episode went, in a few words. */
 export function facts({ metrics, outcome, return: earned, steps, attempt }: RecordedEpisode): HTMLElement[] {
   const tokens = steps.reduce((sum, { reply }) => sum + reply.length, 0)
-  const { success } = metrics
+  const result = resultOf(metrics.success)
   return [
-    ...(success === undefined
+    ...(result === "untold"
       ? []
       : [
           element(
             "span",
-            { class: success === 1 ? "mark good" : "mark bad" },
-            success === 1 ? "✓ success" : "✗ failure",
+            { class: result === "success" ? "mark good" : "mark bad" },
+            result === "success" ? "✓ success" : "✗ failure",
           ),
         ]),
     ...[outcome, `return ${short(earned)}`, counted(steps.length, "step"), counted(tokens, "token")].map((fact) =>
@@ -113,8 +114,9 @@ function compareChoice(run: string, { iteration, group, episodes }: Read["record
 }
 
 /** An episode in a list to choose from. */
-export function named({ member, metrics: { success }, return: earned }: RecordedEpisode): string {
-  return `${member}${success === undefined ? "" : success === 1 ? " ✓" : " ✗"}, return ${short(earned)}`
+export function named({ member, metrics, return: earned }: RecordedEpisode): string {
+  const sign = { success: " ✓", failure: " ✗", untold: "" }[resultOf(metrics.success)]
+  return `${member}${sign}, return ${short(earned)}`
 }
 
 function copyButton(text: () => string): HTMLElement {

@@ -1,6 +1,6 @@
-import { outcomes } from "../../../rollout/outcome.ts"
+import { outcomes, results } from "../../../rollout/outcome.ts"
 import { type EpisodeFilter, open, type Range } from "../../data/episode-filter.ts"
-import { type EpisodeTable, results } from "../../data/episode-table.ts"
+import type { EpisodeTable } from "../../data/episode-table.ts"
 import { element } from "../element.ts"
 
 const resultTitles = { success: "Success", failure: "Failure", untold: "Not told" }

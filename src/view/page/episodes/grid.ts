@@ -1,6 +1,6 @@
-import { outcomes } from "../../../rollout/outcome.ts"
+import { outcomes, results } from "../../../rollout/outcome.ts"
 import { visible } from "../../../visible.ts"
-import { type Column, columns, type EpisodeTable, results } from "../../data/episode-table.ts"
+import { type Column, columns, type EpisodeTable } from "../../data/episode-table.ts"
 import { taskLabel } from "../../data/task-label.ts"
 import { element } from "../element.ts"
 import { short } from "../numbers.ts"

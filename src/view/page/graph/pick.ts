@@ -1,7 +1,8 @@
-import { type EpisodeTable, results } from "../../data/episode-table.ts"
-import { stateGraph } from "../../data/graph.ts"
+import { results } from "../../../rollout/outcome.ts"
+import type { EpisodeTable } from "../../data/episode-table.ts"
 import type { RecordedGroup } from "../../data/recorded.ts"
 import type { Source } from "../../data/source.ts"
+import { tellingOf } from "../../data/telling.ts"
 
 /** A task in an iteration, of which there are episodes. */
 export interface Place {
@@ -39,8 +40,7 @@ export function placesOf(table: EpisodeTable): Place[] {
 const mostLookedAt = 8
 
 /**
- * The group of the newest of these places whose step groups say most: the most states that several episodes share and earned differently
- * from. Undefined where none of them can be had.
+ * The group of the newest of these places that tells most, as a report chooses. Undefined where none of them can be had.
  */
 export async function mostTelling(
   source: Source,
@@ -58,14 +58,8 @@ export async function mostTelling(
     const group = await source.group(run, iteration, number, signal)
     if (!group) continue // a report holds some only
     looked++
-    const score = saying(group)
+    const score = tellingOf(group)
     if (!best || score > best.score) best = { group, score }
   }
   return best?.group
-}
-
-function saying(group: RecordedGroup): number {
-  return stateGraph(group).nodes.filter(
-    (node) => node.kind === "state" && node.episodes > 1 && (node.spread ?? 0) > 1e-9,
-  ).length
 }

@@ -5,6 +5,7 @@ import { defineConfig } from "vitest/config"
 // What computes on one core runs side by side: TypeScript alone, and the command line, whose runs are small processes of their own.
 // The engine uses every core it finds, so its test files take turns.
 const apart = [
+  "bench",
   "cli",
   "credit",
   "environment",
@@ -21,7 +22,7 @@ const apart = [
 ]
   .map((room) => `test/${room}/**/*.test.ts`)
   .concat(
-    "test/training/{checkpoint,guards/{collapse,failures,non-finite},memory,metrics,rows,run,run-overwritten,run-resumed,schedule,seams}.test.ts", // with an engine in TypeScript, or none
+    "test/training/{checkpoint,episode-shares,expert-lengths,guards/{collapse,failures,non-finite},memory,metrics,rows,run,run-overwritten,run-resumed,schedule,seams}.test.ts", // with an engine in TypeScript, or none
     "test/process/{exit,killed-*,memory}.test.ts", // in processes of their own
     "test/engine/{check-plan,memory-plan}.test.ts",
     "test/{kernels,package,readme}/*.test.ts",

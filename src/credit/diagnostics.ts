@@ -1,5 +1,5 @@
 import type { Credit } from "./estimator.ts"
-import { countGroups, groupStatistics } from "./statistics.ts"
+import { countGroups, type GroupStatistics, groupStatistics } from "./statistics.ts"
 import { joinTokens } from "./tokens.ts"
 import type { GigpoDiagnostics, GrpoDiagnostics } from "./types.ts"
 
@@ -42,6 +42,8 @@ export function gigpoMetrics(diagnostics: GigpoDiagnostics): Record<string, numb
     "step-group/count": diagnostics.stepGroups,
     "step-group/size": diagnostics.meanStepGroupSize,
     "step-group/singletons": diagnostics.singletonShare,
+    "step-group/compared": diagnostics.comparedShare,
+    "step-group/compared-across": diagnostics.comparedAcrossShare,
     // Of advantages that are all 0 no level has a share.
     ...(diagnostics.episodeShare + diagnostics.stepShare > 0 && { "advantage/step-share": diagnostics.stepShare }),
   }
@@ -63,6 +65,36 @@ export function summarizeStepGroups(
     meanStepGroupSize: share(grouped, sizes.length),
     singletonShare: share(stepGroupSizes[1] ?? 0, grouped),
   }
+}
+
+/**
+ * At how many steps the step level has something to say.
+ *
+ * @param groups step group of each step, [steps]; -1 for none, which is in neither number
+ * @param statistics of what is compared in these groups
+ * @param episodes dense ids, [steps]
+ */
+export function summarizeCompared(
+  groups: Int32Array,
+  { std }: GroupStatistics,
+  episodes: Int32Array,
+): Pick<GigpoDiagnostics, "comparedShare" | "comparedAcrossShare"> {
+  const first = new Int32Array(std.length).fill(-1)
+  const meets = new Uint8Array(std.length)
+  for (const [step, group] of groups.entries()) {
+    if (group < 0) continue
+    if (first[group] === -1) first[group] = episodes[step]!
+    else if (first[group] !== episodes[step]) meets[group] = 1
+  }
+  let [grouped, compared, across] = [0, 0, 0]
+  for (const group of groups) {
+    if (group < 0) continue
+    grouped++
+    if (std[group] === 0) continue
+    compared++
+    across += meets[group]!
+  }
+  return { comparedShare: share(compared, grouped), comparedAcrossShare: share(across, grouped) }
 }
 
 /** What each level contributes to the size of the advantages. */

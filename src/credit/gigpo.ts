@@ -2,7 +2,13 @@ import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
 import { Random } from "../random.ts"
 import { collect, scatter } from "./batch.ts"
-import { gigpoMetrics, summarizeAdvantages, summarizeLevels, summarizeStepGroups } from "./diagnostics.ts"
+import {
+  gigpoMetrics,
+  summarizeAdvantages,
+  summarizeCompared,
+  summarizeLevels,
+  summarizeStepGroups,
+} from "./diagnostics.ts"
 import type { Batch, Estimator, EstimatorContext, StepCredit } from "./estimator.ts"
 import { episodeLevel, normalizers } from "./grpo.ts"
 import { normalizer } from "./normalizer.ts"
@@ -128,6 +134,7 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
   const [omega, stepAdvantages] = own
     ? [1, own.map((value, row) => value - episodeAdvantages[row]!)]
     : [settings.omega, stepSum]
+  const statistics = groupStatistics(stepLevels[0]?.values ?? scores, stepGroups)
   const joint = own ?? episodeAdvantages.map((value, row) => value + omega * stepAdvantages[row]!)
   const advantages = settings.whiten ? whiten(joint, plain.lengths) : joint
 
@@ -143,7 +150,8 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
       ...summarizeStepGroups(stepGroups),
       episodeGroups: outcome.episodeGroups,
       constantEpisodeGroups: outcome.constantEpisodeGroups,
-      constantStepGroups: countConstant(groupStatistics(stepLevels[0]?.values ?? scores, stepGroups)),
+      constantStepGroups: countConstant(statistics),
+      ...summarizeCompared(stepGroups, statistics, plain.episode),
     },
   }
 }

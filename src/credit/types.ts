@@ -42,6 +42,10 @@ export interface GigpoDiagnostics extends GrpoDiagnostics {
   readonly singletonShare: number
   /** Step groups of two or more steps whose returns are all equal. */
   readonly constantStepGroups: number
+  /** Share of steps in step groups whose values differ: those that have a step advantage. */
+  readonly comparedShare: number
+  /** Share of steps in such groups that hold steps of two or more episodes; what differs within one episode is a loop of its own. */
+  readonly comparedAcrossShare: number
   /** Share of the episode level in Σ (|A^E| + |ω A^S|). */
   readonly episodeShare: number
   /** Share of the step level in the same sum. */

@@ -1,24 +1,36 @@
-import { groupByAnchor, groupBySimilarity } from "../credit/anchors.ts"
-import { summarizeStepGroups } from "../credit/diagnostics.ts"
+import { gigpoAdvantages } from "../credit/gigpo.ts"
 import { gigpoFields } from "../credit/options.ts"
-import { whole } from "../options/field.ts"
+import { field, whole } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf } from "../options/table.ts"
 import { isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { isVaried } from "../rollout/varied.ts"
 import { withoutNoise } from "../server/normalize.ts"
-import { collectSteps } from "./rows.ts"
+import { type LimitShares, lengthAgainst, limitShares, wastedShare } from "./episode-shares.ts"
+import { collectSteps, learnedEpisodes } from "./rows.ts"
 
 export const anchorReportFields = {
+  gamma: gigpoFields.gamma,
   similarity: gigpoFields.similarity,
+  expertSteps: field(
+    undefined as readonly (number | undefined)[] | undefined,
+    "Steps in which an expert solved each group's task; undefined for one that it did not solve.",
+    (value) =>
+      value === undefined || (Array.isArray(value) && value.every((steps) => steps === undefined || steps > 0))
+        ? undefined
+        : "must be a list of numbers of steps, at least 1, or undefined",
+  ),
   frequent: whole(5, "Most frequent anchors that are told.", { least: 0 }),
 }
 
 export type AnchorReportOptions = OptionsOf<typeof anchorReportFields>
 
-/** How often the states of a group's episodes are the same, on which GiGPO's finer credit rests. Shares are from 0 to 1. */
-export interface AnchorReport {
+/**
+ * How often the states of a group's episodes are the same, on which GiGPO's finer credit rests, and what there is to be told apart. Shares
+ * are from 0 to 1.
+ */
+export interface AnchorReport extends LimitShares {
   readonly groups: number
   /** Groups whose episodes all came to the same return, which teach nothing. */
   readonly constant: number
@@ -35,6 +47,13 @@ export interface AnchorReport {
   readonly sharedLater: number
   /** The last share, were times, UUIDs and ids of calls left out of anchors (`withoutNoise`). */
   readonly sharedWithoutNoise: number
+  /** Share of the steps in step groups whose discounted returns differ; and of those in such groups where two episodes meet. */
+  readonly compared: number
+  readonly comparedAcross: number
+  /** How many times as long as an expert's the episodes are; absent where none is known to have solved the tasks. */
+  readonly length?: number
+  /** Share of the steps of successful episodes that led back to where they had been; absent without a success. */
+  readonly wasted?: number
   readonly frequent: readonly AnchorCount[]
   /** What GiGPO can make of it, and what to do where that is little. */
   readonly finding: AnchorFinding
@@ -58,20 +77,28 @@ export interface AnchorFinding {
 /** Looks at the anchors of played groups: those of `rollout`, or of an observer of training. */
 export function anchorReport(groups: readonly Group[], options: AnchorReportOptions = {}): AnchorReport {
   const settings = readOptions("anchorReport", options, anchorReportFields)
-  const episodes = groups.flatMap((group) => group.episodes)
+  const { gamma, similarity, expertSteps = [] } = settings
+  const members = groups.map((group) => group.episodes)
+  const episodes = members.flat()
   const scored = episodes.filter(isScored).length
-  const steps: Seen[] = collectSteps(groups.map((group) => group.episodes)).map(({ task, episode, record }) => ({
-    ...{ task, episode, anchor: record.observation.anchor },
+  const steps: Seen[] = collectSteps(members).map(({ task, episode, reward, record }) => ({
+    ...{ task, episode, reward, anchor: record.observation.anchor },
   }))
-  const ids = stepGroups(steps, settings)
-  const { stepGroups: states, singletonShare } = summarizeStepGroups(ids)
   const clean = steps.map((step) => ({ ...step, anchor: withoutNoise(step.anchor) }))
+  const [seen, quiet] = [steps, clean].map((those) => gigpoAdvantages(those, { gamma, similarity }))
+  const { stepGroups: states, singletonShare, comparedShare, comparedAcrossShare } = seen!.diagnostics
+  const length = lengthAgainst(members, expertSteps)
+  const wasted = wastedShare(learnedEpisodes(members, 1), seen!.stepGroups)
   const found = {
     ...{ groups: groups.length, constant: groups.filter((group) => !isVaried(group)).length },
     ...{ episodes: scored, unscored: episodes.length - scored, steps: steps.length, states },
     grouped: steps.length === 0 ? 0 : 1 - singletonShare,
-    ...sharedBetweenEpisodes(steps, ids),
-    sharedWithoutNoise: sharedBetweenEpisodes(clean, stepGroups(clean, settings)).sharedLater,
+    ...sharedBetweenEpisodes(steps, seen!.stepGroups),
+    sharedWithoutNoise: sharedBetweenEpisodes(clean, quiet!.stepGroups).sharedLater,
+    ...{ compared: comparedShare, comparedAcross: comparedAcrossShare },
+    ...(length !== undefined && { length }),
+    ...(wasted !== undefined && { wasted }),
+    ...limitShares(episodes),
     frequent: mostFrequent(steps, settings.frequent),
   }
   return { ...found, finding: find(found, steps) }
@@ -82,15 +109,7 @@ interface Seen {
   readonly task: string | number
   readonly episode: string | number
   readonly anchor: string
-}
-
-function stepGroups(
-  steps: readonly Seen[],
-  { similarity }: Pick<Resolved<typeof anchorReportFields>, "similarity">,
-): Int32Array {
-  const [tasks, anchors] = [steps.map(({ task }) => task), steps.map(({ anchor }) => anchor)]
-  if (similarity === undefined) return groupByAnchor(tasks, anchors)
-  return groupBySimilarity(tasks, anchors, typeof similarity === "number" ? { threshold: similarity } : similarity)
+  readonly reward: number
 }
 
 function sharedBetweenEpisodes(steps: readonly Seen[], ids: Int32Array) {

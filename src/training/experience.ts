@@ -12,12 +12,13 @@ import { type Rollout, type RolloutSetup, rollout } from "../rollout/rollout.ts"
 import { environmentTasks } from "../rollout/tasks.ts"
 import { isVaried } from "../rollout/varied.ts"
 import { valueMetrics } from "./critic.ts"
+import { wastedShare } from "./episode-shares.ts"
 import { playerName } from "./failure-reasons.ts"
 import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
-import { type CollectedStep, collectSteps, giveCredit, layRows } from "./rows.ts"
+import { type CollectedStep, collectSteps, giveCredit, layRows, learnedEpisodes } from "./rows.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
 import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
@@ -53,10 +54,8 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   checkFailures(all, playerName(training), options.guards.failureShare, moment.iteration + 1)
   const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
   const { leastGroupSize } = options.rollout
-  const collected = collectSteps(
-    groups.map(({ episodes }) => episodes),
-    leastGroupSize,
-  )
+  const members = groups.map(({ episodes }) => episodes)
+  const collected = collectSteps(members, leastGroupSize)
   if (collected.length === 0) throw nothingToLearnFrom(groups, dropped.length, leastGroupSize)
   const baselines = needs.has("greedy")
     ? await playGreedily(setup, groups, training.hooks, random.fork("greedy"))
@@ -73,7 +72,8 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   const extra = foreignRows(credit.extraRows ?? [], needs, estimator.name)
   clock.lap("advantage")
   const critic = scale ? valueMetrics(credited, scale) : {}
-  const found = { ...metrics, ...withheld, ...critic }
+  const wasted = wastedShare(learnedEpisodes(members, leastGroupSize), batch.anchorGroups)
+  const found = { ...metrics, ...withheld, ...critic, ...(wasted !== undefined && { "episode/wasted": wasted }) }
   return { groups, dropped, steps, rows: [...credited, ...extra], credit, metrics: found }
 }
 

@@ -4,6 +4,7 @@ import type { LossReport, StepReport } from "../engine/engine.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
+import { limitShares } from "./episode-shares.ts"
 import { meanMetrics } from "./evaluate.ts"
 import { mean, meanAs } from "./mean.ts"
 import { type CollectedStep, isTooSmall } from "./rows.ts"
@@ -28,6 +29,7 @@ export function rolloutMetrics(
   const goingOn = steps.filter(({ unmerged }) => unmerged !== undefined)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
   const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
+  const { cut, late } = limitShares(episodes)
   const unscored = share("dropped")
   const tooSmall = groups.filter((group) => isTooSmall(group.episodes, leastGroupSize)).length
   const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
@@ -41,8 +43,9 @@ export function rolloutMetrics(
     ...(retried > 0 && { "episode/retried": retried / episodes.length }),
     "episode/failed": share("failed"),
     ...(unscored > 0 && { "episode/dropped": unscored }),
-    "episode/truncated": share("truncated"),
+    "episode/truncated": cut,
     "episode/overflow": share("overflow"),
+    ...(late !== undefined && { "episode/late": late }),
     "reply/valid": mean(steps.map((step) => Number(step.valid))),
     "reply/tokens": mean(steps.map((step) => step.reply.length)),
     "reply/cut": mean(steps.map((step) => Number(step.finishReason === "length"))),

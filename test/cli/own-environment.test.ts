@@ -55,9 +55,21 @@ describe.skipIf(!built)("an environment of one's own", () => {
       /6 episodes of .* steps, .* \(measured on 16 episodes of/,
     )
     await succeed("clone", config, "--out", "cloned", ...short)
+    const report = await succeed("anchors", config, "--model", "cloned", ...short)
+    expect(report).toMatch(
+      /^ {2}compared .* from their state\n.* within one\n {2}length {6}[\d.]+ times the steps that the expert takes\n(.*\n)*? {2}cut /m,
+    )
     const trained = await succeed("train", config, "--set", "model=cloned", ...short)
     expect(trained).toMatch(/^iteration 6\/6 {2}success /m)
     expect(await readdir(join(folder, "demo/run"))).toContain("model")
+    const log = await readFile(join(folder, "demo/run/metrics.jsonl"), "utf8")
+    const [, ...all] = log
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).metrics)
+    // A guess that rules nothing out wastes a step; where nothing was guessed there is nothing to waste.
+    for (const metrics of all) expect("episode/wasted" in metrics).toBe(metrics["episode/success"] > 0)
+    expect(Math.max(...all.map((metrics) => metrics["episode/wasted"] ?? 0))).toBeLessThan(1)
     const more = await run(
       "train",
       config,

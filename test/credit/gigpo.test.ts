@@ -155,6 +155,8 @@ describe("gigpoAdvantages", () => {
       episodeGroups: 1,
       constantEpisodeGroups: 0,
       constantStepGroups: 0,
+      comparedShare: 0.4,
+      comparedAcrossShare: 0.4,
       episodeShare: expect.closeTo(25 / (25 + 18.05), 12),
       stepShare: expect.closeTo(18.05 / (25 + 18.05), 12),
       advantageMean: expect.closeTo(1, 12),
@@ -181,13 +183,35 @@ describe("gigpoAdvantages", () => {
       constantEpisodeGroups: 1,
       stepGroups: 4,
       constantStepGroups: 2,
+      // The two of "split"; those of "won" are worth the same.
+      comparedShare: 2 / 7,
     })
+  })
+
+  it("tells what several episodes compare from an episode's own loops", () => {
+    const { diagnostics } = gigpoAdvantages([
+      // Comes back to x, which is worth more the second time: 0.95² and 1.
+      ...episode("loop", 0, [
+        ["x", 0],
+        ["y", 0],
+        ["x", 1],
+      ]),
+      ...episode("loop", 1, [["z", 0]]),
+      // Both were in x, one of them twice.
+      ...episode("meet", 0, [
+        ["x", 0],
+        ["x", 1],
+      ]),
+      ...episode("meet", 1, [["x", 0]]),
+      ...episode("meet", 2, [["y", 0]]),
+    ])
+    expect(diagnostics).toMatchObject({ comparedShare: 5 / 8, comparedAcrossShare: 3 / 8 })
   })
 
   it("gives an empty result for no steps", () => {
     const { diagnostics, ...arrays } = gigpoAdvantages([])
     for (const array of Object.values(arrays)) expect(array).toHaveLength(0)
-    expect(Object.values(diagnostics).filter((value) => typeof value === "number")).toEqual(Array(10).fill(0))
+    expect(Object.values(diagnostics).filter((value) => typeof value === "number")).toEqual(Array(12).fill(0))
     expect(diagnostics.stepGroupSizes).toEqual({})
   })
 

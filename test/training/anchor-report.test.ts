@@ -24,6 +24,8 @@ describe("a report on anchors", () => {
       ...{ groups: 2, constant: 1, episodes: 4, unscored: 1, steps: 10, states: 6 },
       // Step groups: a a | b b b | c, and a | d | e e.
       ...{ grouped: 0.7, shared: 0.5, sharedLater: 0.5, sharedWithoutNoise: 0.5 },
+      // Discounted: 0.9025 0 | 0.95 0 0 | 1, and 0.95 | 1 | 0.95 1.
+      ...{ compared: 0.7, comparedAcross: 0.5, cut: 0 },
       frequent: [
         { anchor: "a", steps: 3, episodes: 3, groups: 2 },
         { anchor: "b", steps: 3, episodes: 2, groups: 1 },
@@ -33,6 +35,20 @@ describe("a report on anchors", () => {
         text: "50.0 % of the steps behind the first were taken in a state that another episode of the group has seen, too.",
       },
     })
+  })
+
+  it("says what there is to be told apart: by the discount, against an expert, of successes", () => {
+    const cut = { outcome: "truncated", metrics: { success: 0 } } as const
+    const played = groups(
+      [plays("a b b c", 1, { metrics: { success: 1 } }), plays("a b a b a", 0, cut)],
+      [plays("d d", 1, { metrics: { success: 1 } })],
+    )
+    const report = anchorReport(played, { expertSteps: [3, undefined] })
+    expect(report).toMatchObject({ length: 9 / 6, wasted: 2 / 6, cut: 1 / 3, late: 0 })
+    // a a a a | b b b b | c, and d d.
+    expect(report).toMatchObject({ compared: 10 / 11, comparedAcross: 8 / 11 })
+    expect(anchorReport(played, { gamma: 1 })).toMatchObject({ compared: 8 / 11, comparedAcross: 8 / 11 })
+    expect(() => anchorReport(played, { expertSteps: [0] })).toThrow(/expertSteps must be a list of numbers of steps/)
   })
 
   it.each<[what: string, episodes: Episode[], finding: RegExp]>([

@@ -55,6 +55,15 @@ describe("the metrics of a rollout", () => {
     expect(metrics).toMatchObject({ "episode/success": 1 / 4, "episode/score": 4 })
   })
 
+  it("say how near the limit on steps successes came", () => {
+    const success = { metrics: { success: 1 } }
+    const five = Array.from("abcde", (anchor) => step(anchor, 0))
+    const cut = episode(five, { outcome: "truncated", metrics: { success: 0 } })
+    const found = metricsOf([[episode(five, success), episode([step("a", 1)], success), cut]])
+    expect(found).toMatchObject({ "episode/late": 1 / 2 })
+    expect(metricsOf([[episode(five), cut]])).not.toHaveProperty("episode/late")
+  })
+
   it("are not hidden by metrics of the environment with their names", () => {
     const rude = [[episode([step("a", 1)], { metrics: { count: 99, return: 99, failed: 99, steps: 99 } })]]
     expect(metricsOf(rude)).toMatchObject({
@@ -71,6 +80,9 @@ describe("the metrics of a rollout", () => {
       "step-group/count": 2,
       "step-group/size": 1.5,
       "step-group/singletons": 1 / 3,
+      // 0.95 and 2, of two episodes.
+      "step-group/compared": 2 / 3,
+      "step-group/compared-across": 2 / 3,
       "group/constant": 0,
     })
     expect(metrics["advantage/std"]).toBeGreaterThan(0)

@@ -1,15 +1,16 @@
 import type { Command } from "commander"
 import { rollout } from "../../rollout/rollout.ts"
 import { environmentTasks } from "../../rollout/tasks.ts"
-import { type AnchorReport, anchorReport } from "../../training/anchor-report.ts"
+import { type AnchorReport, type AnchorReportOptions, anchorReport } from "../../training/anchor-report.ts"
 import { rolloutSetup } from "../../training/experience.ts"
+import { expertLengths } from "../../training/expert-lengths.ts"
 import { playerOf } from "../../training/player.ts"
 import { iterationRandom } from "../../training/prepare.ts"
 import { type ConfigArguments, configCommand, programArgument, programSets } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { parseCount } from "../estimate/arguments.ts"
 import { configuredPlayer, openPlayer } from "../model.ts"
-import { formatBar, formatShare } from "../terminal/format.ts"
+import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
@@ -24,7 +25,8 @@ export function anchorsCommand(): Command {
   return configCommand("anchors", "say how often states repeat within a group, which GiGPO compares")
     .description(
       "Plays what the first iteration of training would play, and says how many steps were taken in a state that another episode of the " +
-        "group has seen, too; where that is little, what to do. Nothing is trained.",
+        "group has seen, too; where that is little, what to do. Says as well what there is to be told apart: how long episodes are against " +
+        "the expert's, which steps led nowhere, and how often the limit on steps binds. Nothing is trained.",
     )
     .argument(...programArgument)
     .option("-m, --model <directory>", "model folder to use instead of the configured one, e.g. a run's model")
@@ -51,19 +53,29 @@ async function runAnchors(
   const training = { ...model, environment, play, options: { ...config.training, seed: config.seed } }
   const random = iterationRandom(training, moment.iteration)
   using tasks = environmentTasks(environment!, "train", random.fork("tasks"), say)
-  const work = (signal: AbortSignal) =>
-    rollout({
-      ...rolloutSetup({ ...training, signal }, moment, random),
+  const work = async (signal: AbortSignal) => {
+    const setup = rolloutSetup({ ...training, signal }, moment, random)
+    const { groups: played } = await rollout({
+      ...setup,
       ...{ tasks, groupSize },
       groups: options.groups ?? groups,
       onEpisode: (done, total) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
     })
-  const played = await containingStrays(configured.environment.name, signal, work, say)
+    const expert = { ...setup, random: random.fork("expert") }
+    return { played, expertSteps: play ? undefined : await expertLengths(environment!, played, expert) }
+  }
+  const { played, expertSteps } = await containingStrays(configured.environment.name, signal, work, say)
   screen.clear()
-  const similarity = "similarity" in estimator && !("use" in estimator) ? estimator.similarity : undefined
-  const report = anchorReport(played.groups, { similarity })
+  const report = anchorReport(played, { ...comparison(estimator), expertSteps })
   if (options.json) process.stdout.write(`${JSON.stringify({ environment: configured.environment.name, ...report })}\n`)
   else for (const line of describe(report)) screen.print(line)
+}
+
+/** What the configured estimator compares steps by; of one without step groups, what GiGPO does. */
+function comparison(estimator: object): AnchorReportOptions {
+  if ("use" in estimator || !("similarity" in estimator)) return {}
+  const { gamma, similarity } = estimator as AnchorReportOptions
+  return { gamma, similarity }
 }
 
 /** Characters of an anchor that are shown. */
@@ -72,12 +84,21 @@ const longestShown = 60
 function describe(report: AnchorReport): string[] {
   const { groups, constant, episodes, unscored, steps, states, grouped, shared, sharedLater, frequent, finding } =
     report
+  const { compared, comparedAcross, length, wasted, cut, late } = report
   const rows = [
     ["groups", `${groups}, of which ${constant} with one and the same return`],
     ["episodes", `${episodes}${unscored > 0 ? `, and ${unscored} that failed or were dropped` : ""}`],
     ["steps", `${steps} in ${states} states of their groups`],
-    ["compared", `${formatShare(grouped)} of the steps share their state with another step of the group`],
+    ["shared", `${formatShare(grouped)} of the steps share their state with another step of the group`],
     ["", `${formatShare(shared)} with one of another episode; behind the first steps ${formatShare(sharedLater)}`],
+    ["compared", `${formatShare(compared)} of the steps are worth more or less than another step from their state`],
+    ["", `${formatShare(comparedAcross)} where two episodes meet; the others are loops within one`],
+    ...(length === undefined ? [] : [["length", `${formatNumber(length)} times the steps that the expert takes`]]),
+    ...(wasted === undefined
+      ? []
+      : [["wasted", `${formatShare(wasted)} of the steps of successes led back to where they had been`]]),
+    ["cut", `${formatShare(cut)} of the episodes were ended by the limit on steps`],
+    ...(late === undefined ? [] : [["", `${formatShare(late)} of the successes came in the last fifth of it`]]),
   ]
   return [
     ...rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`),

@@ -1,0 +1,114 @@
+// What an estimator can use, in each environment as it may be configured: how many steps are compared, how long episodes are against what
+// a good one needs, what successes wasted, and how the limit on steps binds. Played by experts in haste, who take a random action now
+// and then, or by a model.
+//   node bench/paper/shares.mjs [configuration …] [--groups 16] [--haste 0.3 --haste 0.6] [--model <folder> [--temperature 1] [--tokens 24]]
+import { parseArgs } from "node:util"
+import { anchorReport, NativePolicy, openEnvironment, Random, rollout, Tokenizer } from "gigpo"
+import { expertReplies, randomActions } from "../../dist/rollout/choosers.js"
+import { rolloutDefaults } from "../../dist/rollout/options.js"
+import { playBy } from "../../dist/rollout/play-by.js"
+import { takeTasks } from "../../dist/rollout/tasks.js"
+import { expertLengths } from "../../dist/training/expert-lengths.js"
+import { describeMachine, markdownTable } from "../machine.mjs"
+import { configurations, openMaze } from "./configurations.mjs"
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    groups: { type: "string", default: "16" },
+    haste: { type: "string", multiple: true, default: ["0.3", "0.6"] },
+    model: { type: "string" },
+    temperature: { type: "string", default: "1" },
+    tokens: { type: "string", default: "24" }, // most of a reply
+  },
+})
+const names = positionals.length > 0 ? positionals : Object.keys(configurations)
+const groupSize = 8
+const random = new Random(1)
+const players = values.model ? [await modelPlayer(values.model)] : values.haste.map(hastyPlayer)
+
+const percent = (share) => (share === undefined ? "" : (100 * share).toFixed(1))
+const header = [
+  "configuration",
+  "player",
+  "success",
+  "steps",
+  "compared",
+  "across episodes",
+  "length",
+  "wasted",
+  "cut",
+  "late",
+]
+const table = [header]
+for (const name of names) {
+  const { environment: options, expert, guide } = configurations[name]
+  const environment = await open({ ...options, ...expert })
+  const tasks = takeTasks(environment, "train", random.fork(name), Number(values.groups))
+  const knowing = guide ? await open({ ...options, ...guide }) : environment
+  const bare = tasks.map((task, index) => ({ task, index, episodes: [] }))
+  const expertSteps = await expertLengths(knowing, bare, { ...rolloutDefaults, random })
+  for (const player of players) {
+    const groups = await player.play(environment, tasks)
+    const report = anchorReport(groups, { expertSteps, frequent: 0 })
+    const episodes = groups.flatMap((group) => group.episodes)
+    const success = episodes.filter(({ metrics }) => metrics.success === 1).length / episodes.length
+    const shares = [report.compared, report.comparedAcross].map(percent)
+    const ends = [report.wasted, report.cut, report.late].map(percent)
+    const steps = (report.steps / report.episodes).toFixed(1)
+    table.push([name, player.name, percent(success), steps, ...shares, report.length?.toFixed(2) ?? "", ...ends])
+    console.error(table.at(-1).join("  "))
+  }
+}
+await Promise.all(players.map((player) => player.close?.()))
+
+console.log(`# What an estimator can use
+
+${values.groups} tasks × ${groupSize} episodes; in percent, but for steps and length. ${describeMachine()}
+compared: steps with a step advantage; across episodes: of groups where two episodes meet; length: steps against the expert's, who knows
+the world where there is such a one; wasted: steps of successes that are loops; cut: episodes ended by the limit; late: successes in its last fifth.
+
+${markdownTable(table)}`)
+
+async function open({ name, ...options }) {
+  return name === "maze" ? openMaze(options) : await openEnvironment(name, options)
+}
+
+/** An expert that takes one of the actions that are possible with this probability, and where it knows no better. */
+function hastyPlayer(share) {
+  const choose = (expert, dice) => {
+    const [anything, knowing] = [randomActions(dice), expertReplies(expert)]
+    return async (situation) => {
+      const choice = dice.uniform() < Number(share) ? "stopped" : await knowing(situation)
+      return choice === "stopped" ? await anything(situation) : choice
+    }
+  }
+  const member = async (environment, task, own) => {
+    const setup = { ...rolloutDefaults, environment, task, random: own.fork("environment") }
+    return await playBy(setup, choose(environment.expert(task), own.fork("haste", share)))
+  }
+  return {
+    name: `hasty ${share}`,
+    async play(environment, tasks) {
+      const groups = []
+      for (const [index, task] of tasks.entries()) {
+        const episodes = []
+        for (let i = 0; i < groupSize; i++) episodes.push(await member(environment, task, random.fork(index, i)))
+        groups.push({ task, index, episodes })
+      }
+      return groups
+    },
+  }
+}
+
+async function modelPlayer(directory) {
+  const [policy, tokenizer] = [await NativePolicy.open(directory, { training: false }), await Tokenizer.open(directory)]
+  const asked = { temperature: Number(values.temperature), maxReplyTokens: Number(values.tokens) }
+  const sampling = { ...rolloutDefaults, ...asked, maxPositions: policy.maxPositions }
+  return {
+    name: directory,
+    play: async (environment, tasks) =>
+      (await rollout({ ...sampling, policy, tokenizer, environment, tasks, groupSize, random })).groups,
+    close: async () => await Promise.all([policy.dispose(), tokenizer.dispose()]),
+  }
+}

@@ -13,6 +13,7 @@ const apart = [
   "loss",
   "model-files",
   "options",
+  "panel",
   "replay",
   "retrieval",
   "rollout",

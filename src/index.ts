@@ -164,6 +164,27 @@ export * as fields from "./options/field.ts"
 export { readOptions } from "./options/read.ts"
 export { at, atMoment, type Moment, type Ramp, type Schedule, type Scheduled } from "./options/schedule.ts"
 export type { Field, Fields, OptionsOf, Resolved } from "./options/table.ts"
+// Panels: fixed lists of tasks, and what models made of them.
+export { type Compared, type Comparison, compareEvaluations } from "./panel/compare.ts"
+export type { ComparedSuccess } from "./panel/compare-success.ts"
+export type { PanelDefinition } from "./panel/definition.ts"
+export type { Difference } from "./panel/differences.ts"
+export { type EvaluatePanelSetup, evaluatePanel } from "./panel/evaluate.ts"
+export {
+  type EvaluatedEpisode,
+  type EvaluationHeader,
+  type PanelDigests,
+  type PanelEvaluation,
+  readEvaluation,
+  writeEvaluation,
+} from "./panel/evaluation-file.ts"
+export { type ExportGamesOptions, exportGames } from "./panel/export-games.ts"
+export { describePanel, panelNames } from "./panel/find.ts"
+export { type MeanInterval, pairedInterval, tInterval } from "./panel/paired.ts"
+export { type OpenPanelOptions, openPanel, type Panel } from "./panel/panel.ts"
+export { type PinPanelOptions, pinPanel } from "./panel/pin.ts"
+export { type KindReport, type PanelReport, reportPanel } from "./panel/report.ts"
+export type { PanelTask } from "./panel/tasks.ts"
 export { Random } from "./random.ts"
 // Rollout: episodes on their own.
 export { type CheckOptions, checkEnvironment } from "./rollout/check-environment.ts"

@@ -5,6 +5,7 @@ import { commandLine } from "./arguments.ts"
 import { anchorsCommand } from "./commands/anchors.ts"
 import { chatCommand } from "./commands/chat.ts"
 import { cloneCommand } from "./commands/clone.ts"
+import { compareCommand } from "./commands/compare.ts"
 import { showConfigCommand } from "./commands/config.ts"
 import { doctorCommand } from "./commands/doctor.ts"
 import { episodesCommand } from "./commands/episodes.ts"
@@ -12,6 +13,7 @@ import { estimateCommand } from "./commands/estimate.ts"
 import { evaluateCommand } from "./commands/evaluate.ts"
 import { exportCommand } from "./commands/export.ts"
 import { initCommand } from "./commands/init.ts"
+import { panelCommand } from "./commands/panel.ts"
 import { playCommand } from "./commands/play.ts"
 import { reportCommand } from "./commands/report.ts"
 import { retrieverCommand } from "./commands/retriever.ts"
@@ -33,6 +35,8 @@ const program = new Command("gigpo")
   .addCommand(viewCommand())
   .addCommand(reportCommand())
   .addCommand(evaluateCommand())
+  .addCommand(compareCommand())
+  .addCommand(panelCommand())
   .addCommand(runsCommand())
   .addCommand(episodesCommand())
   .addCommand(exportCommand())

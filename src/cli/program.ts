@@ -24,7 +24,7 @@ export async function runProgram(program: Command): Promise<void> {
     if (process.listenerCount("uncaughtException") === 1) process.exit(reportFailure(error, debug()))
   })
 
-  for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError("(--help explains)")
+  for (const command of allOf(program)) command.exitOverride().showHelpAfterError("(--help explains)")
   try {
     await program.parseAsync(typed(program), { from: "user" })
   } catch (error) {
@@ -32,6 +32,11 @@ export async function runProgram(program: Command): Promise<void> {
     if (error instanceof Stopped) return leave(error)
   }
   setTimeout(() => process.exit(), lingering).unref()
+}
+
+/** A command and all that stand below it. */
+function allOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allOf)]
 }
 
 /** What was typed; of a command that there is not no help is asked, which commander would answer with that of all and no error. */

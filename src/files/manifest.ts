@@ -87,7 +87,8 @@ export async function compareFile(folder: string, file: WrittenFile): Promise<"m
   }
 }
 
-async function hashFile(path: string): Promise<string> {
+/** SHA-256 of a file, in hexadecimal digits. */
+export async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256")
   for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) hash.update(chunk)
   return hash.digest("hex")

@@ -1,3 +1,4 @@
+import { canonical } from "../canonical.ts"
 import { GigpoError } from "../errors.ts"
 import { formatNames, formatString } from "./formats.ts"
 import { anyObject, anyValue, comma, constant, list, string } from "./json.ts"
@@ -295,13 +296,6 @@ function areApart(one: Schema, other: Schema): boolean {
     const [x, y] = both ? [p[name], q[name]] : []
     return isSchema(x) && isSchema(y) && values(x) !== undefined && values(y) !== undefined && areApart(x, y)
   })
-}
-
-/** The same for equal values, in whatever order their members come. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, part) =>
-    isSchema(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,
-  )
 }
 
 function isNumeric(type: unknown): boolean {

@@ -162,7 +162,7 @@ export async function* playEpisode<Task>(
 }
 
 /** Whether an episode can be learned from: it neither failed nor was dropped. */
-export function isScored({ outcome }: Episode): boolean {
+export function isScored({ outcome }: Pick<Episode, "outcome">): boolean {
   return outcome !== "failed" && outcome !== "dropped"
 }
 

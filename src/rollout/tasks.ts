@@ -1,6 +1,6 @@
 import { checkWhole } from "../engine/check-arguments.ts"
 import { environmentError } from "../environment/contract.ts"
-import type { Environment } from "../environment/environment.ts"
+import type { Environment, OffersTasks } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { Pace } from "../pace.ts"
 import type { Random } from "../random.ts"
@@ -54,7 +54,7 @@ export function environmentTasks<Task>(
 
 /** The same for work that must not be done on fewer tasks than there are: whatever fails is thrown, with the environment's name. */
 export function drawnTasks<Task>(
-  environment: Environment<Task>,
+  environment: OffersTasks<Task>,
   split: Split,
   random: Random,
 ): Disposable & { next(): Task | undefined } {
@@ -111,7 +111,7 @@ function defined<Task>(task: Task, where: string): Task {
 }
 
 function* offered<Task>(
-  environment: Environment<Task>,
+  environment: OffersTasks<Task>,
   split: Split,
   random: Random,
 ): Generator<Task, void, undefined> {

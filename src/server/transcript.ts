@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { isObject } from "../options/read.ts"
+import { canonical } from "../canonical.ts"
 import { ApiError } from "./api-error.ts"
 import type { Call, CallMessage, ToolCall } from "./call.ts"
 
@@ -153,17 +153,13 @@ function plain(message: CallMessage): unknown {
 }
 
 function plainCalls(calls: readonly ToolCall[]): readonly ToolCall[] {
-  return calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: canonical(given) }))
+  return calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: asRead(given) }))
 }
 
 /** Arguments as they would be written by anybody: who has read them into an object may have sorted its keys. */
-function canonical(json: string): string {
+function asRead(json: string): string {
   try {
-    return JSON.stringify(JSON.parse(json), (_, value) =>
-      isObject(value)
-        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => Number(a > b) - Number(a < b)))
-        : value,
-    )
+    return canonical(JSON.parse(json))
   } catch {
     return json
   }

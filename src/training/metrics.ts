@@ -5,9 +5,9 @@ import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { limitShares } from "./episode-shares.ts"
-import { meanMetrics } from "./evaluate.ts"
 import { mean, meanAs } from "./mean.ts"
 import { type CollectedStep, isTooSmall } from "./rows.ts"
+import { meanMetrics } from "./summary.ts"
 
 type Metrics = Record<string, number>
 

@@ -34,6 +34,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         "clone",
         "train",
         "evaluate",
+        "panel",
         "runs",
         "episodes",
         "export",

@@ -98,8 +98,11 @@ async function parse([name, ...words]: readonly string[]): Promise<void> {
   const command = (await commandsByName()).get(name!)
   expect(command, `gigpo ${name}`).toBeDefined()
   if (words.length === 0) return // it is spoken of
-  command!.exitOverride().configureOutput({ writeErr: () => {} })
-  command!.action(() => {})
+  for (const one of [command!, ...command!.commands])
+    one
+      .exitOverride()
+      .configureOutput({ writeErr: () => {} })
+      .action(() => {})
   await command!.parseAsync([...words], { from: "user" }).catch((error) => {
     throw new Error(`gigpo ${[name, ...words].join(" ")}: ${error.message}`)
   })

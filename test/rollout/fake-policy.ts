@@ -3,7 +3,7 @@ import type { Completion, SampleRequest, Sampler } from "../../src/engine/engine
 import { Random } from "../../src/random.ts"
 import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 
-/** A policy without a model: says a, b or c and stops, some turns of the event loop after it was asked. */
+/** A policy without a model: says one of a few replies and stops, some turns of the event loop after it was asked. */
 export class FakePolicy implements Sampler {
   readonly vocabularySize: number
   readonly maxPositions: number = 200
@@ -18,9 +18,9 @@ export class FakePolicy implements Sampler {
   failure: { readonly at: number; readonly error: unknown } | undefined
   readonly #replies: Int32Array[]
 
-  constructor(tokenizer: Tokenizer) {
+  constructor(tokenizer: Tokenizer, replies: readonly string[] = ["a", "b", "c"]) {
     this.vocabularySize = tokenizer.vocabularySize
-    this.#replies = ["a", "b", "c"].map((text) => Int32Array.from([...tokenizer.encode(text), tokenizer.eosTokens[0]!]))
+    this.#replies = replies.map((text) => Int32Array.from([...tokenizer.encode(text), tokenizer.eosTokens[0]!]))
   }
 
   async sample({ key, maxTokens, signal }: SampleRequest): Promise<Completion> {

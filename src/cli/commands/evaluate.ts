@@ -1,9 +1,18 @@
-import type { Command } from "commander"
+import { type Command, Option } from "commander"
+import type { PanelReport } from "../../panel/report.ts"
 import { evaluate } from "../../training/evaluate.ts"
 import type { EvaluationReport } from "../../training/options.ts"
-import { type ConfigArguments, configCommand } from "../arguments.ts"
+import type { Progress } from "../../training/progress.ts"
+import { type ConfigArguments, commandLine, configCommand, wholeNumber } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { configuredPlayer, openPlayer } from "../model.ts"
+import {
+  describeReplaced,
+  evaluateOnPanel,
+  openAskedPanel,
+  type PanelArguments,
+  panelLines,
+} from "../panel-evaluation.ts"
 import { describeReason } from "../terminal/failures.ts"
 import { formatBar, formatNumber } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -11,7 +20,7 @@ import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
 import { describeSuccess } from "../terminal/training-view.ts"
 
-interface EvaluateArguments extends ConfigArguments {
+interface EvaluateArguments extends ConfigArguments, PanelArguments {
   readonly model?: string
   readonly json?: boolean
 }
@@ -20,17 +29,30 @@ export function evaluateCommand(): Command {
   return configCommand("evaluate", "measure how often a model succeeds at held-out tasks")
     .description(
       "Plays one episode of each held-out task (training.evaluation.tasks) and says how many were solved, with the 95 % " +
-        "interval of that share. The same seed gives the same result.",
+        "interval of that share. The same seed gives the same result. With --panel the tasks are those of a panel, the same on every " +
+        "machine and for every seed.",
     )
     .option("-m, --model <directory>", "model folder to evaluate instead of the configured one, e.g. a run's model")
+    .option(
+      "-p, --panel <panel>",
+      `play a panel: a name, as "${commandLine("panel", "list")}" has them, or a panel's file`,
+    )
+    .addOption(
+      new Option("--repeats <count>", "episodes of each task of a panel; default 1").argParser(wholeNumber(1, 10_000)),
+    )
+    .option("-o, --out <file>", "keep the outcome of every episode of a panel, as JSON Lines")
+    .option("--overwrite", "replace the file that is there")
     .option("--json", "print the result as one JSON line")
     .action((file, options) => interruptible((signal) => runEvaluate(file, options, signal)))
 }
 
 async function runEvaluate(file: string, options: EvaluateArguments, signal: AbortSignal): Promise<void> {
   const config = await loadConfig(file, options.set)
-  await using player = await configuredPlayer(config)
-  const { environment } = player
+  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  const panel = await openAskedPanel(config, options, signal)
+  for (const line of panel ? describeReplaced(panel) : []) say(line)
+  await using player = await configuredPlayer(config, panel?.environment)
+  const { environment, ...who } = player
   const directory = options.model ?? config.model
   await using model = await openPlayer(config, signal, directory)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
@@ -38,29 +60,32 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
     evaluation: { tasks, temperature },
     rollout,
   } = config.training
-  const work = (signal: AbortSignal) =>
-    evaluate({
-      ...model,
-      ...player,
-      tasks,
-      temperature,
-      rollout,
-      seed: config.seed,
-      signal,
-      onProgress: ({ done, total }) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
-    })
-  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  const { seed } = config
+  const onProgress = ({ done, total }: Progress) =>
+    screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`])
+  const work = (signal: AbortSignal): Promise<EvaluationReport | PanelReport> => {
+    const setup = { ...model, ...who, temperature, rollout, seed, signal, onProgress }
+    if (!panel) return evaluate({ ...setup, environment, tasks })
+    return evaluateOnPanel({ ...setup, panel, repeats: options.repeats }, directory, options.out)
+  }
   const report = await containingStrays(environment.name, signal, work, say)
   screen.clear()
   if (options.json) {
     process.stdout.write(`${JSON.stringify({ model: directory, environment: environment.name, ...report })}\n`)
   } else {
-    screen.print(`${directory} on ${environment.name}: ${report.episodes} held-out tasks, one episode each`)
+    screen.print(`${directory} on ${environment.name}: ${describePlayed(report)}`)
     const rows = table(report)
     const width = Math.max(16, ...rows.map(([name]) => name.length + 2))
     for (const [name, value] of rows) screen.print(`  ${name.padEnd(width)}${value}`)
+    for (const line of "panel" in report ? panelLines(report) : []) screen.print(line)
     for (const failure of report.failures ?? []) screen.print(`Failed: ${describeReason(failure)}.`)
   }
+}
+
+function describePlayed(report: EvaluationReport | PanelReport): string {
+  if (!("panel" in report)) return `${report.episodes} held-out tasks, one episode each`
+  const { panel, tasks, repeats } = report
+  return `panel ${panel}, ${tasks} tasks, ${repeats === 1 ? "one episode" : `${repeats} episodes`} each`
 }
 
 function table(report: EvaluationReport): [name: string, value: string][] {

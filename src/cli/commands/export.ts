@@ -1,9 +1,8 @@
 import { join } from "node:path"
 import { Command, Option } from "commander"
-import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { replaceFile } from "../../files/atomic-file.ts"
-import { isThere } from "../../files/io-error.ts"
+import { checkNewFile } from "../../files/check-new-file.ts"
 import { readReports } from "../../training/metrics-log.ts"
 import { runFiles } from "../../training/run-files.ts"
 import { episodesToJsonl } from "../../view/record/to-jsonl.ts"
@@ -47,8 +46,7 @@ export function exportCommand(): Command {
 async function runExport(run: string, { as, out, overwrite = false }: ExportArguments): Promise<void> {
   await checkRun(run)
   if (as === folder) return await writeDirectory(out, (into) => exportEvents(run, into), { overwrite })
-  if (!overwrite && (await isThere(out)))
-    throw new GigpoError("FILE_EXISTS", `${out} is there already. Replace it (--overwrite), or choose another name.`)
+  await checkNewFile(out, overwrite)
   if (as !== "csv") await someRecorded(run)
   await files[as]!(run, out)
 }

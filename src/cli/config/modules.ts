@@ -84,14 +84,17 @@ export async function openConfiguredEnvironment({ environment }: Config): Promis
 /**
  * Who plays what, by a loaded configuration: an agent plays what may offer no more than tasks. Disposing of it waits for programs that
  * still have to end.
+ *
+ * @param given - plays in place of the configured environment.
  */
 export async function configuredPlayer(
   config: Config,
+  given?: OffersTasks,
 ): Promise<AgentSetup<unknown> & { readonly environment: OffersTasks } & AsyncDisposable> {
   const { agent, environment } = config
   const disposable = { [Symbol.asyncDispose]: allGroupsEnded }
-  if (!agent) return { environment: await openConfiguredEnvironment(config), ...disposable }
-  const opened = isUsed(environment) ? await own(environment, ownTasks) : await openNamed(environment)
+  if (!agent) return { environment: given ?? (await openConfiguredEnvironment(config)), ...disposable }
+  const opened = given ?? (isUsed(environment) ? await own(environment, ownTasks) : await openNamed(environment))
   const player = { environment: opened, ...(agent.normalize && { normalize: withoutNoise }), ...disposable }
   if (isUsed(agent)) return { ...player, agent: await own(agent, ownAgent, aroundAgent) }
   const { make, fields } = agents[agent.name]

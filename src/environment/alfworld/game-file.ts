@@ -51,3 +51,9 @@ export function readGameFile(json: string, source: string): GameFile & { solvabl
     solvable: solvable as boolean | null | undefined,
   }
 }
+
+/** The JSON of a `game.tw-pddl` file of ALFWorld 0.4, of a game that can be won. */
+export function gameFileText({ domain, grammar, problem, walkthrough = [] }: GameFile): string {
+  const texts = { pddl_domain: domain, grammar, pddl_problem: problem }
+  return `${JSON.stringify({ ...texts, walkthrough, solvable: true })}\n`
+}

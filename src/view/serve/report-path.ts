@@ -1,8 +1,7 @@
-import { open, stat } from "node:fs/promises"
-import { dirname } from "node:path"
+import { open } from "node:fs/promises"
 import { GigpoError } from "../../errors.ts"
-import { checkWritable } from "../../files/check-space.ts"
-import { io, isMissing } from "../../files/io-error.ts"
+import { checkFolderOf, kindOf } from "../../files/check-new-file.ts"
+import { io } from "../../files/io-error.ts"
 import { reportMark } from "./report-html.ts"
 
 /**
@@ -11,10 +10,7 @@ import { reportMark } from "./report-html.ts"
  * @throws GigpoError `FILE_EXISTS`, `BAD_ARGUMENT`, `IO`; nothing has been changed then.
  */
 export async function checkReportPath(path: string, overwrite: boolean): Promise<void> {
-  const folder = dirname(path)
-  if (!(await kindOf(folder))?.isDirectory())
-    throw new GigpoError("BAD_ARGUMENT", `There is no folder ${folder} for the report: make it first, or name another.`)
-  await checkWritable(folder)
+  await checkFolderOf(path, "the report")
   const there = await kindOf(path)
   if (there?.isDirectory())
     throw new GigpoError("FILE_EXISTS", `${path} is a folder: give the report a file's name, say report.html.`)
@@ -23,15 +19,6 @@ export async function checkReportPath(path: string, overwrite: boolean): Promise
     "FILE_EXISTS",
     `${path} is there and is no report of gigpo, so it is not replaced. Choose another name, or replace it (--overwrite).`,
   )
-}
-
-async function kindOf(path: string) {
-  try {
-    return await stat(path)
-  } catch (cause) {
-    if (isMissing(cause)) return undefined
-    return await io("look at", path, Promise.reject(cause))
-  }
 }
 
 async function isReport(path: string): Promise<boolean> {

@@ -15,13 +15,19 @@ import type { TaskType } from "./task-types.ts"
 import type { HouseholdTask } from "./tasks.ts"
 import { likelihood, objectKinds } from "./things.ts"
 
+export interface HouseholdTexts extends GameFile {
+  readonly assignment: Assignment
+  /** What is asked, in words. */
+  readonly sentence: string
+}
+
 /**
  * A new household in the format of ALFWorld's own games. The same task and options always give the same texts. It can
  * always be won: rooms have what their tasks need, and things start where such things can be.
  *
  * @throws BAD_ARGUMENT where the scene's kind of room has no tasks of the type
  */
-export function householdTexts(task: HouseholdTask, { size, wording }: ResolvedHouseholdOptions): GameFile {
+export function householdTexts(task: HouseholdTask, { size, wording }: ResolvedHouseholdOptions): HouseholdTexts {
   const { seed, scene: number, taskType } = check(task)
   const random = new Random(seed).fork("household", number, taskType)
   const { receptacles, objects } = rangesOf(size)
@@ -29,15 +35,18 @@ export function householdTexts(task: HouseholdTask, { size, wording }: ResolvedH
   const assignment = assign(taskType, scene, random)
   const count = objects[0] + random.below(objects[1] - objects[0] + 1)
   const household = fill(scene, assignment, count, random)
+  const asked = sentence(assignment, random)
 
   return {
+    assignment,
+    sentence: asked,
     domain,
-    grammar: grammarText(sentence(assignment, random), wording),
+    grammar: grammarText(asked, wording),
     problem: problemText(`household_${seed}_${number}`, household, goal(assignment)),
   }
 }
 
-export interface GeneratedHousehold extends GameFile {
+export interface GeneratedHousehold extends HouseholdTexts {
   readonly walkthrough: readonly string[]
   readonly taskType: TaskType
 }

@@ -1,0 +1,36 @@
+import { Command } from "commander"
+import { GigpoError } from "../../errors.ts"
+import { compareEvaluations } from "../../panel/compare.ts"
+import { readEvaluation } from "../../panel/evaluation-file.ts"
+import { comparisonLines, type Named } from "../terminal/comparison.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+
+export function compareCommand(): Command {
+  return new Command("compare")
+    .summary("say which of two models solves more of a panel, and how sure that is")
+    .description(
+      "Compares evaluations of one panel (gigpo evaluate --panel … --out) task by task, the first with each of the others: both " +
+        "shares of success, their paired difference with its 95 % interval and an exact test, by kind of task, and which tasks only one solves.",
+    )
+    .argument("<evaluations...>", "two files or more")
+    .option("--json", "print each comparison as one JSON line, with the keys of all tasks that only one solves")
+    .action((files, options) => interruptible(() => runCompare(files, options)))
+}
+
+async function runCompare(files: readonly string[], { json = false }: { readonly json?: boolean }): Promise<void> {
+  const [file, ...others] = files
+  if (others.length === 0) {
+    throw new GigpoError("BAD_ARGUMENT", `${file} is compared with nothing; give a second evaluation of its panel.`)
+  }
+  const evaluations = await Promise.all(files.map((path) => readEvaluation(path)))
+  // All of them, before anything is printed of the first.
+  const comparisons = evaluations.slice(1).map((other) => compareEvaluations(evaluations[0]!, other))
+  const named = (index: number): Named => ({ file: files[index]!, model: evaluations[index]!.header.model?.name })
+  const screen = new Screen(process.stdout, { live: false })
+  for (const [index, comparison] of comparisons.entries()) {
+    const [first, second] = [named(0), named(index + 1)]
+    if (json) process.stdout.write(`${JSON.stringify({ first, second, ...comparison })}\n`)
+    else screen.print([...(index > 0 ? [""] : []), ...comparisonLines(comparison, first, second)].join("\n"))
+  }
+}

@@ -1,0 +1,39 @@
+import { Command } from "commander"
+import { checkTarget } from "../../files/atomic-directory.ts"
+import { exportGames } from "../../panel/export-games.ts"
+import { openPanel } from "../../panel/panel.ts"
+import { visible } from "../../visible.ts"
+import { formatBar } from "../terminal/format.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+
+interface PanelExportArguments {
+  readonly out: string
+  readonly overwrite?: boolean
+}
+
+/** `gigpo panel export`. */
+export function panelExport(): Command {
+  return new Command("export")
+    .summary("write a panel of generated households as games for ALFWorld's own loader")
+    .description(
+      "Writes a panel of generated households as game files (game.tw-pddl with its traj_data.json) that ALFWorld's own Python takes, so " +
+        "that other software is measured on the very same tasks. The folder's gigpo.json holds the panel's digests and each task's game.",
+    )
+    .argument("<panel>", "name of a panel, or its file, e.g. households/unseen@1")
+    .requiredOption("-o, --out <folder>", "where to write them: a folder that is not there, or empty")
+    .option("--overwrite", "replace what was exported there")
+    .action((panel, options) => interruptible((signal) => runExport(panel, options, signal), { saves: true }))
+}
+
+async function runExport(name: string, { out, overwrite }: PanelExportArguments, signal: AbortSignal): Promise<void> {
+  await checkTarget(out, { overwrite }) // the panel takes its time
+  const screen = new Screen(process.stderr)
+  const panel = await openPanel(name, {}, { signal })
+  const onProgress = (done: number, total: number) =>
+    screen.show([`${formatBar(done, total, 20)}  game ${done}/${total}`])
+  const folder = await exportGames(panel, out, { overwrite, onProgress, signal })
+  screen.clear()
+  screen.print(`${panel.name}: ${panel.tasks.length} games, world ${panel.digests.world.slice(0, 16)}.`)
+  process.stdout.write(`${visible(folder)}\n`)
+}

@@ -1,0 +1,142 @@
+import { Command, Option } from "commander"
+import type { EnvironmentName } from "../../environment/registry.ts"
+import { GigpoError } from "../../errors.ts"
+import { describePanel, panelNames } from "../../panel/find.ts"
+import { openPanel } from "../../panel/panel.ts"
+import { pinPanel } from "../../panel/pin.ts"
+import { visible } from "../../visible.ts"
+import { type ConfigArguments, commandLine, configCommand, setOption, wholeNumber } from "../arguments.ts"
+import { loadConfig } from "../config/resolve.ts"
+import { optionsFor } from "../panel-evaluation.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { table } from "../terminal/table.ts"
+import { panelExport } from "./panel-export.ts"
+
+export function panelCommand(): Command {
+  return new Command("panel")
+    .summary("fixed lists of held-out tasks, to evaluate on")
+    .description(
+      "A panel is a named, versioned list of held-out tasks: the same on every machine, for every seed. Its digest covers the tasks, what the " +
+        `environment answers in them, and how the agent is spoken to. "${commandLine("evaluate", "config.yaml", "--panel", "sokoban/6x6@1")}" plays one.`,
+    )
+    .addCommand(listCommand())
+    .addCommand(showCommand())
+    .addCommand(pinCommand())
+    .addCommand(panelExport())
+}
+
+function listCommand(): Command {
+  return new Command("list")
+    .summary("list the panels that there are")
+    .option("--json", "print them as one JSON line")
+    .action((options) => interruptible(() => listPanels(options)))
+}
+
+async function listPanels({ json = false }: { readonly json?: boolean }): Promise<void> {
+  const panels = await Promise.all(panelNames.map(describePanel))
+  if (json) return void process.stdout.write(`${JSON.stringify(panels)}\n`)
+  const rows = panels.map(({ name, tasks, environment, about, places }) => [
+    name,
+    String(tasks.count),
+    environment,
+    places.length > 0 ? `${about}; needs ${places.map((place) => `environment.${place}`).join(", ")}` : about,
+  ])
+  const screen = new Screen(process.stdout, { live: false })
+  for (const line of table([["PANEL", "TASKS", "ENVIRONMENT", "WHAT"], ...rows], [1])) screen.print(line)
+}
+
+interface ShowArguments extends ConfigArguments {
+  readonly config?: string
+  readonly tasks?: boolean
+  readonly json?: boolean
+}
+
+function showCommand(): Command {
+  return new Command("show")
+    .summary("say what a panel is; with a configuration, whether its data is the panel's")
+    .argument("<panel>", "a name, or a panel's file")
+    .option("-c, --config <file>", "open the panel with the environment of a configuration, and find it to be the same")
+    .addOption(setOption())
+    .option("--tasks", "list its tasks with their keys; opens the panel")
+    .option("--json", "print it as one JSON line")
+    .action((panel, options) => interruptible((signal) => showPanel(panel, options, signal)))
+}
+
+async function showPanel(name: string, options: ShowArguments, signal: AbortSignal): Promise<void> {
+  const { digests, ...definition } = await describePanel(name)
+  const screen = new Screen(process.stdout, { live: false })
+  const given = async (file: string) => optionsFor(definition, (await loadConfig(file, options.set)).environment)
+  const opened =
+    options.config !== undefined || options.tasks
+      ? await openPanel(name, options.config === undefined ? {} : await given(options.config), { signal })
+      : undefined
+  if (options.json) {
+    const { keys: _, ...told } = definition
+    const tasks = options.tasks ? opened?.tasks : undefined
+    process.stdout.write(`${JSON.stringify({ ...told, known: digests, digests: opened?.digests, list: tasks })}\n`)
+    return
+  }
+  const rows = [
+    ["panel", definition.name],
+    ["what", definition.about],
+    ["environment", definition.environment],
+    ["options", JSON.stringify(definition.options)],
+    ...(definition.places.length > 0
+      ? [["needs", definition.places.map((place) => `environment.${place}`).join(", ")]]
+      : []),
+    ["tasks", String(definition.tasks.count)],
+    ["world", digests.world],
+    [
+      "prompt",
+      `${opened?.digests.prompt ?? digests.prompt}${opened && !opened.usualPrompt ? "" : " (default options)"}`,
+    ],
+    ...(opened ? [["digest", opened.digests.panel]] : []),
+  ]
+  for (const line of table(rows)) screen.print(visible(line))
+  for (const { key, task } of options.tasks ? opened!.tasks : [])
+    screen.print(visible(`${key}  ${JSON.stringify(task)}`))
+}
+
+interface PinArguments extends ConfigArguments {
+  readonly tasks?: number
+  readonly out: string
+  readonly name?: string
+  readonly about?: string
+  readonly overwrite?: boolean
+}
+
+function pinCommand(): Command {
+  return configCommand("pin", "write a panel of a configuration's held-out tasks")
+    .description(
+      "Writes a file that says which tasks the configured environment holds out and what it answers in them, but none of its data: an " +
+        "evaluation with --panel <file> then plays exactly these, or tells what differs.",
+    )
+    .requiredOption("-o, --out <file>", "where to write it; its name ends in .json")
+    .addOption(
+      new Option("--tasks <count>", "how many, from the first on; default training.evaluation.tasks").argParser(
+        wholeNumber(1, 1_000_000),
+      ),
+    )
+    .option("--name <name>", "its name with a version; default the file's, and @1")
+    .option("--about <text>", "a line that tells what it is")
+    .option("--overwrite", "replace what is there")
+    .action((file, options) => interruptible((signal) => runPin(file, options, signal)))
+}
+
+async function runPin(file: string, given: PinArguments, signal: AbortSignal): Promise<void> {
+  const { environment, training } = await loadConfig(file, given.set)
+  const { out, name, about, overwrite, tasks = training.evaluation.tasks } = given
+  const { name: own, ...options } = environment
+  if (typeof own !== "string")
+    throw new GigpoError(
+      "BAD_CONFIG",
+      "Panels are of the environments that ship; a module of your own cannot be pinned.",
+    )
+  const how = { environment: own as EnvironmentName, options, tasks, name, about, overwrite, signal }
+  const panel = await pinPanel(out, how)
+  const screen = new Screen(process.stdout, { live: false })
+  screen.print(
+    visible(`${panel.name}: ${panel.tasks.count} tasks, world ${panel.digests.world.slice(0, 16)}, in ${out}`),
+  )
+}

@@ -1,0 +1,75 @@
+import { mean } from "../training/mean.ts"
+import { clusterInterval } from "./clusters.ts"
+import type { Compared } from "./compare.ts"
+import { mcnemarTest } from "./mcnemar.ts"
+import { type MeanInterval, pairedInterval } from "./paired.ts"
+import type { Pair, TaskEpisodes } from "./pairs.ts"
+
+/** Which of two evaluations solves more. */
+export interface ComparedSuccess extends Compared {
+  /** Whether one of the two solves more tasks. */
+  readonly test: {
+    /** McNemar's exact test where each task was played once, else the exact sign test over the tasks whose shares differ. */
+    readonly name: "McNemar" | "sign"
+    /** Tasks that the first alone solved, or solved more often. */
+    readonly first: number
+    readonly second: number
+    /** Two-sided. */
+    readonly p: number
+  }
+  /** By kind of task, where kinds are told. */
+  readonly kinds: Readonly<Record<string, Compared>>
+  /** Keys of the tasks that the first solved at least once, and the second never. */
+  readonly onlyFirst: readonly string[]
+  readonly onlySecond: readonly string[]
+}
+
+export function compareSuccess(pairs: readonly Pair[]): ComparedSuccess {
+  const better = (one: keyof Pair, other: keyof Pair) => pairs.filter((pair) => share(pair[one]) > share(pair[other]))
+  const [first, second] = [better("first", "second"), better("second", "first")]
+  const once = pairs.every((pair) => pair.first.length === 1 && pair.second.length === 1)
+  const kinds = [...new Set(pairs.flatMap((pair) => kindOf(pair) ?? []))].sort()
+  return {
+    ...compareShares(pairs),
+    test: {
+      name: once ? "McNemar" : "sign",
+      ...{ first: first.length, second: second.length, p: mcnemarTest(first.length, second.length) },
+    },
+    kinds: Object.fromEntries(
+      kinds.map((kind) => [kind, compareShares(pairs.filter((pair) => kindOf(pair) === kind))]),
+    ),
+    onlyFirst: first.filter((pair) => share(pair.second) === 0).map(keyOf),
+    onlySecond: second.filter((pair) => share(pair.first) === 0).map(keyOf),
+  }
+}
+
+/** An episode that failed at once may not have told. */
+function kindOf({ first, second }: Pair): string | undefined {
+  return first[0]!.kind ?? second[0]!.kind
+}
+
+function keyOf({ first }: Pair): string {
+  return first[0]!.key
+}
+
+function compareShares(pairs: readonly Pair[]): Compared {
+  const [first, second] = [pairs.map((pair) => pair.first), pairs.map((pair) => pair.second)]
+  return {
+    first: shareInterval(first),
+    second: shareInterval(second),
+    difference: pairedInterval(first.map(share), second.map(share)),
+  }
+}
+
+function shareInterval(tasks: readonly TaskEpisodes[]): MeanInterval {
+  const [low, high] = clusterInterval(tasks.map(countSolved), tasks[0]!.length)
+  return { mean: mean(tasks.map(share)), low, high, count: tasks.length }
+}
+
+function share(episodes: TaskEpisodes): number {
+  return countSolved(episodes) / episodes.length
+}
+
+function countSolved(episodes: TaskEpisodes): number {
+  return episodes.filter(({ success }) => success).length
+}

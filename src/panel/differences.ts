@@ -1,0 +1,32 @@
+import { isDeepStrictEqual } from "node:util"
+import { isObject } from "../options/read.ts"
+import type { EvaluationHeader } from "./evaluation-file.ts"
+
+/** What differs between two evaluations beside the model. */
+export interface Difference {
+  /** "prompt", "repeats", "seed", or a setting: "temperature". */
+  readonly what: string
+  /** Undefined where there was none. */
+  readonly first: unknown
+  readonly second: unknown
+}
+
+/** How two evaluations of one panel were not made alike; the model aside, and who made them. */
+export function differences(a: EvaluationHeader, b: EvaluationHeader): Difference[] {
+  const [first, second] = [told(a), told(b)]
+  const names = new Set([...first.keys(), ...second.keys()])
+  return [...names]
+    .map((what) => ({ what, first: first.get(what), second: second.get(what) }))
+    .filter((one) => !isDeepStrictEqual(one.first, one.second))
+}
+
+function told({ digests, repeats, seed, settings }: EvaluationHeader): Map<string, unknown> {
+  return new Map([["prompt", digests.prompt], ["repeats", repeats], ["seed", seed], ...leaves(settings)])
+}
+
+/** Settings by their paths: ["environment.history", 2]. */
+function leaves(settings: object, above = ""): [path: string, value: unknown][] {
+  return Object.entries(settings).flatMap(([key, value]) =>
+    isObject(value) ? leaves(value, `${above}${key}.`) : [[`${above}${key}`, value]],
+  )
+}

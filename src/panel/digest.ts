@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto"
+import { canonical } from "../canonical.ts"
+import { checkMessages, checkParsed, environmentError, playing } from "../environment/contract.ts"
+import type { Environment } from "../environment/environment.ts"
+import { Pace } from "../pace.ts"
+import type { PanelDigests } from "./evaluation-file.ts"
+import { fixedReplies, historyOf, type Play } from "./plays.ts"
+import type { PanelTask } from "./tasks.ts"
+
+// Digests are SHA-256 over lines of JSON whose keys are sorted: the same on every machine for what is the same.
+
+async function digestOf(lines: Iterable<unknown>, signal?: AbortSignal): Promise<string> {
+  const hash = createHash("sha256")
+  const pace = new Pace(signal)
+  for (const line of lines) {
+    hash.update(`${canonical(line)}\n`)
+    if (pace.due()) await pace.rest()
+  }
+  return hash.digest("hex")
+}
+
+export function tasksDigest(tasks: readonly PanelTask[]): Promise<string> {
+  return digestOf(tasks.map(({ key }) => key))
+}
+
+/** Of the tasks, and of everything that the environment answered in these plays. */
+export async function worldDigest(
+  tasks: readonly PanelTask[],
+  plays: readonly Play[],
+  signal?: AbortSignal,
+): Promise<string> {
+  const ofTasks = await tasksDigest(tasks)
+  const lines = function* () {
+    yield ofTasks
+    for (const { task, turns, last } of plays) {
+      yield [task.key]
+      for (const { observation, choice, result } of turns) {
+        const { reward, terminated, truncated, metrics = {} } = result
+        yield [observation, choice.action, reward, terminated, truncated, metrics]
+      }
+      yield [last]
+    }
+  }
+  return await digestOf(lines(), signal)
+}
+
+/** Of every message that an agent would have been shown in these plays, and of what is read from its replies. */
+export async function promptDigest(
+  environment: Environment,
+  plays: readonly Play[],
+  signal?: AbortSignal,
+): Promise<string> {
+  const contract = playing(environment.name)
+  const read = (reply: string, turn: Play["turns"][number]) =>
+    checkParsed(contract, "parse()", environment.parse(reply, turn.observation))
+  const lines = function* () {
+    for (const play of plays) {
+      const history = historyOf(play)
+      for (const [index, turn] of play.turns.entries()) {
+        const { observation, choice } = turn
+        yield checkMessages(contract, environment.prompt(play.task.task, history.slice(0, index), observation))
+        yield [...(index === 0 ? fixedReplies : []), choice.reply].map((reply) => read(reply, turn))
+      }
+    }
+  }
+  try {
+    return await digestOf(lines(), signal)
+  } catch (cause) {
+    signal?.throwIfAborted()
+    throw environmentError(environment.name, cause)
+  }
+}
+
+export async function panelDigests(world: string, prompt: string): Promise<PanelDigests> {
+  return { world, prompt, panel: await digestOf([world, prompt]) }
+}

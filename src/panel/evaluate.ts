@@ -1,0 +1,88 @@
+import { GigpoError } from "../errors.ts"
+import { checkArguments } from "../options/arguments.ts"
+import { whole } from "../options/field.ts"
+import { without } from "../options/fixed.ts"
+import { readOptions } from "../options/read.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { Random } from "../random.ts"
+import { checkMethods } from "../rollout/check-setup.ts"
+import type { Group } from "../rollout/hooks.ts"
+import { rolloutDefaults } from "../rollout/options.ts"
+import { besidePlayer, type HeldOutSetup, playHeldOut } from "../training/held-out.ts"
+import { evaluateFields } from "../training/options.ts"
+import { isSolved, outcomeOf } from "../training/summary.ts"
+import { version } from "../version.ts"
+import type { EvaluatedEpisode, EvaluationHeader, PanelEvaluation } from "./evaluation-file.ts"
+import { pick, plainOptions, speech, worldOf } from "./options.ts"
+import type { Panel } from "./panel.ts"
+import { type PanelReport, reportPanel } from "./report.ts"
+import type { PanelTask } from "./tasks.ts"
+
+const panelFields = {
+  ...without(evaluateFields, "tasks"),
+  repeats: whole(1, "Episodes of each task.", { least: 1, most: 10_000 }),
+}
+
+export interface EvaluatePanelSetup<Task = unknown>
+  extends OptionsOf<typeof panelFields>,
+    Omit<HeldOutSetup<Task>, "environment"> {
+  /** What `openPanel` gave. */
+  readonly panel: Panel<Task>
+  /** What the policy is called, for the file, and the SHA-256 of its weights. */
+  readonly model?: EvaluationHeader["model"]
+}
+
+/**
+ * Plays every task of a panel, `repeats` episodes each. What is random in the environment follows from panel and task, what the policy
+ * samples from seed, panel, task and repeat: the same however many episodes are in flight.
+ *
+ * @returns the outcomes, to be kept by `writeEvaluation`, and what they come to
+ * @throws GigpoError `BAD_ARGUMENT` for wrong options; else as `evaluate`
+ */
+export async function evaluatePanel<Task>(
+  setup: EvaluatePanelSetup<Task>,
+): Promise<{ readonly evaluation: PanelEvaluation; readonly report: PanelReport }> {
+  checkArguments("evaluatePanel", setup)
+  const { panel, model, ...given } = setup
+  if (Object.hasOwn(given, "environment"))
+    throw new GigpoError("BAD_ARGUMENT", "evaluatePanel: the environment is the panel's; leave environment out.")
+  const { seed, repeats, rollout, temperature } = readOptions("evaluatePanel", besidePlayer(given), panelFields)
+  checkMethods("panel", panel, [])
+  if (!Array.isArray(panel.tasks)) throw new GigpoError("BAD_ARGUMENT", "panel must be what openPanel gave.")
+  const { groups, ...failures } = await playHeldOut(
+    { ...setup, environment: panel.environment },
+    {
+      tasks: panel.tasks.map(({ task }) => task),
+      groups: panel.tasks.length,
+      groupSize: repeats,
+      random: new Random(seed).fork("panel", panel.name),
+      ...rollout,
+      // How long an episode may be is the panel's to say.
+      maxSteps: rolloutDefaults.maxSteps,
+      temperature,
+    },
+  )
+  const { maxReplyTokens, retries } = rollout
+  const environment = plainOptions({ ...worldOf(panel.options), ...pick(panel.options, speech) })
+  const header: EvaluationHeader = {
+    evaluation: 1,
+    gigpo: version,
+    panel: panel.name,
+    digests: panel.digests,
+    ...(model && { model }),
+    tasks: panel.tasks.length,
+    repeats,
+    seed,
+    settings: { temperature, maxReplyTokens, retries, environment },
+  }
+  const evaluation = { header, episodes: panel.tasks.flatMap((task, index) => linesOf(groups[index]!, index, task)) }
+  return { evaluation, report: { ...reportPanel(evaluation), ...failures } }
+}
+
+function linesOf({ episodes }: Group, task: number, { key, kind }: PanelTask): EvaluatedEpisode[] {
+  return episodes.map((episode, repeat) => {
+    const { outcome, return: total, steps, metrics } = outcomeOf(episode)
+    const success = isSolved(episode)
+    return { task, repeat, key, ...(kind !== undefined && { kind }), outcome, success, return: total, steps, metrics }
+  })
+}

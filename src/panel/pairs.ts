@@ -1,0 +1,35 @@
+import { GigpoError } from "../errors.ts"
+import type { EvaluatedEpisode, PanelEvaluation } from "./evaluation-file.ts"
+
+/** A task's repeats. */
+export type TaskEpisodes = readonly EvaluatedEpisode[]
+
+/** One task in two evaluations. */
+export interface Pair {
+  readonly first: TaskEpisodes
+  readonly second: TaskEpisodes
+}
+
+/** @throws GigpoError `BAD_ARGUMENT` where the evaluations are of different panels, versions or worlds */
+export function pairsOf(a: PanelEvaluation, b: PanelEvaluation): Pair[] {
+  const fail = (what: string, first: string, second: string): never => {
+    const way = "evaluate both models on one panel with one version of gigpo"
+    throw new GigpoError("BAD_ARGUMENT", `The evaluations are of different ${what}: ${first} and ${second}; ${way}.`)
+  }
+  const { panel, digests } = a.header
+  if (panel !== b.header.panel) fail("panels", panel, b.header.panel)
+  if (digests.world !== b.header.digests.world) {
+    fail(`worlds, by the digests of ${panel}`, digests.world.slice(0, 16), b.header.digests.world.slice(0, 16))
+  }
+  const [first, second] = [tasksOf(a), tasksOf(b)]
+  const key = (task: TaskEpisodes | undefined) => task?.[0]?.key ?? "none"
+  for (let task = 0; task < Math.max(first.length, second.length); task++) {
+    const [one, other] = [key(first[task]), key(second[task])]
+    if (one !== other) fail(`tasks, from number ${task} on`, one, other)
+  }
+  return first.map((episodes, task) => ({ first: episodes, second: second[task]! }))
+}
+
+function tasksOf({ header: { tasks, repeats }, episodes }: PanelEvaluation): TaskEpisodes[] {
+  return Array.from({ length: tasks }, (_, task) => episodes.slice(task * repeats, (task + 1) * repeats))
+}

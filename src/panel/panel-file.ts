@@ -1,0 +1,67 @@
+import { readFile } from "node:fs/promises"
+import { resolve } from "node:path"
+import { type EnvironmentName, environmentFields, environmentNames } from "../environment/registry.ts"
+import { unreadable } from "../environment/unreadable.ts"
+import { GigpoError } from "../errors.ts"
+import { replaceFile } from "../files/atomic-file.ts"
+import { isObject } from "../options/read.ts"
+import { version } from "../version.ts"
+import type { PanelDefinition } from "./definition.ts"
+import { places, worldOf } from "./options.ts"
+
+/** What a panel's file holds: the definition, and by which version it was made. */
+interface PanelFile extends Required<PanelDefinition> {
+  /** The layout of the file. */
+  readonly panel: 1
+  readonly gigpo: string
+}
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
+const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
+const isDigest = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value)
+
+export function isPanelName(value: unknown): boolean {
+  return isText(value) && /^[\p{L}\p{N}][\p{L}\p{N}._/-]{0,99}@\d{1,9}$/u.test(value)
+}
+
+const checks: { readonly [Key in keyof PanelFile]: (value: unknown) => boolean } = {
+  panel: (value) => value === 1,
+  gigpo: isText,
+  name: isPanelName,
+  about: isText,
+  environment: (value) => environmentNames.includes(value as EnvironmentName),
+  options: isObject,
+  places: (value) => isTexts(value) && value.every((place) => places.includes(place)),
+  tasks: (value) => isObject(value) && Number.isSafeInteger(value.count) && (value.count as number) > 0,
+  digests: (value) => isObject(value) && ["tasks", "world", "prompt"].every((part) => isDigest(value[part])),
+  keys: isTexts,
+}
+
+/** @throws GigpoError `BAD_DATA` with the key where it is no panel's file */
+export async function readPanelFile(path: string): Promise<PanelDefinition> {
+  let read: unknown
+  try {
+    read = JSON.parse(await readFile(path, "utf8"))
+  } catch (cause) {
+    throw unreadable(path, cause)
+  }
+  const file: Readonly<Record<string, unknown>> = isObject(read) ? read : {}
+  const misfit = (key: string) =>
+    new GigpoError("BAD_DATA", `${path}: its ${key} is not that of a panel; give a file that gigpo panel pin wrote.`)
+  const wrong = Object.entries(checks).find(([key, fits]) => !fits(file[key]))
+  if (wrong) throw misfit(wrong[0])
+  const { panel: _, gigpo: __, ...definition } = file as unknown as PanelFile
+  const { environment, options } = definition
+  // A file from elsewhere says what the world is, and not which files are read, nor which server is asked.
+  const own = worldOf(options)
+  if (
+    !Object.keys(options).every((key) => Object.hasOwn(own, key) && Object.hasOwn(environmentFields[environment]!, key))
+  )
+    throw misfit("options")
+  return definition
+}
+
+export async function writePanelFile(path: string, definition: Required<PanelDefinition>): Promise<void> {
+  const file: PanelFile = { panel: 1, gigpo: version, ...definition }
+  await replaceFile(resolve(path), `${JSON.stringify(file, null, 1)}\n`)
+}

@@ -1,0 +1,89 @@
+import { basename } from "node:path"
+import type { EnvironmentName } from "../environment/registry.ts"
+import { GigpoError } from "../errors.ts"
+import { checkNewFile } from "../files/check-new-file.ts"
+import { checkArguments, checkPath, type KeysOf } from "../options/arguments.ts"
+import { display } from "../options/display.ts"
+import { isObject } from "../options/read.ts"
+import type { PanelDefinition } from "./definition.ts"
+import { promptDigest, tasksDigest, worldDigest } from "./digest.ts"
+import { panelNames } from "./find.ts"
+import { pick, places, plainOptions, worldOf } from "./options.ts"
+import { isPanelName, writePanelFile } from "./panel-file.ts"
+import { type OpenPanelOptions, surveyWorld } from "./survey.ts"
+
+export interface PinPanelOptions extends OpenPanelOptions {
+  readonly environment: EnvironmentName
+  /** The environment's options. Default: none. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+  /** How many of its held-out tasks, from the first on. */
+  readonly tasks: number
+  /** With a version. Default: the file's name without .panel.json, and @1. */
+  readonly name?: string | undefined
+  /** A line that tells what it is. */
+  readonly about?: string | undefined
+  readonly overwrite?: boolean | undefined
+}
+
+const keys: KeysOf<PinPanelOptions> = {
+  environment: true,
+  options: true,
+  tasks: true,
+  name: true,
+  about: true,
+  overwrite: true,
+  concurrency: true,
+  signal: true,
+}
+
+/**
+ * Writes the file of a panel of one's own: it says which tasks an environment holds out, and what it answers in them, so that an evaluation
+ * elsewhere plays the very same or none. The data itself stays where it is.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for wrong arguments, `FILE_EXISTS`; `BAD_CONFIG` where the environment has fewer tasks, or options that
+ * no file can hold; what the environment throws
+ */
+export async function pinPanel(path: string, given: PinPanelOptions): Promise<Required<PanelDefinition>> {
+  checkPath("pinPanel: path", path)
+  checkArguments("pinPanel", given, keys)
+  const { environment: name, options = {}, tasks: count, overwrite = false, ...how } = given
+  const panel = how.name ?? `${basename(path).replace(/(\.panel)?\.json$/, "")}@1`
+  if (!isPanelName(panel))
+    throw new GigpoError("BAD_ARGUMENT", `${display(panel)} must be a panel's name with its version: nq@1, say.`)
+  if (panelNames.includes(panel))
+    throw new GigpoError("BAD_ARGUMENT", `${panel} is a panel that ships; give yours another name.`)
+  if (!(Number.isSafeInteger(count) && count > 0))
+    throw new GigpoError("BAD_ARGUMENT", `pinPanel: tasks must be a whole number from 1, not ${display(count)}.`)
+  if (!isObject(options)) throw new GigpoError("BAD_ARGUMENT", "pinPanel: options must be an object.")
+  if (!path.endsWith(".json"))
+    throw new GigpoError("BAD_ARGUMENT", `${path}: the name of a panel's file ends in .json; call it so.`)
+  await checkNewFile(path, overwrite)
+  const world = Object.fromEntries(Object.entries(worldOf(options)).filter(([, value]) => value !== undefined))
+  const plain = plainOptions(world)
+  const code = Object.keys(world).find((key) => !Object.hasOwn(plain, key))
+  if (code !== undefined)
+    throw new GigpoError("BAD_CONFIG", `${name}: no file can hold the option ${code}; leave it out to pin a panel.`)
+  const { signal, concurrency } = how
+  const { environment, tasks, plays } = await surveyWorld({ environment: name, tasks: { count } }, options, {
+    signal,
+    concurrency,
+  })
+  if (tasks.length < count)
+    throw new GigpoError("BAD_CONFIG", `${name} holds out ${tasks.length} tasks, not ${count}; ask for as many.`)
+  const definition = {
+    name: panel,
+    about: how.about ?? `${count} held-out tasks of ${name}`,
+    environment: name,
+    options: plain,
+    places: Object.keys(pick(options, places)).filter((key) => options[key] !== undefined),
+    tasks: { count },
+    digests: {
+      tasks: await tasksDigest(tasks),
+      world: await worldDigest(tasks, plays, signal),
+      prompt: await promptDigest(environment, plays, signal),
+    },
+    keys: tasks.map(({ key }) => key),
+  }
+  await writePanelFile(path, definition)
+  return definition
+}

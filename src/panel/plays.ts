@@ -1,0 +1,141 @@
+import { setMaxListeners } from "node:events"
+import type { Environment, Observation, Turn } from "../environment/environment.ts"
+import { linkAbort } from "../linked-abort.ts"
+import { Pace } from "../pace.ts"
+import { Random } from "../random.ts"
+import { expertReplies, randomActions } from "../rollout/choosers.ts"
+import { startEpisode } from "../rollout/environment-episode.ts"
+import { together } from "../rollout/groups.ts"
+import { rolloutDefaults } from "../rollout/options.ts"
+import { type Chooser, type Played, playTurns } from "../rollout/turns.ts"
+import type { PanelTask } from "./tasks.ts"
+
+// What the rules of a world are, is told by playing it: the expert's way through a task, and a way of fixed dice, unreadable replies
+// among its actions. Whoever changes what the environment answers changes one of these.
+
+/** One episode, as the environment answered it. */
+export interface Play {
+  readonly task: PanelTask
+  readonly turns: readonly Played[]
+  readonly last: Observation
+}
+
+/** Replies of all forms that environments read, and of none. */
+export const fixedReplies: readonly string[] = [
+  "",
+  "look",
+  "<think>hm</think><action>look</action>",
+  "<action>LOOK</action> and more",
+  "<action>  go to shelf 1 </action><action>inventory</action>",
+  "<think>hm</think><action>click[back to search]</action>",
+  "<think>hm</think><action>search[red shoes]</action>",
+  "<think>hm</think><action>up</action>",
+  '{"thoughts": "hm", "action": "+"}',
+  '```json\n{"thoughts": "hm", "action": "stand"}\n```',
+  "<think>hm</think><action>1</action>",
+  "<think>hm</think><search> who founded it </search>",
+  "<think>hm</think><answer> nobody </answer>",
+  "<sql>SELECT count(*) FROM item</sql>",
+  "<think>把</think><action>look</action>",
+  "<action>look",
+]
+
+/** Steps of one play. */
+const mostSteps = 100
+/** Of so many replies one is a fixed one. */
+const fixedOf = 6
+
+/** Plays the tasks, so many at once, each from its own fixed random numbers; in the tasks' order, the expert's play first. */
+export async function playTasks(
+  environment: Environment,
+  tasks: readonly PanelTask[],
+  concurrency: number,
+  signal?: AbortSignal,
+): Promise<Play[]> {
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal) // one an episode in flight
+  const unlink = linkAbort(signal, stop)
+  const stage: Stage = { environment, rest: oneByOne(new Pace(stop.signal)), signal: stop.signal }
+  const plays: Play[][] = []
+  let next = 0
+  const runner = async () => {
+    while (next < tasks.length) {
+      const index = next++
+      plays[index] = await playTask(stage, tasks[index]!)
+    }
+  }
+  try {
+    await together(Array.from({ length: Math.min(concurrency, tasks.length) }, runner), stop)
+    return plays.flat()
+  } finally {
+    unlink()
+  }
+}
+
+interface Stage {
+  readonly environment: Environment
+  /** Lets others work where it is time to. */
+  readonly rest: () => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** Many that rested at once would go on at once. */
+function oneByOne(pace: Pace): () => Promise<void> {
+  let last = Promise.resolve()
+  return () => {
+    if (pace.due()) last = last.then(() => pace.rest())
+    return last
+  }
+}
+
+async function playTask(stage: Stage, task: PanelTask): Promise<Play[]> {
+  const random = new Random(0).fork("panel play", task.key)
+  const byDice = await playOne(stage, task, dice(random.fork("dice")), random)
+  const expert = stage.environment.expert?.(task.task)
+  return expert ? [await playOne(stage, task, expertReplies(expert), random), byDice] : [byDice]
+}
+
+async function playOne(
+  { environment, rest, signal }: Stage,
+  task: PanelTask,
+  choose: Chooser<Played["choice"], "stopped">,
+  random: Random,
+): Promise<Play> {
+  await rest()
+  const { environmentTimeout } = rolloutDefaults
+  await using episode = await startEpisode({ environment, task: task.task, random, environmentTimeout, signal })
+  const played = playTurns(episode, choose, { maxTurns: mostSteps })
+  const turns: Played[] = []
+  for (;;) {
+    await rest()
+    const { done, value } = await played.next()
+    if (done) return { task, turns, last: value.last }
+    turns.push(value)
+  }
+}
+
+function dice(random: Random): Chooser {
+  const act = randomActions(random)
+  return async (situation) => {
+    if (situation.now.actions && random.below(fixedOf) > 0) return await act(situation)
+    const reply = fixedReplies[random.below(fixedReplies.length)]!
+    return { ...(await situation.parse(reply)), reply }
+  }
+}
+
+/** What was said and seen before each turn of a play. */
+export function historyOf({ turns }: Play): Turn[] {
+  return turns.map(({ observation, choice: { reply, action } }) => ({ observation, reply, action }))
+}
+
+/** The tasks with the kinds that these plays tell of. */
+export function withKinds(tasks: readonly PanelTask[], plays: readonly Play[]): PanelTask[] {
+  const prefix = "success/"
+  const kinds = new Map<PanelTask, string>()
+  for (const { task, turns } of plays) {
+    const names = turns.flatMap(({ result }) => Object.keys(result.metrics ?? {}))
+    const name = names.find((one) => one.startsWith(prefix))
+    if (name !== undefined) kinds.set(task, name.slice(prefix.length))
+  }
+  return tasks.map((task) => (kinds.has(task) ? { ...task, kind: kinds.get(task) } : task))
+}

@@ -1,0 +1,57 @@
+import type { EvaluationReport } from "../training/options.ts"
+import { summarize } from "../training/summary.ts"
+import { clusterInterval, passAtK } from "./clusters.ts"
+import { checkEvaluation, type EvaluatedEpisode, type PanelDigests, type PanelEvaluation } from "./evaluation-file.ts"
+
+/** What an evaluation of a panel comes to. Its interval is over tasks and repeats. */
+export interface PanelReport extends EvaluationReport {
+  readonly panel: string
+  readonly digests: PanelDigests
+  readonly tasks: number
+  readonly repeats: number
+  /** The chance that one of k episodes succeeds, for k = 1 … repeats. */
+  readonly passAtK: readonly number[]
+  /** By kinds of tasks, where the environment tells of them. */
+  readonly kinds: readonly KindReport[]
+}
+
+export interface KindReport {
+  readonly kind: string
+  readonly tasks: number
+  readonly success: number
+  readonly successInterval: readonly [number, number]
+}
+
+/** What the outcomes of a panel's episodes come to. Throws `BAD_ARGUMENT` for what is no evaluation. */
+export function reportPanel(evaluation: PanelEvaluation): PanelReport {
+  checkEvaluation("BAD_ARGUMENT", "reportPanel", evaluation)
+  const { header, episodes } = evaluation
+  const { panel, digests, tasks, repeats } = header
+  const { metrics, ...summary } = summarize(episodes)
+  const kinds = [...new Set(episodes.flatMap(({ kind }) => kind ?? []))].sort()
+  const others = Object.entries(metrics).filter(([name]) => !kinds.some((kind) => name === `success/${kind}`))
+  const solved = solvedOf(episodes, repeats)
+  return {
+    panel,
+    digests,
+    tasks,
+    repeats,
+    ...summary,
+    successInterval: clusterInterval(solved, repeats),
+    passAtK: passAtK(solved, repeats),
+    metrics: Object.fromEntries(others),
+    kinds: kinds.map((kind) => {
+      const own = solvedOf(episodes.filter((episode) => episode.kind === kind), repeats) // biome-ignore format: one line
+      const total = own.reduce((sum, count) => sum + count, 0)
+      const [success, successInterval] = [total / (own.length * repeats), clusterInterval(own, repeats)]
+      return { kind, tasks: own.length, success, successInterval }
+    }),
+  }
+}
+
+/** Successes of each task, whose repeats follow each other. */
+function solvedOf(episodes: readonly EvaluatedEpisode[], repeats: number): number[] {
+  return Array.from({ length: episodes.length / repeats }, (_, task) => {
+    return episodes.slice(task * repeats, (task + 1) * repeats).filter(({ success }) => success).length
+  })
+}

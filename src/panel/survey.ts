@@ -1,0 +1,57 @@
+import type { Environment } from "../environment/environment.ts"
+import { type EnvironmentName, environmentFields, openEnvironment } from "../environment/registry.ts"
+import { GigpoError } from "../errors.ts"
+import { display } from "../options/display.ts"
+import type { PanelDefinition } from "./definition.ts"
+import { located, speech } from "./options.ts"
+import { type Play, playTasks } from "./plays.ts"
+import { chooseTasks, type PanelTask } from "./tasks.ts"
+
+export interface OpenPanelOptions {
+  /** Plays side by side by which the environment's rules are found to be the panel's. Default 32. */
+  readonly concurrency?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A world, its panel's tasks, and how it answers in them. */
+export interface Survey {
+  readonly environment: Environment
+  readonly tasks: readonly PanelTask[]
+  readonly plays: readonly Play[]
+}
+
+/**
+ * Opens a world, with the default ways to speak to the agent: what it is does not depend on them; and plays it.
+ *
+ * @param check - refuses the tasks before they are played.
+ */
+export async function surveyWorld(
+  { environment: name, tasks: choice }: Pick<PanelDefinition, "environment" | "tasks">,
+  options: Readonly<Record<string, unknown>>,
+  { concurrency = 32, signal }: OpenPanelOptions,
+  check: (tasks: readonly PanelTask[]) => Promise<void> = async () => {},
+): Promise<Survey> {
+  if (!(Number.isSafeInteger(concurrency) && concurrency >= 1))
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `A panel: concurrency must be a whole number from 1, not ${display(concurrency)}.`,
+    )
+  const world = located(Object.fromEntries(Object.entries(options).filter(([key]) => !speech.includes(key))))
+  const environment = await open(name, world, signal)
+  const tasks = await chooseTasks(environment, choice, world, signal)
+  await check(tasks)
+  return { environment, tasks, plays: await playTasks(environment, tasks, concurrency, signal) }
+}
+
+/** Opens an environment that can be played. */
+export async function open(
+  name: EnvironmentName,
+  options: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
+): Promise<Environment> {
+  const takesSignal = Object.hasOwn(environmentFields[name] ?? {}, "signal")
+  const given = signal && takesSignal ? { ...options, signal } : options
+  const environment = await openEnvironment(name as string, given)
+  if (typeof environment.start === "function") return environment
+  throw new GigpoError("BAD_CONFIG", `${name} offers tasks alone, by which nobody can tell what a panel's world is.`)
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto"
+import { canonical } from "../canonical.ts"
+import type { Environment, OffersTasks } from "../environment/environment.ts"
+import { Pace } from "../pace.ts"
+import { Random } from "../random.ts"
+import { startEpisode } from "../rollout/environment-episode.ts"
+import { rolloutDefaults } from "../rollout/options.ts"
+import { drawnTasks } from "../rollout/tasks.ts"
+import type { TaskChoice } from "./definition.ts"
+import { withoutPlaces } from "./options.ts"
+
+/** A task of a panel. */
+export interface PanelTask<Task = unknown> {
+  /** 16 hexadecimal digits that follow from the task alone; "-2" and so on behind them where the same task comes again. */
+  readonly key: string
+  readonly task: Task
+  /** Where its environment tells of success by kinds: the metric `success/<kind>`. */
+  readonly kind?: string | undefined
+}
+
+/** Tasks without a new one among them, after which a world is taken to have no more. */
+const mostMisses = 2000
+
+/**
+ * The panel's tasks among those that an environment holds out, whatever the seed of a run.
+ *
+ * @param count - most of them.
+ * @param options - the environment's: paths in them are no part of a task.
+ */
+export async function chooseTasks(
+  environment: OffersTasks,
+  { count, sorted, distinct }: TaskChoice & { readonly count: number },
+  options: Readonly<Record<string, unknown>>,
+  signal?: AbortSignal,
+): Promise<PanelTask[]> {
+  const tasks: unknown[] = []
+  const openings = new Set<string>()
+  const pace = new Pace(signal)
+  using drawn = drawnTasks(environment, "test", new Random(0).fork("panel"))
+  for (let misses = 0; misses < mostMisses && (sorted || tasks.length < count); ) {
+    if (pace.due()) await pace.rest()
+    const task = drawn.next()
+    if (task === undefined) break
+    const opening = distinct ? await openingOf(environment as Environment, task, signal) : String(tasks.length)
+    misses = openings.has(opening) ? misses + 1 : 0
+    if (misses > 0) continue
+    openings.add(opening)
+    tasks.push(task)
+  }
+  const told = tasks.map((task) => ({ task, text: withoutPlaces(canonical(task), options) }))
+  // By code units: the order of no language and of no disk.
+  if (sorted) told.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text)))
+  const seen = new Map<string, number>()
+  return told.slice(0, count).map(({ task, text }) => {
+    const digest = createHash("sha256").update(text).digest("hex").slice(0, 16)
+    const times = (seen.get(digest) ?? 0) + 1
+    seen.set(digest, times)
+    return { key: times === 1 ? digest : `${digest}-${times}`, task }
+  })
+}
+
+async function openingOf(environment: Environment, task: unknown, signal?: AbortSignal): Promise<string> {
+  const { environmentTimeout } = rolloutDefaults
+  await using episode = await startEpisode({ environment, task, random: new Random(0), environmentTimeout, signal })
+  return episode.first.anchor
+}

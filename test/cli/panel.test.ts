@@ -1,0 +1,104 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { readEvaluation } from "../../src/panel/evaluation-file.ts"
+import { panelNames } from "../../src/panel/find.ts"
+import { openPanel } from "../../src/panel/panel.ts"
+import { built, type GigpoOptions, gigpo, type Outcome, tiny } from "./gigpo.ts"
+
+describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run build:ts)", () => {
+  let folder = ""
+  const run = async (words: readonly string[], options: Partial<GigpoOptions> = {}) =>
+    await gigpo(words, { cwd: folder, ...options })
+  const panel = "sokoban/6x6@1"
+  const evaluate = (...words: string[]) =>
+    run(["evaluate", "small/config.yaml", "--set", "training.rollout.maxReplyTokens=2", ...words])
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "gigpo-panel-cli-"))
+    expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0, stderr: "" })
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  function refused({ code, stdout, stderr }: Outcome, message: RegExp): void {
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/^\s+at /m)
+  }
+
+  it("lists the panels that there are, and says what one is", async () => {
+    const { code, stdout } = await run(["panel", "list"])
+    expect(code).toBe(0)
+    for (const name of panelNames) expect(stdout).toContain(`\n${name} `)
+    const listed = JSON.parse((await run(["panel", "list", "--json"])).stdout)
+    expect(listed.map(({ name }: { name: string }) => name)).toEqual(panelNames)
+    const shown = (await run(["panel", "show", panel])).stdout
+    expect(shown).toMatch(/^tasks +256$/m)
+    expect(shown).toMatch(/^world +[0-9a-f]{64}$/m)
+  })
+
+  it("is the same in another language and another zone", async () => {
+    const { tasks, digests } = await openPanel("cards/points24@1")
+    const env = { LANG: "tr_TR.UTF-8", LC_ALL: "tr_TR.UTF-8", TZ: "Asia/Kathmandu" }
+    const told = JSON.parse((await run(["panel", "show", "cards/points24@1", "--tasks", "--json"], { env })).stdout)
+    expect(told.list).toEqual(tasks)
+    expect(told.digests).toEqual(digests)
+  })
+
+  it("is evaluated on, with each outcome in a file that is the same whatever is in flight", async () => {
+    const first = await evaluate("--panel", panel, "--repeats", "2", "--out", "a.jsonl")
+    expect(first).toMatchObject({ code: 0, stderr: "" })
+    expect(first.stdout).toMatch(/^small\/model on sokoban: panel sokoban\/6x6@1, 256 tasks, 2 episodes each$/m)
+    expect(first.stdout).toMatch(/^ {2}pass@k +1: [\d.]+ %, 2: [\d.]+ %$/m)
+    const { header, episodes } = await readEvaluation(join(folder, "a.jsonl"))
+    expect(header).toMatchObject({ panel, tasks: 256, repeats: 2, model: { name: "small/model" } })
+    expect(header.model!.sha256).toMatch(/^[0-9a-f]{64}$/)
+    expect(header.settings).toMatchObject({ environment: { rules: false } })
+    expect(episodes).toHaveLength(512)
+    const second = ["--set", "training.rollout.concurrency=3", "--panel", panel, "--repeats", "2", "--out", "b.jsonl"]
+    expect(await evaluate(...second)).toMatchObject({ code: 0 })
+    expect(await readFile(join(folder, "b.jsonl"), "utf8")).toBe(await readFile(join(folder, "a.jsonl"), "utf8"))
+  })
+
+  it("says which options of the configuration it sets", async () => {
+    const { code, stdout, stderr } = await evaluate("--set", "environment.boxes=2", "--panel", panel, "--json")
+    expect(code).toBe(0)
+    expect(stderr).toContain(`${panel} sets of the environment, in place of the configuration: boxes.`)
+    const { digests } = await openPanel(panel, { rules: false, thinking: "off", history: 0 })
+    expect(JSON.parse(stdout)).toMatchObject({ panel, tasks: 256, repeats: 1, episodes: 256, digests })
+  })
+
+  it("refuses what does not belong together, before anything is played or written", async () => {
+    const before = await readdir(folder)
+    refused(
+      await evaluate("--panel", "households/seen@1"),
+      /is of alfworld, and the configuration's environment is sokoban/,
+    )
+    refused(await evaluate("--panel", "sokoban/6x7@1"), /Did you mean sokoban\/6x6@1\?/)
+    refused(await evaluate("--panel", panel, "--out", "none/a.jsonl"), /There is no folder/)
+    refused(
+      await evaluate("--panel", panel, "--out", "a.jsonl"),
+      /a\.jsonl is there already\. Replace it \(--overwrite\)/,
+    )
+    refused(await evaluate("--repeats", "2"), /--repeats belongs to a panel/)
+    refused(await evaluate("--out", "c.jsonl"), /--out belongs to a panel/)
+    refused(await run(["panel", "shw"]), /unknown command 'shw'/)
+    refused(await run(["panel", "pin", "small/config.yaml", "--out", "a.txt"]), /ends in \.json/)
+    expect(await readdir(folder)).toEqual(before)
+  })
+
+  it("pins a configuration's own tasks, and refuses others", async () => {
+    const pinned = await run(["panel", "pin", "small/config.yaml", "--tasks", "12", "--out", "mine.panel.json"])
+    expect(pinned).toMatchObject({ code: 0, stderr: "" })
+    expect(pinned.stdout).toMatch(/^mine@1: 12 tasks, world [0-9a-f]{16}, in mine\.panel\.json\n$/)
+    expect((await evaluate("--panel", "mine.panel.json")).stdout).toContain("panel mine@1, 12 tasks, one episode each")
+    const file = join(folder, "mine.panel.json")
+    const text = await readFile(file, "utf8")
+    const [key] = JSON.parse(text).keys
+    await writeFile(file, text.replace(/"tasks": "\w{8}/, '"tasks": "00000000').replace(key, "\\u001b[31m"))
+    const { code, stderr } = await evaluate("--panel", "mine.panel.json")
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/This is not the panel mine@1: task 0 /)
+    expect(stderr).not.toContain("\u001b")
+  })
+})

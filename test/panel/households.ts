@@ -1,0 +1,56 @@
+import { type AlfworldOptions, alfworld } from "../../src/environment/alfworld/alfworld.ts"
+import { taskTypes } from "../../src/environment/alfworld/generate/task-types.ts"
+import type { HouseholdTask } from "../../src/environment/alfworld/generate/tasks.ts"
+import type { Environment, Observation, StepResult, Turn } from "../../src/environment/environment.ts"
+import type { Panel } from "../../src/panel/panel.ts"
+import { Random } from "../../src/random.ts"
+
+/** A panel of the first held-out households of each type of task, unchecked. */
+export async function householdPanel(options: AlfworldOptions, each: number): Promise<Panel<HouseholdTask>> {
+  const environment = (await alfworld(options)) as Environment<HouseholdTask>
+  const tasks: { key: string; task: HouseholdTask }[] = []
+  for (const task of environment.tasks("test", new Random(0))) {
+    if (tasks.filter((one) => one.task.taskType === task.taskType).length < each)
+      tasks.push({ key: `key-${task.seed}`, task })
+    if (tasks.length === each * taskTypes.length) break
+  }
+  const digest = "0123456789abcdef".repeat(4)
+  const digests = { world: digest, prompt: digest, panel: digest }
+  return { name: "households/few@1", tasks, digests, usualPrompt: true, environment, options, replaced: [] }
+}
+
+/** A moment of an episode: the command, and what came of it. */
+export interface Moment extends Partial<StepResult> {
+  readonly command?: string
+  readonly observation: Observation
+}
+
+/** Who plays: the environment's expert, or chance, which sometimes says what does nothing. */
+export type Policy = "expert" | "random"
+
+/** One episode, moment by moment, of at most so many steps. */
+export async function playedEpisode<Task>(
+  environment: Environment<Task>,
+  task: Task,
+  policy: Policy,
+  random: Random,
+  steps = Number.POSITIVE_INFINITY,
+): Promise<Moment[]> {
+  const context = { signal: new AbortController().signal, random }
+  const episode = await environment.start(task, context)
+  const expert = environment.expert!(task)
+  const history: Turn[] = []
+  const moments: Moment[] = [{ observation: episode.first }]
+  for (let step = 0; step < steps && !(moments.at(-1)!.terminated || moments.at(-1)!.truncated); step++) {
+    const { observation } = moments.at(-1)!
+    const commands = [...observation.actions!, "fly to the moon"]
+    const reply =
+      policy === "expert"
+        ? expert.reply(observation, history)!
+        : `<action>${commands[random.below(commands.length)]}</action>`
+    const { action: command } = environment.parse(reply, observation)
+    moments.push({ command, ...(await episode.step(command)) })
+    history.push({ observation, reply, action: command })
+  }
+  return moments
+}

@@ -74,7 +74,12 @@ export function generate(random, { size, loops }) {
       .map((way) => [place, way]),
   )
   for (const [place, way] of random.shuffled(closed).slice(0, loops)) join(place, way)
-  return { ways, doors, key, goal, start: { place: start, held: false, opened: false } }
+  return { ways, doors, key, goal, near: [...near], start: { place: start, held: false, opened: false } }
+}
+
+/** The same maze, begun elsewhere before the door. */
+export function begunAt(world, index) {
+  return { ...world, start: { ...world.start, place: world.near[index % world.near.length] } }
 }
 
 function pick(random, items) {

@@ -2,11 +2,18 @@
 // `environment: { name: ./maze.mjs }` takes it. It has what the paper's worlds have: the only reward is at the end, the limit on
 // steps binds, and an episode that finds the way mostly has walked loops before.
 import { fields, Random } from "gigpo"
-import { breadthFirst, generate, holdsKey, movesOf, neighbour, placeOf } from "./maze-world.mjs"
+import { begunAt, breadthFirst, generate, holdsKey, movesOf, neighbour, placeOf } from "./maze-world.mjs"
 
 export const options = {
   size: fields.whole(4, "Places on each side.", { least: 3, most: 9 }),
   loops: fields.whole(0, "Ways beyond those that join every place to every other exactly once.", { least: 0 }),
+  mazes: fields.whole(
+    0,
+    "How many mazes there are, each begun in from any place before its door; 0: every task has its own.",
+    {
+      least: 0,
+    },
+  ),
   maxSteps: fields.whole(40, "Steps after which an episode is cut off.", { least: 1 }),
   history: fields.whole(4, "Past steps that the prompt shows: where each was taken, and which way.", { least: 0 }),
   expert: fields.oneOf(
@@ -17,15 +24,22 @@ export const options = {
 }
 
 /** @returns an environment whose metrics are `success`; 10 for the goal is its only reward */
-export default function maze({ size, loops, maxSteps, history, expert }) {
+export default function maze({ size, loops, mazes, maxSteps, history, expert }) {
+  const worldOf = ({ seed, start }) => {
+    const world = generate(new Random(seed), { size, loops })
+    return start === undefined ? world : begunAt(world, start)
+  }
   return {
     name: "maze",
     *tasks(split, random) {
-      for (;;) yield { seed: 2 * random.below(2 ** 30) + Number(split === "test") }
+      for (;;)
+        yield mazes === 0
+          ? { seed: 2 * random.below(2 ** 30) + Number(split === "test") }
+          : { seed: random.below(mazes), start: random.below(size * size) }
     },
-    async start({ seed }, { signal }) {
+    async start(task, { signal }) {
       signal.throwIfAborted()
-      const world = generate(new Random(seed), { size, loops })
+      const world = worldOf(task)
       let [state, steps, over] = [world.start, 0, false]
       return {
         first: observe(world, state),
@@ -47,17 +61,18 @@ export default function maze({ size, loops, maxSteps, history, expert }) {
         },
       }
     },
-    prompt(_task, turns, now) {
+    prompt(task, turns, now) {
       const past = turns.slice(turns.length - Math.min(history, turns.length))
       const lines = past.map(({ observation, action }) => `${placeOf(observation)} ${action}`)
-      return [{ role: "user", content: [...lines, now.text].join("\n") }]
+      const which = mazes === 0 ? [] : [`maze ${task.seed}`]
+      return [{ role: "user", content: [...which, ...lines, now.text].join("\n") }]
     },
     parse(reply) {
       const action = reply.trim()
       const valid = actions.includes(action)
       return { action: valid ? action : "wait", valid }
     },
-    expert: expert === "explore" ? explorer : ({ seed }) => guide(generate(new Random(seed), { size, loops })),
+    expert: expert === "explore" ? explorer : (task) => guide(worldOf(task)),
   }
 }
 

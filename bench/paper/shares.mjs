@@ -3,14 +3,17 @@
 // and then, or by a model.
 //   node bench/paper/shares.mjs [configuration …] [--groups 16] [--haste 0.3 --haste 0.6] [--model <folder> [--temperature 1] [--tokens 24]]
 import { parseArgs } from "node:util"
-import { anchorReport, NativePolicy, openEnvironment, Random, rollout, Tokenizer } from "gigpo"
+import { anchorReport, NativePolicy, Random, rollout, Tokenizer } from "gigpo"
+import { openConfiguredEnvironment } from "../../dist/cli/config/modules.js"
+import { loadConfig } from "../../dist/cli/config/resolve.js"
 import { expertReplies, randomActions } from "../../dist/rollout/choosers.js"
 import { rolloutDefaults } from "../../dist/rollout/options.js"
 import { playBy } from "../../dist/rollout/play-by.js"
 import { takeTasks } from "../../dist/rollout/tasks.js"
 import { expertLengths } from "../../dist/training/expert-lengths.js"
 import { describeMachine, markdownTable } from "../machine.mjs"
-import { configurations, openMaze } from "./configurations.mjs"
+import { sets } from "./cells.mjs"
+import { worlds } from "./worlds.mjs"
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -22,30 +25,19 @@ const { values, positionals } = parseArgs({
     tokens: { type: "string", default: "24" }, // most of a reply
   },
 })
-const names = positionals.length > 0 ? positionals : Object.keys(configurations)
+const names = positionals.length > 0 ? positionals : Object.keys(worlds)
 const groupSize = 8
 const random = new Random(1)
 const players = values.model ? [await modelPlayer(values.model)] : values.haste.map(hastyPlayer)
 
 const percent = (share) => (share === undefined ? "" : (100 * share).toFixed(1))
-const header = [
-  "configuration",
-  "player",
-  "success",
-  "steps",
-  "compared",
-  "across episodes",
-  "length",
-  "wasted",
-  "cut",
-  "late",
-]
+const header = ["world", "player", "success", "steps", "compared", "across episodes", "length", "wasted", "cut", "late"]
 const table = [header]
 for (const name of names) {
-  const { environment: options, expert, guide } = configurations[name]
-  const environment = await open({ ...options, ...expert })
+  const world = worlds[name]
+  const environment = await open(world)
   const tasks = takeTasks(environment, "train", random.fork(name), Number(values.groups))
-  const knowing = guide ? await open({ ...options, ...guide }) : environment
+  const knowing = world.guide ? await open(world, world.guide) : environment
   const bare = tasks.map((task, index) => ({ task, index, episodes: [] }))
   const expertSteps = await expertLengths(knowing, bare, { ...rolloutDefaults, random })
   for (const player of players) {
@@ -70,8 +62,9 @@ the world where there is such a one; wasted: steps of successes that are loops; 
 
 ${markdownTable(table)}`)
 
-async function open({ name, ...options }) {
-  return name === "maze" ? openMaze(options) : await openEnvironment(name, options)
+/** @param set what is set besides */
+async function open({ config, set }, besides) {
+  return await openConfiguredEnvironment(await loadConfig(config, sets(set, besides)))
 }
 
 /** An expert that takes one of the actions that are possible with this probability, and where it knows no better. */

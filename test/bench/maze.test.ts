@@ -47,6 +47,18 @@ describe("the maze", () => {
     expect(tasks(environment, 50, "test").every(({ seed }) => seed % 2 === 1)).toBe(true)
   })
 
+  it("may be one of a few mazes that are begun in anywhere before the door", async () => {
+    const environment = await open({ size: 5, mazes: 3, maxSteps: 200, expert: "shortest" })
+    const some = tasks(environment, 60, "test")
+    expect(new Set(some.map(({ seed }) => seed))).toEqual(new Set([0, 1, 2]))
+    expect(new Set(some.map((task) => JSON.stringify(task))).size).toBeGreaterThan(20)
+    for (const task of some.slice(0, 20)) {
+      const { outcome, steps } = await play(environment, task)
+      expect(outcome).toBe("terminated")
+      expect(environment.prompt(task, [], steps[0]!.observation)[0]!.content).toMatch(`maze ${task.seed}\n`)
+    }
+  })
+
   it("is solved by taking the key, opening the door and coming to the goal, which alone is rewarded", async () => {
     const [task] = tasks(await open(), 1)
     const episode = await play(await open({ expert: "shortest" }), task!)

@@ -130,7 +130,7 @@ describe("a configuration", () => {
 
   it("of gigpo init is refused for other environments", () => {
     expect(() => starterConfig("nowhere", "m")).toThrow(
-      /nowhere is no environment for a small model.*: alfworld, gateway, search, sokoban, sql, webshop/,
+      /nowhere is no environment for a small model.*: alfworld, gateway, number-line, search, sokoban, sql, webshop/,
     )
   })
 })

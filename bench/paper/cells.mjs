@@ -1,0 +1,123 @@
+// One run of a matrix: a world, what is compared in it, a seed. It is made by the commands that users type, in a folder of its own, and
+// goes on where it was stopped; what has ended with the same settings is not done again.
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { mkdir, open, readFile, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { initialize } from "gigpo"
+import { openConfiguredEnvironment } from "../../dist/cli/config/modules.js"
+import { loadConfig } from "../../dist/cli/config/resolve.js"
+
+/** What holds for every run: one thread, since two runs side by side are done sooner than one after the other on two. */
+const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10, "training.keepCheckpoints": 1 }
+
+/** The runs of a table. @param root the folder that they stand in */
+export function cellsOf({ worlds, variants, seeds }, root) {
+  return seeds.flatMap((seed) => worlds.flatMap((world) => variants.map((variant) => ({ world, variant, seed, root }))))
+}
+
+/** What it is called: "maze/GiGPO/3". */
+export function nameOf({ world, variant, seed }) {
+  return [world.name, variant.name, seed].join("/")
+}
+
+/** Settings as `--set` takes them; values that are no text are written as YAML takes them. */
+export function sets(...tables) {
+  return Object.entries(Object.assign({}, ...tables)).map(
+    ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+  )
+}
+
+/** Where the parts of a cell stand, and what is set in each of them. */
+function planOf({ world, variant, seed, root }) {
+  const start = join(root, world.name, `seed-${seed}`)
+  const [made, cloned] = [join(start, "made"), join(start, variant.clone?.name ?? "cloned")]
+  const run = join(start, variant.name)
+  return {
+    config: world.config,
+    make: { folder: made, set: sets({ seed }, world.set) },
+    clone: { folder: cloned, set: sets({ seed, threads: 1, model: made }, world.set, variant.clone?.set) },
+    train: { folder: run, set: sets({ seed, model: cloned, run }, always, world.set, variant.set) },
+  }
+}
+
+/** What a result depends on besides the code. */
+async function settingsOf(cell) {
+  const { config, make, clone, train } = planOf(cell)
+  return [await readFile(config, "utf8"), ...make.set, ...clone.set, ...train.set].join("\n")
+}
+
+/** What a cell has come to: its reports; nothing where it was not done, or done with other settings. */
+export async function resultOf(cell) {
+  const path = `${planOf(cell).train.folder}.json`
+  if (!existsSync(path)) return undefined
+  const result = JSON.parse(await readFile(path, "utf8"))
+  return result.settings === (await settingsOf(cell)) ? result : undefined
+}
+
+const making = new Map()
+
+/** What several cells begin with is made once, by the first of them. */
+function once(path, make) {
+  if (!making.has(path)) making.set(path, make())
+  return making.get(path)
+}
+
+/**
+ * Does what is left to do of a cell. Rejects with what a command said where it fails; resolves to false where it was stopped.
+ *
+ * @param where the machine and the commit, for what is kept
+ */
+export async function doCell(cell, where, signal) {
+  const { config, make, clone, train } = planOf(cell)
+  await once(make.folder, () => makeModel(config, make, cell.seed))
+  if (!(await once(clone.folder, () => cloneModel(config, clone, signal)))) return false
+  const settings = await settingsOf(cell)
+  const how = (await begins(train.folder, settings)) ? ["--resume", "auto"] : ["--overwrite"]
+  if (!(await gigpo("train", config, train, ["--json", ...how], signal))) return false
+  const lines = (await readFile(join(train.folder, "metrics.jsonl"), "utf8")).trim().split("\n")
+  const result = { ...where, settings, reports: lines.map((line) => JSON.parse(line)) }
+  await writeFile(`${train.folder}.json`, JSON.stringify(result))
+  return true
+}
+
+async function makeModel(path, { folder, set }, seed) {
+  if ((await begins(folder, set.join("\n"))) && existsSync(join(folder, "config.json"))) return
+  const config = await loadConfig(path, [...set, `model=${folder}`])
+  const environment = await openConfiguredEnvironment(config)
+  await initialize({ directory: folder, environment, options: { ...config.initialize, seed }, overwrite: true })
+}
+
+async function cloneModel(path, clone, signal) {
+  const same = await begins(clone.folder, clone.set.join("\n"))
+  if (same && existsSync(join(clone.folder, "config.json"))) return true
+  const goesOn = same && existsSync(`${clone.folder}.cloning`)
+  return await gigpo("clone", path, clone, ["--out", clone.folder, goesOn ? "--resume" : "--overwrite"], signal)
+}
+
+/** Whether what stands in a folder was begun with these settings; now it is. */
+async function begins(folder, settings) {
+  const path = `${folder}.settings`
+  if (existsSync(path) && (await readFile(path, "utf8")) === settings) return true
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, settings)
+  return false
+}
+
+/** Runs a command; whether it came to its end. The signal stops it after it has saved. */
+async function gigpo(command, config, { folder, set }, more, signal) {
+  const words = [command, config, ...more, ...set.flatMap((one) => ["--set", one])]
+  const log = await open(`${folder}.log`, "w")
+  try {
+    const child = spawn(process.execPath, ["dist/cli/main.js", ...words], { stdio: ["ignore", log.fd, log.fd] })
+    const stop = () => child.kill("SIGTERM")
+    signal.addEventListener("abort", stop)
+    const code = await new Promise((resolve, reject) => child.once("exit", resolve).once("error", reject))
+    signal.removeEventListener("abort", stop)
+    if (code === 0) return true
+    if (signal.aborted) return false
+    throw new Error(`gigpo ${words.join(" ")}\nended with ${code}:\n${await readFile(`${folder}.log`, "utf8")}`)
+  } finally {
+    await log.close()
+  }
+}

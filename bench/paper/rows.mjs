@@ -1,0 +1,32 @@
+// GiGPO of which some steps' credit is held back: experiments that tell what does harm. As `training.estimator: { use: … }`.
+import { amendCredit, fields, gigpo } from "gigpo"
+
+export const options = {
+  learn: fields.oneOf(
+    "all",
+    ["all", "readable", "no unreadable success", "better", "worse", "shuffled"],
+    "Which steps are learned from.",
+  ),
+}
+
+const rules = {
+  all: (advantage) => advantage,
+  readable: (advantage, valid) => (valid ? advantage : undefined),
+  "no unreadable success": (advantage, valid) => (valid ? advantage : Math.min(advantage, 0)),
+  better: (advantage) => Math.max(advantage, 0),
+  worse: (advantage) => Math.min(advantage, 0),
+  shuffled: (advantage) => advantage, // as large as they were, of other steps: what the noise does by itself
+}
+
+export default function rows({ learn }) {
+  return amendCredit(gigpo({ normalization: "none", invalidActionPenalty: 0.1 }), {
+    name: `gigpo, ${learn}`,
+    change(credit, batch, { random }) {
+      const advantages =
+        learn === "shuffled" ? Float64Array.from(random.shuffled(Array.from(credit.advantages))) : credit.advantages
+      const kept = advantages.map((advantage, step) => rules[learn](advantage, batch.valid[step] === 1) ?? Number.NaN)
+      const skip = Uint8Array.from(kept, Number.isNaN)
+      return { ...credit, advantages: kept.map((advantage) => (Number.isNaN(advantage) ? 0 : advantage)), skip }
+    },
+  })
+}

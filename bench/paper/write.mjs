@@ -1,0 +1,123 @@
+// What came out of the runs of a table: a page with a table a world, curves, and the numbers themselves.
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises"
+import { pairedInterval, tInterval } from "../../dist/panel/paired.js"
+import { curvesSvg, panelsSvg } from "../curves-svg.mjs"
+import { markdownTable, stamp } from "../machine.mjs"
+
+/**
+ * Writes a table's page, in place of older ones.
+ *
+ * @param cells with their `result`, at least one
+ * @returns the tables, as Markdown
+ */
+export async function writeTable(name, table, cells, folder) {
+  await mkdir(folder, { recursive: true })
+  const older = (await readdir(folder)).filter((file) => new RegExp(`^[\\d-]+-paper-${name}\\b(?!-)`).test(file))
+  await Promise.all(older.map((file) => rm(`${folder}/${file}`)))
+  const title = `${stamp}-paper-${name}`
+  const worlds = table.worlds.map((world) => ({ world, own: cells.filter((cell) => cell.world === world) }))
+  const sections = []
+  for (const { world, own } of worlds.filter(({ own }) => own.length > 0)) {
+    const picture = `${title}.${world.name}.svg`
+    await writeFile(`${folder}/${picture}`, curvesOf(table, own))
+    sections.push(`## ${world.name}\n\n${gridOf(table, own)}\n\n![curves](./${picture})`)
+  }
+  const machines = [...new Set(cells.map(({ result }) => result.about.replace(/, load .*/, "")))]
+  const page = [`# ${table.title}`, explanation(table), machines.join("  \n"), ...sections]
+  await writeFile(`${folder}/${title}.md`, `${page.join("\n\n")}\n`)
+  await writeFile(
+    `${folder}/${title}.json`,
+    `[\n${cells.map((cell) => JSON.stringify(numbersOf(cell))).join(",\n")}\n]\n`,
+  )
+  return sections.join("\n\n")
+}
+
+function explanation({ text, against, columns = {} }) {
+  return [
+    ...(text ? [text, ""] : []),
+    "Success on held-out tasks in percent, with the 95 % interval of the mean over seeds (Student's t). Runs of a seed begin with the same",
+    "cloned model and play the same tasks, so what is taken off another is paired by seed. The curve's mean is over all evaluations, that",
+    "before training among them.",
+    ...(against ? [`Differences are to “${against}”.`] : []),
+    ...(Object.keys(columns).length > 0
+      ? [`${Object.keys(columns).join(", ")}: means over the last five iterations.`]
+      : []),
+    "A row once more: `npm run bench:paper -- --repeat '<world>/<row>'`.",
+  ].join("\n")
+}
+
+function gridOf(table, cells) {
+  const columns = Object.entries(table.columns ?? {})
+  const of = (variant) => cells.filter((cell) => cell.variant === variant)
+  const variants = table.variants.filter((variant) => of(variant).length > 0)
+  const compared = table.against ? ["difference", "over the curve"] : []
+  const header = ["", "seeds", "cloned", "trained", "curve's mean", ...compared, ...columns.map(([title]) => title)]
+  const rows = variants.map((variant) => [
+    variant.name,
+    of(variant).length,
+    ...[firstOf, lastOf, wholeOf].map((measure) => interval(tInterval(of(variant).map(measure)))),
+    ...(table.against
+      ? [lastOf, wholeOf].map((measure) => difference(of(variant), cells, table.against, measure))
+      : []),
+    ...columns.map(([, key]) => late(of(variant), key)),
+  ])
+  return markdownTable([header, ...rows])
+}
+
+function difference(own, cells, against, measure) {
+  const other = (seed) => cells.find(({ variant, seed: its }) => variant.name === against && its === seed)
+  const pairs = own.flatMap((cell) => (other(cell.seed) ? [[measure(cell), measure(other(cell.seed))]] : []))
+  if (pairs.length === 0 || own[0].variant.name === against) return ""
+  const [a, b] = [pairs.map(([one]) => one), pairs.map(([, two]) => two)]
+  return interval(pairedInterval(a, b), (share) => `${share > 0 ? "+" : ""}${percent(share)}`)
+}
+
+/** [iteration, share] of every evaluation. */
+export function curveOf({ result }) {
+  const evaluated = result.reports.filter(({ evaluation }) => evaluation)
+  return evaluated.map(({ iteration, evaluation }) => [iteration, evaluation.success])
+}
+
+const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
+const firstOf = (cell) => curveOf(cell)[0][1]
+const lastOf = (cell) => curveOf(cell).at(-1)[1]
+/** The mean over the whole curve says more of how fast was learned than one noisy last point. */
+const wholeOf = (cell) => mean(curveOf(cell).map(([, share]) => share))
+
+/** A metric's mean over the last five iterations of all runs. */
+function late(cells, key) {
+  const values = cells.flatMap(({ result }) => result.reports.slice(-5).flatMap(({ metrics }) => metrics[key] ?? []))
+  return values.length === 0 ? "" : mean(values).toPrecision(3)
+}
+
+const percent = (share) => (100 * share).toFixed(1)
+
+function interval({ mean, low, high, count }, format = percent) {
+  return count < 2 ? format(mean) : `${format(mean)} (${format(low)} to ${format(high)})`
+}
+
+function curvesOf({ variants }, cells) {
+  const results = variants.flatMap((variant) => {
+    const runs = cells.filter((cell) => cell.variant === variant).map(curveOf)
+    return runs.length === 0 ? [] : [{ name: variant.name, runs }]
+  })
+  return results.length > 4
+    ? panelsSvg(results)
+    : curvesSvg(results, { x: "iteration", y: "success on held-out tasks" })
+}
+
+/** What is kept of a run: every number of it would be a hundred times as much. */
+export function numbersOf(cell) {
+  const { world, variant, seed, result } = cell
+  const { about, instructionSet } = result
+  const training = result.reports.slice(1).map(({ metrics }) => metrics["episode/success"] ?? null)
+  return {
+    world: world.name,
+    variant: variant.name,
+    seed,
+    instructionSet,
+    about,
+    curve: curveOf(cell),
+    training,
+  }
+}

@@ -22,7 +22,7 @@ const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))
 if (unknown) {
   console.error(
-    `There is no benchmark "${unknown}"; there are: ${all.join(", ")}. bench:learning and bench:baselines are programs of their own.`,
+    `There is no benchmark "${unknown}"; there are: ${all.join(", ")}. bench:paper and bench:agents are programs of their own.`,
   )
   process.exit(2)
 }

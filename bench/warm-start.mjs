@@ -39,13 +39,6 @@ export async function learn(directory, player, training, onReport, policyOptions
   return reports
 }
 
-/** Success on held-out tasks where it was measured: [iteration, share] pairs. */
-export function curveOf(reports) {
-  return reports
-    .filter(({ evaluation }) => evaluation)
-    .map(({ iteration, evaluation }) => [iteration, evaluation.success])
-}
-
 async function openModel(directory, options) {
   const policy = await NativePolicy.open(directory, options)
   const tokenizer = await Tokenizer.open(directory)

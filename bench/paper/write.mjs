@@ -32,7 +32,7 @@ export async function writeTable(name, table, cells, folder) {
   return sections.join("\n\n")
 }
 
-function explanation({ text, against, columns = {} }) {
+function explanation({ text, against, columns = {}, again = "`npm run bench:paper -- --repeat '<world>/<row>'`" }) {
   return [
     ...(text ? [text, ""] : []),
     "Success on held-out tasks in percent, with the 95 % interval of the mean over seeds (Student's t). Runs of a seed begin with the same",
@@ -42,7 +42,7 @@ function explanation({ text, against, columns = {} }) {
     ...(Object.keys(columns).length > 0
       ? [`${Object.keys(columns).join(", ")}: means over the last five iterations.`]
       : []),
-    "A row once more: `npm run bench:paper -- --repeat '<world>/<row>'`.",
+    `Once more: ${again}.`,
   ].join("\n")
 }
 

@@ -1,5 +1,5 @@
-// The baselines that bench/baselines.mjs compares: what each sets beside examples/sokoban.yaml. Losses are compared under GiGPO's
-// credit, estimators under the clipped surrogate; the rest of a recipe is what its paper has, or what it needs to stay stable with a model this small.
+// Every baseline: what each sets of training. Losses are compared under GiGPO's credit, estimators under the clipped surrogate; the
+// rest of a recipe is what its paper has, or what it needs to stay stable with a model this small.
 const gigpo = { name: "gigpo", normalization: "none", invalidActionPenalty: 0.1 }
 const episodes = { invalidActionPenalty: 0.1 }
 const under = (loss, rest = {}) => ({ estimator: gigpo, loss, ...rest })
@@ -10,7 +10,7 @@ const critic = { batchRows: 64, optimizer: { learningRate: 3e-4 }, headStart: 2 
 /** What nothing holds near the policy that sampled takes one update an iteration, and a smaller one. */
 const onPolicy = { updates: 1, optimizer: { learningRate: 5e-5, warmup: 5 } }
 
-export const recipes = {
+const recipes = {
   GiGPO: under({}),
   "GiGPO as verl-agent": by("gigpo-verl-agent", { normalization: "none" }),
   "GiGPO as ROLL": by("gigpo-roll", episodes),
@@ -50,4 +50,16 @@ export const recipes = {
     klEstimator: "k1",
     adaptiveKl: { target: 0.02 },
   }),
+}
+
+/** As variants of a table; what stands deeper than an estimator or a loss is set beside what the world has there. */
+export const baselines = Object.entries(recipes).map(([name, recipe]) => ({
+  name,
+  set: Object.assign({}, ...Object.entries(recipe).map(([key, value]) => settings(`training.${key}`, value))),
+}))
+
+function settings(key, value) {
+  const isWhole = typeof value !== "object" || /^training\.(estimator|loss)$/.test(key)
+  if (isWhole) return { [key]: value }
+  return Object.assign({}, ...Object.entries(value).map(([name, one]) => settings(`${key}.${name}`, one)))
 }

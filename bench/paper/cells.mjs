@@ -106,6 +106,7 @@ async function begins(folder, settings) {
 
 /** Runs a command; whether it came to its end. The signal stops it after it has saved. */
 async function gigpo(command, config, { folder, set }, more, signal) {
+  if (signal.aborted) return false
   const words = [command, config, ...more, ...set.flatMap((one) => ["--set", one])]
   const log = await open(`${folder}.log`, "w")
   try {

@@ -1,6 +1,6 @@
 import { countGroups } from "../credit/statistics.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
-import { resultOf } from "../rollout/outcome.ts"
+import { isSolved } from "./summary.ts"
 
 /** How the limit on steps binds. */
 export interface LimitShares {
@@ -13,7 +13,7 @@ export interface LimitShares {
 /** The limit is that of the longest episode that was cut off; failed and dropped episodes count in `cut` alone. */
 export function limitShares(episodes: readonly Episode[]): LimitShares {
   const cut = episodes.filter(({ outcome }) => outcome === "truncated")
-  const won = episodes.filter((episode) => isScored(episode) && isSuccess(episode))
+  const won = episodes.filter(isSolved)
   const limit = cut.reduce((longest, { steps }) => Math.max(longest, steps.length), 0)
   const late = won.filter(({ steps }) => steps.length > lastFifth * limit).length
   return {
@@ -23,10 +23,6 @@ export function limitShares(episodes: readonly Episode[]): LimitShares {
 }
 
 const lastFifth = 4 / 5
-
-function isSuccess({ metrics }: Episode): boolean {
-  return resultOf(metrics.success) === "success"
-}
 
 /**
  * Share of the steps of successful episodes that led nowhere: those that are gone once every loop is taken out of the episode's
@@ -43,7 +39,7 @@ export function wastedShare(episodes: Iterable<{ readonly episode: Episode }>, s
   for (const { episode } of episodes) {
     const begin = end
     end += episode.steps.length
-    if (!isSuccess(episode)) continue
+    if (!isSolved(episode)) continue
     steps += end - begin
     for (let step = begin; step < end; step++) lastVisit[states[step]!] = step
     for (let step = begin; step < end; step = lastVisit[states[step]!]! + 1) useful++

@@ -1,6 +1,7 @@
 import { GigpoError } from "../errors.ts"
 import { checkNewFile } from "../files/check-new-file.ts"
 import type { PanelDefinition } from "../panel/definition.ts"
+import { shortDigest } from "../panel/digest-text.ts"
 import { type EvaluatePanelSetup, evaluatePanel } from "../panel/evaluate.ts"
 import { writeEvaluation } from "../panel/evaluation-file.ts"
 import { describePanel } from "../panel/find.ts"
@@ -53,8 +54,9 @@ export async function evaluateOnPanel(
   directory: string,
   out: string | undefined,
 ): Promise<PanelReport> {
+  if (out === undefined) return (await evaluatePanel(setup)).report
   const { evaluation, report } = await evaluatePanel({ ...setup, model: await describeModel(directory) })
-  if (out !== undefined) await writeEvaluation(out, evaluation)
+  await writeEvaluation(out, evaluation)
   return report
 }
 
@@ -77,7 +79,7 @@ export function panelLines({ kinds, passAtK, repeats, digests }: PanelReport): s
   return [
     ...table(kindRows, [2, 3]),
     ...(repeats > 1 ? [`  pass@k  ${passes.join(", ")}`] : []),
-    `  digest ${digests.panel.slice(0, 16)}  (world ${digests.world.slice(0, 16)}, prompt ${digests.prompt.slice(0, 16)})`,
+    `  digest ${shortDigest(digests.panel)}  (world ${shortDigest(digests.world)}, prompt ${shortDigest(digests.prompt)})`,
   ]
 }
 

@@ -1,9 +1,10 @@
 import { mean } from "../training/mean.ts"
+import { countSolved, type TaskEpisodes } from "./by-task.ts"
 import { clusterInterval } from "./clusters.ts"
 import type { Compared } from "./compare.ts"
 import { mcnemarTest } from "./mcnemar.ts"
 import { type MeanInterval, pairedInterval } from "./paired.ts"
-import type { Pair, TaskEpisodes } from "./pairs.ts"
+import type { Pair } from "./pairs.ts"
 
 /** Which of two evaluations solves more. */
 export interface ComparedSuccess extends Compared {
@@ -68,8 +69,4 @@ function shareInterval(tasks: readonly TaskEpisodes[]): MeanInterval {
 
 function share(episodes: TaskEpisodes): number {
   return countSolved(episodes) / episodes.length
-}
-
-function countSolved(episodes: TaskEpisodes): number {
-  return episodes.filter(({ success }) => success).length
 }

@@ -1,10 +1,11 @@
 import { isScored } from "../rollout/episode.ts"
 import { mean } from "../training/mean.ts"
+import type { TaskEpisodes } from "./by-task.ts"
 import { type ComparedSuccess, compareSuccess } from "./compare-success.ts"
 import { type Difference, differences } from "./differences.ts"
 import { checkEvaluation, type PanelEvaluation } from "./evaluation-file.ts"
 import { type MeanInterval, pairedInterval, tInterval } from "./paired.ts"
-import { type Pair, pairsOf, type TaskEpisodes } from "./pairs.ts"
+import { type Pair, pairsOf } from "./pairs.ts"
 
 /** One measure of two evaluations. */
 export interface Compared {

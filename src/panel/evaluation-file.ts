@@ -5,6 +5,7 @@ import { replaceFile } from "../files/atomic-file.ts"
 import { checkPath } from "../options/arguments.ts"
 import { isObject } from "../options/read.ts"
 import { type Outcome, outcomes } from "../rollout/outcome.ts"
+import { isDigest } from "./digest-text.ts"
 
 /** What a panel is known by: SHA-256 in hexadecimal digits. */
 export interface PanelDigests {
@@ -92,7 +93,6 @@ type Checks<T> = { readonly [Key in keyof Required<T>]: (value: unknown) => bool
 
 const isText = (value: unknown) => typeof value === "string" && value !== ""
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
-const isDigest = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value)
 
 const headerChecks: Checks<EvaluationHeader> = {
   evaluation: (value) => value === 1,

@@ -1,8 +1,7 @@
 import { GigpoError } from "../errors.ts"
-import type { EvaluatedEpisode, PanelEvaluation } from "./evaluation-file.ts"
-
-/** A task's repeats. */
-export type TaskEpisodes = readonly EvaluatedEpisode[]
+import { byTask, type TaskEpisodes } from "./by-task.ts"
+import { shortDigest } from "./digest-text.ts"
+import type { PanelEvaluation } from "./evaluation-file.ts"
 
 /** One task in two evaluations. */
 export interface Pair {
@@ -19,17 +18,16 @@ export function pairsOf(a: PanelEvaluation, b: PanelEvaluation): Pair[] {
   const { panel, digests } = a.header
   if (panel !== b.header.panel) fail("panels", panel, b.header.panel)
   if (digests.world !== b.header.digests.world) {
-    fail(`worlds, by the digests of ${panel}`, digests.world.slice(0, 16), b.header.digests.world.slice(0, 16))
+    fail(`worlds, by the digests of ${panel}`, shortDigest(digests.world), shortDigest(b.header.digests.world))
   }
-  const [first, second] = [tasksOf(a), tasksOf(b)]
+  const [first, second] = [a, b].map(({ header, episodes }) => byTask(episodes, header.repeats)) as [
+    TaskEpisodes[],
+    TaskEpisodes[],
+  ]
   const key = (task: TaskEpisodes | undefined) => task?.[0]?.key ?? "none"
   for (let task = 0; task < Math.max(first.length, second.length); task++) {
     const [one, other] = [key(first[task]), key(second[task])]
     if (one !== other) fail(`tasks, from number ${task} on`, one, other)
   }
   return first.map((episodes, task) => ({ first: episodes, second: second[task]! }))
-}
-
-function tasksOf({ header: { tasks, repeats }, episodes }: PanelEvaluation): TaskEpisodes[] {
-  return Array.from({ length: tasks }, (_, task) => episodes.slice(task * repeats, (task + 1) * repeats))
 }

@@ -7,6 +7,7 @@ import { replaceFile } from "../files/atomic-file.ts"
 import { isObject } from "../options/read.ts"
 import { version } from "../version.ts"
 import type { PanelDefinition } from "./definition.ts"
+import { isDigest } from "./digest-text.ts"
 import { places, worldOf } from "./options.ts"
 
 /** What a panel's file holds: the definition, and by which version it was made. */
@@ -18,7 +19,6 @@ interface PanelFile extends Required<PanelDefinition> {
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
 const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
-const isDigest = (value: unknown) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value)
 
 export function isPanelName(value: unknown): boolean {
   return isText(value) && /^[\p{L}\p{N}][\p{L}\p{N}._/-]{0,99}@\d{1,9}$/u.test(value)

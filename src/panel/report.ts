@@ -1,7 +1,8 @@
 import type { EvaluationReport } from "../training/options.ts"
 import { summarize } from "../training/summary.ts"
+import { byTask, countSolved } from "./by-task.ts"
 import { clusterInterval, passAtK } from "./clusters.ts"
-import { checkEvaluation, type EvaluatedEpisode, type PanelDigests, type PanelEvaluation } from "./evaluation-file.ts"
+import { checkEvaluation, type PanelDigests, type PanelEvaluation } from "./evaluation-file.ts"
 
 /** What an evaluation of a panel comes to. Its interval is over tasks and repeats. */
 export interface PanelReport extends EvaluationReport {
@@ -30,7 +31,8 @@ export function reportPanel(evaluation: PanelEvaluation): PanelReport {
   const { metrics, ...summary } = summarize(episodes)
   const kinds = [...new Set(episodes.flatMap(({ kind }) => kind ?? []))].sort()
   const others = Object.entries(metrics).filter(([name]) => !kinds.some((kind) => name === `success/${kind}`))
-  const solved = solvedOf(episodes, repeats)
+  const all = byTask(episodes, repeats)
+  const solved = all.map(countSolved)
   return {
     panel,
     digests,
@@ -41,17 +43,10 @@ export function reportPanel(evaluation: PanelEvaluation): PanelReport {
     passAtK: passAtK(solved, repeats),
     metrics: Object.fromEntries(others),
     kinds: kinds.map((kind) => {
-      const own = solvedOf(episodes.filter((episode) => episode.kind === kind), repeats) // biome-ignore format: one line
+      const own = all.filter(([first]) => first!.kind === kind).map(countSolved)
       const total = own.reduce((sum, count) => sum + count, 0)
       const [success, successInterval] = [total / (own.length * repeats), clusterInterval(own, repeats)]
       return { kind, tasks: own.length, success, successInterval }
     }),
   }
-}
-
-/** Successes of each task, whose repeats follow each other. */
-function solvedOf(episodes: readonly EvaluatedEpisode[], repeats: number): number[] {
-  return Array.from({ length: episodes.length / repeats }, (_, task) => {
-    return episodes.slice(task * repeats, (task + 1) * repeats).filter(({ success }) => success).length
-  })
 }

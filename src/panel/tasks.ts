@@ -7,6 +7,7 @@ import { startEpisode } from "../rollout/environment-episode.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
 import type { TaskChoice } from "./definition.ts"
+import { shortDigest } from "./digest-text.ts"
 import { withoutPlaces } from "./options.ts"
 
 /** A task of a panel. */
@@ -52,7 +53,7 @@ export async function chooseTasks(
   if (sorted) told.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text)))
   const seen = new Map<string, number>()
   return told.slice(0, count).map(({ task, text }) => {
-    const digest = createHash("sha256").update(text).digest("hex").slice(0, 16)
+    const digest = shortDigest(createHash("sha256").update(text).digest("hex"))
     const times = (seen.get(digest) ?? 0) + 1
     seen.set(digest, times)
     return { key: times === 1 ? digest : `${digest}-${times}`, task }

@@ -1,11 +1,10 @@
 import type { Environment, Expert } from "../environment/environment.ts"
 import { Pace } from "../pace.ts"
 import { expertReplies } from "../rollout/choosers.ts"
-import { isScored } from "../rollout/episode.ts"
 import type { ExpertSetup } from "../rollout/expert.ts"
 import type { Group } from "../rollout/hooks.ts"
-import { resultOf } from "../rollout/outcome.ts"
 import { playBy } from "../rollout/play-by.ts"
+import { isSolved } from "./summary.ts"
 
 /** In how many steps the environment's expert solves each group's task, [groups]; undefined for one that it does not solve. */
 export async function expertLengths<Task>(
@@ -30,5 +29,5 @@ async function lengthOf<Task>(setup: ExpertSetup<Task>): Promise<number | undefi
     expert ??= environment.expert!(task) // asked here, what it throws costs the episode
     return await expertReplies(expert)(situation)
   })
-  return isScored(episode) && resultOf(episode.metrics.success) === "success" ? episode.steps.length : undefined
+  return isSolved(episode) ? episode.steps.length : undefined
 }

@@ -19,6 +19,8 @@ afterEach(async () => await rm(folder, { recursive: true }))
 
 describe("a run that is overwritten", () => {
   const other = { ...config, seed: 4 }
+  /** What stands in the folder of such a run once it is closed, others' files among it. */
+  const whole = ["checkpoints", "config.json", "metrics.jsonl", "mine", "model", "notes.txt"]
   const checkpoints = () => join(directory, "checkpoints")
   /** Files of somebody else, in every folder of the run. */
   async function putForeign(): Promise<Record<string, string>> {
@@ -50,14 +52,7 @@ describe("a run that is overwritten", () => {
     await run.saveCheckpoint(1, new FakePolicy(), 2)
     expect(run.replaces).toBe(false)
     await run.close()
-    expect((await readdir(directory)).sort()).toEqual([
-      "checkpoints",
-      "config.json",
-      "metrics.jsonl",
-      "mine",
-      "model",
-      "notes.txt",
-    ])
+    expect((await readdir(directory)).sort()).toEqual(whole)
     expect((await readdir(checkpoints())).sort()).toEqual(["notes.txt", "step-1", "step-2"])
     expect(await readdir(join(checkpoints(), "step-2"))).toEqual(["notes.txt"])
     expect(await snapshot(folder)).toMatchObject(foreign)
@@ -74,14 +69,7 @@ describe("a run that is overwritten", () => {
     expect(await snapshot(folder)).not.toEqual(before)
     await run.close()
     expect(await snapshot(folder)).toEqual(before)
-    expect(await readdir(directory)).toEqual([
-      "checkpoints",
-      "config.json",
-      "metrics.jsonl",
-      "mine",
-      "model",
-      "notes.txt",
-    ])
+    expect(await readdir(directory)).toEqual(whole)
   })
 
   it("goes where the new one has a model", async () => {

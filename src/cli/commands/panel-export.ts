@@ -1,5 +1,6 @@
 import { Command } from "commander"
 import { checkTarget } from "../../files/atomic-directory.ts"
+import { shortDigest } from "../../panel/digest-text.ts"
 import { exportGames } from "../../panel/export-games.ts"
 import { openPanel } from "../../panel/panel.ts"
 import { visible } from "../../visible.ts"
@@ -34,6 +35,6 @@ async function runExport(name: string, { out, overwrite }: PanelExportArguments,
     screen.show([`${formatBar(done, total, 20)}  game ${done}/${total}`])
   const folder = await exportGames(panel, out, { overwrite, onProgress, signal })
   screen.clear()
-  screen.print(`${panel.name}: ${panel.tasks.length} games, world ${panel.digests.world.slice(0, 16)}.`)
+  screen.print(`${panel.name}: ${panel.tasks.length} games, world ${shortDigest(panel.digests.world)}.`)
   process.stdout.write(`${visible(folder)}\n`)
 }

@@ -1,6 +1,7 @@
 import { Command, Option } from "commander"
 import type { EnvironmentName } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
+import { shortDigest } from "../../panel/digest-text.ts"
 import { describePanel, panelNames } from "../../panel/find.ts"
 import { openPanel } from "../../panel/panel.ts"
 import { pinPanel } from "../../panel/pin.ts"
@@ -137,6 +138,6 @@ async function runPin(file: string, given: PinArguments, signal: AbortSignal): P
   const panel = await pinPanel(out, how)
   const screen = new Screen(process.stdout, { live: false })
   screen.print(
-    visible(`${panel.name}: ${panel.tasks.count} tasks, world ${panel.digests.world.slice(0, 16)}, in ${out}`),
+    visible(`${panel.name}: ${panel.tasks.count} tasks, world ${shortDigest(panel.digests.world)}, in ${out}`),
   )
 }

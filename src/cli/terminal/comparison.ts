@@ -1,6 +1,7 @@
 import { display } from "../../options/display.ts"
 import type { Compared, Comparison } from "../../panel/compare.ts"
 import type { ComparedSuccess } from "../../panel/compare-success.ts"
+import { isDigest, shortDigest } from "../../panel/digest-text.ts"
 import type { MeanInterval } from "../../panel/paired.ts"
 import { formatNumber, formatShare } from "./format.ts"
 import { table } from "./table.ts"
@@ -74,5 +75,5 @@ function keyLines(name: string, keys: readonly string[]): string[] {
 /** What comes from files may be long; digests are known by their beginnings. */
 function short(value: unknown): string {
   const text = typeof value === "string" ? value : value === undefined ? "unset" : display(value)
-  return /^[0-9a-f]{64}$/.test(text) ? text.slice(0, 16) : text.length > 60 ? `${text.slice(0, 60)}…` : text
+  return isDigest(text) ? shortDigest(text) : text.length > 60 ? `${text.slice(0, 60)}…` : text
 }

@@ -4,6 +4,7 @@
 import { rm } from "node:fs/promises"
 import { parseArgs } from "node:util"
 import { describeMachine, instructionSet } from "./machine.mjs"
+import { numbersOf } from "./paper/kept.mjs"
 import { writeTable } from "./paper/write.mjs"
 import { learn, warmStart } from "./warm-start.mjs"
 
@@ -28,7 +29,8 @@ for (let seed = 1; seed <= Number(values.seeds); seed++) {
     const reports = await learn(folder, { environment, agent }, options, ({ iteration, evaluation }) => {
       if (evaluation) console.log(`seed ${seed}, ${variant.name}, iteration ${iteration}: ${evaluation.success}`)
     })
-    cells.push({ world, variant, seed, result: { ...where, reports } })
+    const cell = { world, variant, seed, metrics: ["episode/success"] }
+    cells.push({ ...cell, result: numbersOf(cell, { ...where, reports }) })
   }
 }
 await rm(folder, { recursive: true })

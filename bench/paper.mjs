@@ -7,9 +7,9 @@ import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { describeMachine, instructionSet } from "./machine.mjs"
-import { cellsOf, doCell, nameOf, resultOf } from "./paper/cells.mjs"
+import { cellsOf, doCell, isDone, nameOf, resultOf } from "./paper/cells.mjs"
 import { compareWithKept } from "./paper/repeat.mjs"
-import { curveOf, writeTable } from "./paper/write.mjs"
+import { writeTable } from "./paper/write.mjs"
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -34,9 +34,10 @@ if (values.repeat) await repeat(values.repeat)
 else await complete(positionals.length > 0 ? positionals : Object.keys(tables))
 
 async function complete(names) {
-  await doAll(names.flatMap((name) => cellsOf(tables[name], values.runs)))
+  const places = { runs: values.runs, results: values.results }
+  await doAll(names.flatMap((name) => cellsOf(tables[name], places)))
   for (const name of names) {
-    const cells = cellsOf(tables[name], values.runs)
+    const cells = cellsOf(tables[name], places)
     const results = await Promise.all(cells.map(async (cell) => ({ ...cell, result: await resultOf(cell) })))
     const done = results.filter(({ result }) => result)
     if (done.length > 0) console.log(await writeTable(name, tables[name], done, values.results))
@@ -45,13 +46,14 @@ async function complete(names) {
 }
 
 async function repeat(row) {
-  const all = Object.values(tables).flatMap((table) => cellsOf(table, `${values.runs}-repeated/${Date.now()}`))
+  const runs = `${values.runs}-repeated/${Date.now()}`
+  const all = Object.values(tables).flatMap((table) => cellsOf(table, { runs }))
   const named = new Map(all.map((cell) => [nameOf(cell), cell]))
   const cells = [...named].filter(([name]) => name === row || name.startsWith(`${row}/`)).map(([, cell]) => cell)
   if (cells.length === 0) throw new Error(`There is no ${row}; --repeat takes <world>/<variant>/<seed> of the tables.`)
   await doAll(cells)
   const same = await Promise.all(
-    cells.map(async (cell) => await compareWithKept({ ...cell, result: await resultOf(cell) }, values.results)),
+    cells.map(async (cell) => await compareWithKept({ ...cell, results: values.results }, await resultOf(cell))),
   )
   process.exitCode = same.every(Boolean) ? 0 : 1
 }
@@ -66,9 +68,9 @@ async function doAll(cells) {
 }
 
 async function doOne(cell) {
-  if (await resultOf(cell)) return
+  if (isDone(cell, await resultOf(cell))) return
   const began = performance.now()
   if (!(await doCell(cell, { about: describeMachine(), instructionSet }, stop.signal))) return
-  const shown = curveOf({ result: await resultOf(cell) }).map(([, share]) => (100 * share).toFixed(1))
+  const shown = (await resultOf(cell)).curve.map(([, share]) => (100 * share).toFixed(1))
   console.log(`${nameOf(cell)}: ${shown.join(" → ")} %, ${((performance.now() - began) / 60_000).toFixed(1)} min`)
 }

@@ -1,19 +1,28 @@
 // One run of a matrix: a world, what is compared in it, a seed. It is made by the commands that users type, in a folder of its own, and
 // goes on where it was stopped; what has ended with the same settings is not done again.
 import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
 import { mkdir, open, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { initialize } from "gigpo"
 import { openConfiguredEnvironment } from "../../dist/cli/config/modules.js"
-import { loadConfig } from "../../dist/cli/config/resolve.js"
+import { loadConfig, readDocument } from "../../dist/cli/config/resolve.js"
+import { keptOf, numbersOf } from "./kept.mjs"
 
 /** What holds for every run: one thread, since two runs side by side are done sooner than one after the other on two. */
 const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10, "training.keepCheckpoints": 1 }
 
-/** The runs of a table. @param root the folder that they stand in */
-export function cellsOf({ worlds, variants, seeds }, root) {
-  return seeds.flatMap((seed) => worlds.flatMap((world) => variants.map((variant) => ({ world, variant, seed, root }))))
+/**
+ * The runs of a table.
+ *
+ * @param places.runs the folder that they stand in
+ * @param places.results the folder with what is kept of earlier ones; without it nothing is taken for done
+ */
+export function cellsOf({ worlds, variants, seeds, columns = {} }, places) {
+  const metrics = ["episode/success", ...Object.values(columns)]
+  const of = (world, seed) => (variant) => ({ world, variant, seed, metrics, ...places })
+  return seeds.flatMap((seed) => worlds.flatMap((world) => variants.map(of(world, seed))))
 }
 
 /** What it is called: "maze/GiGPO/3". */
@@ -29,8 +38,8 @@ export function sets(...tables) {
 }
 
 /** Where the parts of a cell stand, and what is set in each of them. */
-function planOf({ world, variant, seed, root }) {
-  const start = join(root, world.name, `seed-${seed}`)
+function planOf({ world, variant, seed, runs }) {
+  const start = join(runs, world.name, `seed-${seed}`)
   const [made, cloned] = [join(start, "made"), join(start, variant.clone?.name ?? "cloned")]
   const run = join(start, variant.name)
   return {
@@ -41,18 +50,20 @@ function planOf({ world, variant, seed, root }) {
   }
 }
 
-/** What a result depends on besides the code. */
-async function settingsOf(cell) {
-  const { config, make, clone, train } = planOf(cell)
-  return [await readFile(config, "utf8"), ...make.set, ...clone.set, ...train.set].join("\n")
+/** A digest of what a result depends on besides the code, wherever it was made. */
+async function settingsOf({ world, variant, seed }) {
+  const set = sets({ seed }, always, world.set, variant.clone?.set, variant.set)
+  const { document } = await readDocument(world.config, set)
+  return createHash("sha256").update(JSON.stringify(document.toJS())).digest("hex").slice(0, 16)
 }
 
-/** What a cell has come to: its reports; nothing where it was not done, or done with other settings. */
+/** What a cell has come to with these settings, in its folder or in what is kept: bench/paper/kept.mjs. */
 export async function resultOf(cell) {
   const path = `${planOf(cell).train.folder}.json`
-  if (!existsSync(path)) return undefined
-  const result = JSON.parse(await readFile(path, "utf8"))
-  return result.settings === (await settingsOf(cell)) ? result : undefined
+  const settings = await settingsOf(cell)
+  const run = existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : undefined
+  if (run?.settings === settings) return numbersOf(cell, run)
+  return await keptOf(cell, (kept) => kept.settings === settings)
 }
 
 const making = new Map()
@@ -61,6 +72,11 @@ const making = new Map()
 function once(path, make) {
   if (!making.has(path)) making.set(path, make())
   return making.get(path)
+}
+
+/** Whether nothing is left to do: what was kept for another table may lack what this one shows. */
+export function isDone({ metrics }, result) {
+  return result !== undefined && metrics.every((metric) => metric in result.metrics)
 }
 
 /**

@@ -7,7 +7,7 @@ import { markdownTable, stamp } from "../machine.mjs"
 /**
  * Writes a table's page, in place of older ones.
  *
- * @param cells with their `result`, at least one
+ * @param cells with their `result` (bench/paper/kept.mjs), at least one
  * @returns the tables, as Markdown
  */
 export async function writeTable(name, table, cells, folder) {
@@ -25,10 +25,7 @@ export async function writeTable(name, table, cells, folder) {
   const machines = [...new Set(cells.map(({ result }) => result.about.replace(/, load .*/, "")))]
   const page = [`# ${table.title}`, explanation(table), machines.join("  \n"), ...sections]
   await writeFile(`${folder}/${title}.md`, `${page.join("\n\n")}\n`)
-  await writeFile(
-    `${folder}/${title}.json`,
-    `[\n${cells.map((cell) => JSON.stringify(numbersOf(cell))).join(",\n")}\n]\n`,
-  )
+  await writeFile(`${folder}/${title}.json`, `[\n${cells.map(({ result }) => JSON.stringify(result)).join(",\n")}\n]\n`)
   return sections.join("\n\n")
 }
 
@@ -72,21 +69,15 @@ function difference(own, cells, against, measure) {
   return interval(pairedInterval(a, b), (share) => `${share > 0 ? "+" : ""}${percent(share)}`)
 }
 
-/** [iteration, share] of every evaluation. */
-export function curveOf({ result }) {
-  const evaluated = result.reports.filter(({ evaluation }) => evaluation)
-  return evaluated.map(({ iteration, evaluation }) => [iteration, evaluation.success])
-}
-
 const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
-const firstOf = (cell) => curveOf(cell)[0][1]
-const lastOf = (cell) => curveOf(cell).at(-1)[1]
+const firstOf = (cell) => cell.result.curve[0][1]
+const lastOf = (cell) => cell.result.curve.at(-1)[1]
 /** The mean over the whole curve says more of how fast was learned than one noisy last point. */
-const wholeOf = (cell) => mean(curveOf(cell).map(([, share]) => share))
+const wholeOf = (cell) => mean(cell.result.curve.map(([, share]) => share))
 
 /** A metric's mean over the last five iterations of all runs. */
 function late(cells, key) {
-  const values = cells.flatMap(({ result }) => result.reports.slice(-5).flatMap(({ metrics }) => metrics[key] ?? []))
+  const values = cells.flatMap(({ result }) => result.metrics[key]?.slice(-5).filter((value) => value !== null) ?? [])
   return values.length === 0 ? "" : mean(values).toPrecision(3)
 }
 
@@ -98,26 +89,10 @@ function interval({ mean, low, high, count }, format = percent) {
 
 function curvesOf({ variants }, cells) {
   const results = variants.flatMap((variant) => {
-    const runs = cells.filter((cell) => cell.variant === variant).map(curveOf)
+    const runs = cells.filter((cell) => cell.variant === variant).map(({ result }) => result.curve)
     return runs.length === 0 ? [] : [{ name: variant.name, runs }]
   })
   return results.length > 4
     ? panelsSvg(results)
     : curvesSvg(results, { x: "iteration", y: "success on held-out tasks" })
-}
-
-/** What is kept of a run: every number of it would be a hundred times as much. */
-export function numbersOf(cell) {
-  const { world, variant, seed, result } = cell
-  const { about, instructionSet } = result
-  const training = result.reports.slice(1).map(({ metrics }) => metrics["episode/success"] ?? null)
-  return {
-    world: world.name,
-    variant: variant.name,
-    seed,
-    instructionSet,
-    about,
-    curve: curveOf(cell),
-    training,
-  }
 }

@@ -15,7 +15,7 @@ interface Table {
   readonly against?: string
 }
 interface Cells {
-  cellsOf(table: Table, root: string): unknown[]
+  cellsOf(table: Table, places: { readonly runs: string }): unknown[]
   nameOf(cell: unknown): string
   sets(...tables: (Settings | undefined)[]): string[]
 }
@@ -34,7 +34,7 @@ describe.skipIf(missing).each(Object.entries(tables))("the table %s of bench:pap
 
   it("names no two runs alike, and compares with one of its rows", async () => {
     const { cellsOf, nameOf } = await load<Cells>("cells.mjs")
-    const names = cellsOf(table, "runs").map(nameOf)
+    const names = cellsOf(table, { runs: "runs" }).map(nameOf)
     expect(new Set(names).size).toBe(names.length)
     if (table.against) expect(table.variants.map(({ name }) => name)).toContain(table.against)
   })

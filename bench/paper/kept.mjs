@@ -1,0 +1,44 @@
+// What is kept of a run in bench/results/, so that a matrix can be completed elsewhere and a row be repeated.
+import { existsSync } from "node:fs"
+import { readdir, readFile } from "node:fs/promises"
+import { instructionSet } from "../machine.mjs"
+
+/** A run's evaluations as [iteration, share], and the table's metrics in every iteration, to six digits (null where there was none). */
+export function numbersOf({ world, variant, seed, metrics }, { about, instructionSet, settings, reports }) {
+  const evaluated = reports.filter(({ evaluation }) => evaluation)
+  const series = (key) => reports.slice(1).map(({ metrics }) => rounded(metrics[key]))
+  return {
+    world: world.name,
+    variant: variant.name,
+    seed,
+    instructionSet,
+    about,
+    settings,
+    curve: evaluated.map(({ iteration, evaluation }) => [iteration, evaluation.success]),
+    metrics: Object.fromEntries(metrics.map((key) => [key, series(key)])),
+  }
+}
+
+function rounded(value) {
+  return value === undefined ? null : Number(value.toPrecision(6))
+}
+
+/** What is kept of a cell by this kind of processor, the newest first, if any of it will do. */
+export async function keptOf({ world, variant, seed, results }, willDo) {
+  if (!results || !existsSync(results)) return undefined
+  const names = (await readdir(results)).filter((file) => /-paper-.*\.json$/.test(file)).sort()
+  for (const name of names.reverse()) {
+    const all = await read(`${results}/${name}`)
+    const same = (one) => one.world === world.name && one.variant === variant.name && one.seed === seed
+    const kept = all.find((one) => same(one) && one.instructionSet === instructionSet && willDo(one))
+    if (kept) return kept
+  }
+}
+
+const files = new Map()
+
+/** Read once: every cell asks. */
+function read(path) {
+  if (!files.has(path)) files.set(path, readFile(path, "utf8").then(JSON.parse))
+  return files.get(path)
+}

@@ -14,15 +14,15 @@ import { keptOf, numbersOf } from "./kept.mjs"
 const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10, "training.keepCheckpoints": 1 }
 
 /**
- * The runs of a table.
+ * The runs of a table, one world after the other, so that those side by side seldom wait for the same cloned model.
  *
  * @param places.runs the folder that they stand in
  * @param places.results the folder with what is kept of earlier ones; without it nothing is taken for done
  */
-export function cellsOf({ worlds, variants, seeds, columns = {} }, places) {
-  const metrics = ["episode/success", ...Object.values(columns)]
-  const of = (world, seed) => (variant) => ({ world, variant, seed, metrics, ...places })
-  return seeds.flatMap((seed) => worlds.flatMap((world) => variants.map(of(world, seed))))
+export function cellsOf({ worlds, variants, seeds, columns = {}, dynamics = {} }, places) {
+  const metrics = ["episode/success", ...Object.values(columns), ...Object.values(dynamics)]
+  const of = (variant, seed) => (world) => ({ world, variant, seed, metrics, ...places })
+  return seeds.flatMap((seed) => variants.flatMap((variant) => worlds.map(of(variant, seed))))
 }
 
 /** What it is called: "maze/GiGPO/3". */

@@ -15,7 +15,7 @@ const recipes = {
   "GiGPO as verl-agent": by("gigpo-verl-agent", { normalization: "none" }),
   "GiGPO as ROLL": by("gigpo-roll", episodes),
   "GiGPO as Trinity-RFT": by("gigpo-trinity", episodes),
-  GRPO: by("grpo", episodes),
+  "GRPO, deviation": by("grpo", { normalization: "std", ...episodes }),
   "Dr. GRPO": by("dr-grpo", episodes, { loss: { aggregation: "sequence-mean-fixed-length", fixedLength: 8 } }),
   RLOO: by("rloo", episodes),
   "REINFORCE++": by("reinforce-plus-plus", episodes),

@@ -6,6 +6,14 @@ import { shortClone, worlds } from "./worlds.mjs"
 /** Seeds whose results are not reported: what is chosen is chosen by them. */
 const hidden = [101, 102]
 
+/** What decides whether credit of steps can matter: docs/learning.md. */
+const shares = {
+  compared: "step-group/compared",
+  "on loops": "episode/wasted",
+  late: "episode/late",
+  "cut off": "episode/truncated",
+}
+
 export const tables = {
   undoing: {
     title: "Why reinforcement after short cloning undoes it",
@@ -18,8 +26,49 @@ export const tables = {
   "tuning-maze": {
     title: "Learning rate and normalisation of each estimator in the maze",
     worlds: [worlds.maze],
-    variants: variants.tuning([1e-4, 3e-4, 1e-3]),
+    variants: variants.tuning([1e-4, 3e-4, 1e-3], ["none", "std"]),
     seeds: hidden,
+  },
+  tuning: {
+    title: "Learning rate of each estimator in the other worlds",
+    worlds: [worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"]],
+    variants: variants.tuning([1e-4, 3e-4], ["none"]),
+    seeds: hidden.slice(0, 1),
+  },
+  margin: {
+    title: "GiGPO beside GRPO",
+    worlds: [worlds.maze, worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"], worlds.search],
+    variants: variants.margin,
+    against: "GRPO",
+    columns: shares,
+    seeds: [1, 2, 3, 4, 5],
+  },
+  paper: {
+    title: "What the paper compares, in the two quickest worlds that tell them apart",
+    worlds: [worlds.maze, worlds.sokoban],
+    variants: variants.paper,
+    against: "GRPO",
+    columns: { entropy: "policy/entropy", steps: "episode/steps" },
+    seeds: [1, 2, 3, 4, 5],
+  },
+  parts: {
+    title: "What each part of GiGPO gives",
+    worlds: [worlds.maze],
+    variants: variants.parts,
+    against: "GiGPO",
+    columns: {
+      steps: "episode/steps",
+      "rollout, s": "time/rollout",
+      "credit, s": "time/advantage",
+      "update, s": "time/update",
+    },
+    dynamics: {
+      "steps in a step group": "step-group/size",
+      "alone in theirs": "step-group/singletons",
+      compared: "step-group/compared",
+      "on loops": "episode/wasted",
+    },
+    seeds: [1, 2, 3],
   },
   baselines: {
     title: "Every baseline on Sokoban (6 × 6, one box)",
@@ -27,7 +76,7 @@ export const tables = {
 shows that each learns and none diverges, not which is best.`,
     worlds: [worlds.sokoban],
     variants: baselines,
-    against: "GRPO",
+    against: "GRPO, deviation",
     columns: { entropy: "policy/entropy", "explained variance": "critic/explained-variance" },
     seeds: [1, 2, 3],
   },

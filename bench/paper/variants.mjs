@@ -1,5 +1,7 @@
 // What is compared: settings of training that stand beside a world's.
 
+import { baselines } from "./recipes.mjs"
+
 const variant = (name, set) => ({ name, set })
 const rate = (learningRate) => ({ "training.optimizer.learningRate": learningRate })
 const estimator = (name, options) => ({ "training.estimator": { name, invalidActionPenalty: 0.1, ...options } })
@@ -30,15 +32,48 @@ export const undoing = [
   variant("GRPO", estimator("grpo", { normalization: "none" })),
 ]
 
-/** GiGPO and GRPO, with and without division by the deviation, at each of the learning rates. */
-export function tuning(rates) {
+/** Settings beside those of the world's estimator. */
+const but = (settings) =>
+  Object.fromEntries(Object.entries(settings).map(([key, value]) => [`training.estimator.${key}`, value]))
+const recipe = (wanted) => baselines.find(({ name }) => name === wanted)
+
+/** The world's own configuration, and GRPO in its place. */
+export const margin = [variant("GiGPO", {}), variant("GRPO", but({ name: "grpo" }))]
+
+/** What the paper compares. */
+export const paper = [
+  ...margin,
+  variant("GiGPO, deviation", but({ normalization: "std" })),
+  variant("GRPO, deviation", but({ name: "grpo", normalization: "std" })),
+  recipe("RLOO"),
+  recipe("PPO, steps"),
+]
+
+/** @param options which level is left out, or divided by its deviation: bench/paper/levels.mjs */
+const levels = (options) => ({ "training.estimator": { use: "../levels.mjs", ...options } })
+
+/** What each part of GiGPO gives; GRPO is GiGPO without credit of steps. */
+export const parts = [
+  ...margin,
+  variant("no episode credit", levels({ episode: "none" })),
+  variant("deviation of episodes", levels({ episode: "std" })),
+  variant("deviation of steps", levels({ step: "std" })),
+  variant("GiGPO, deviation", but({ normalization: "std" })),
+  variant("omega 0.3", but({ omega: 0.3 })),
+  variant("omega 3", but({ omega: 3 })),
+  variant("gamma 0.8", but({ gamma: 0.8 })),
+  variant("gamma 1", but({ gamma: 1 })),
+  variant("similarity 0.6", but({ similarity: 0.6 })),
+  variant("groups of 4", { "training.groups": 48, "training.groupSize": 4 }),
+  variant("groups of 16", { "training.groups": 12, "training.groupSize": 16 }),
+]
+
+/** GiGPO and GRPO alike, at each of the rates and normalisations. */
+export function tuning(rates, normalizations) {
   return rates.flatMap((learningRate) =>
     ["gigpo", "grpo"].flatMap((name) =>
-      ["none", "std"].map((normalization) =>
-        variant(`${name}-${normalization}-${learningRate}`, {
-          ...estimator(name, { normalization }),
-          ...rate(learningRate),
-        }),
+      normalizations.map((normalization) =>
+        variant(`${name}-${normalization}-${learningRate}`, { ...but({ name, normalization }), ...rate(learningRate) }),
       ),
     ),
   )

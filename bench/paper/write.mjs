@@ -20,7 +20,9 @@ export async function writeTable(name, table, cells, folder) {
   for (const { world, own } of worlds.filter(({ own }) => own.length > 0)) {
     const picture = `${title}.${world.name}.svg`
     await writeFile(`${folder}/${picture}`, curvesOf(table, own))
-    sections.push(`## ${world.name}\n\n${gridOf(table, own)}\n\n![curves](./${picture})`)
+    sections.push(
+      [`## ${world.name}`, gridOf(table, own), ...dynamicsOf(table, own), `![curves](./${picture})`].join("\n\n"),
+    )
   }
   const machines = [...new Set(cells.map(({ result }) => result.about.replace(/, load .*/, "")))]
   const page = [`# ${table.title}`, explanation(table), machines.join("  \n"), ...sections]
@@ -61,6 +63,22 @@ function gridOf(table, cells) {
   return markdownTable([header, ...rows])
 }
 
+/** How the table's metrics moved in training: means over a fifth of it each, over all runs of a variant. */
+function dynamicsOf({ variants, dynamics = {} }, cells) {
+  return Object.entries(dynamics).map(([title, key]) => {
+    const rows = variants.flatMap(({ name }) => {
+      const series = cells.flatMap(({ variant, result }) => (variant.name === name ? [result.metrics[key] ?? []] : []))
+      const fifths = [0, 1, 2, 3, 4].map((fifth) =>
+        series.flatMap((one) => one.slice((fifth * one.length) / 5, ((fifth + 1) * one.length) / 5).filter(isNumber)),
+      )
+      return fifths.every((values) => values.length > 0)
+        ? [[name, ...fifths.map((values) => mean(values).toPrecision(3))]]
+        : []
+    })
+    return markdownTable([[title, "first fifth", "second", "third", "fourth", "last"], ...rows])
+  })
+}
+
 function difference(own, cells, against, measure) {
   const other = (seed) => cells.find(({ variant, seed: its }) => variant.name === against && its === seed)
   const pairs = own.flatMap((cell) => (other(cell.seed) ? [[measure(cell), measure(other(cell.seed))]] : []))
@@ -69,6 +87,7 @@ function difference(own, cells, against, measure) {
   return interval(pairedInterval(a, b), (share) => `${share > 0 ? "+" : ""}${percent(share)}`)
 }
 
+const isNumber = (value) => value !== null
 const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
 const firstOf = (cell) => cell.result.curve[0][1]
 const lastOf = (cell) => cell.result.curve.at(-1)[1]
@@ -77,7 +96,7 @@ const wholeOf = (cell) => mean(cell.result.curve.map(([, share]) => share))
 
 /** A metric's mean over the last five iterations of all runs. */
 function late(cells, key) {
-  const values = cells.flatMap(({ result }) => result.metrics[key]?.slice(-5).filter((value) => value !== null) ?? [])
+  const values = cells.flatMap(({ result }) => result.metrics[key]?.slice(-5).filter(isNumber) ?? [])
   return values.length === 0 ? "" : mean(values).toPrecision(3)
 }
 

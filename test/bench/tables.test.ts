@@ -39,3 +39,15 @@ describe.skipIf(missing).each(Object.entries(tables))("the table %s of bench:pap
     if (table.against) expect(table.variants.map(({ name }) => name)).toContain(table.against)
   })
 })
+
+it.skipIf(missing)("calls a run of two tables alike only where its settings are", async () => {
+  const { cellsOf, nameOf, sets } = await load<Cells>("cells.mjs")
+  const found = new Map<string, unknown>()
+  for (const table of Object.values(tables))
+    for (const cell of cellsOf(table, { runs: "runs" }) as { world: Table["worlds"][number]; variant: Variant }[]) {
+      const { world, variant } = cell
+      const config = await loadConfig(world.config, ["model=m", ...sets(world.set, variant.clone?.set, variant.set)])
+      expect(found.get(nameOf(cell)) ?? config, nameOf(cell)).toEqual(config)
+      found.set(nameOf(cell), config)
+    }
+})

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs"
 import { mkdir, open, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { initialize } from "gigpo"
+import { canonical } from "../../dist/canonical.js"
 import { openConfiguredEnvironment } from "../../dist/cli/config/modules.js"
 import { loadConfig, readDocument } from "../../dist/cli/config/resolve.js"
 import { keptOf, numbersOf } from "./kept.mjs"
@@ -54,7 +55,7 @@ function planOf({ world, variant, seed, runs }) {
 async function settingsOf({ world, variant, seed }) {
   const set = sets({ seed }, always, world.set, variant.clone?.set, variant.set)
   const { document } = await readDocument(world.config, set)
-  return createHash("sha256").update(JSON.stringify(document.toJS())).digest("hex").slice(0, 16)
+  return createHash("sha256").update(canonical(document.toJS())).digest("hex").slice(0, 16)
 }
 
 /** What a cell has come to with these settings, in its folder or in what is kept: bench/paper/kept.mjs. */

@@ -31,7 +31,7 @@ export const tables = {
   },
   tuning: {
     title: "Learning rate of each estimator in the other worlds",
-    worlds: [worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"]],
+    worlds: [worlds.webshop, worlds["number-line"]],
     variants: variants.tuning([1e-4, 3e-4], ["none"]),
     seeds: hidden.slice(0, 1),
   },

@@ -8,8 +8,6 @@ const expert = (name) => ({ "environment.expert": name })
 /** `guide`: settings of an expert who knows the way, where the one that is cloned has to look for it. */
 export const worlds = {
   maze: own("maze", { guide: expert("shortest") }),
-  households: own("households", { guide: expert("plan") }),
-  "webshop-15": own("webshop-15"),
   "two-boxes": own("two-boxes"),
   sokoban: example("sokoban", { set: { "training.groups": 24, "training.iterations": 40 } }),
   "number-line": example("number-line"),

@@ -11,9 +11,9 @@ import { rolloutDefaults } from "../../dist/rollout/options.js"
 import { playBy } from "../../dist/rollout/play-by.js"
 import { takeTasks } from "../../dist/rollout/tasks.js"
 import { expertLengths } from "../../dist/training/expert-lengths.js"
-import { describeMachine, markdownTable } from "../machine.mjs"
+import { describeMachine, markdownTable, writeResult } from "../machine.mjs"
 import { sets } from "./cells.mjs"
-import { worlds } from "./worlds.mjs"
+import { worlds as own, paperWorlds } from "./worlds.mjs"
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -25,6 +25,7 @@ const { values, positionals } = parseArgs({
     tokens: { type: "string", default: "24" }, // most of a reply
   },
 })
+const worlds = { ...own, ...paperWorlds }
 const names = positionals.length > 0 ? positionals : Object.keys(worlds)
 const groupSize = 8
 const random = new Random(1)
@@ -54,17 +55,20 @@ for (const name of names) {
 }
 await Promise.all(players.map((player) => player.close?.()))
 
-console.log(`# What an estimator can use
+await writeResult(
+  "paper-shares",
+  `# What an estimator can use
 
 ${values.groups} tasks × ${groupSize} episodes; in percent, but for steps and length. ${describeMachine()}
 compared: steps with a step advantage; across episodes: of groups where two episodes meet; length: steps against the expert's, who knows
 the world where there is such a one; wasted: steps of successes that are loops; cut: episodes ended by the limit; late: successes in its last fifth.
 
-${markdownTable(table)}`)
+${markdownTable(table)}`,
+)
 
 /** @param set what is set besides */
 async function open({ config, set }, besides) {
-  return await openConfiguredEnvironment(await loadConfig(config, sets(set, besides)))
+  return await openConfiguredEnvironment(await loadConfig(config, ["model=none", ...sets(set, besides)]))
 }
 
 /** An expert that takes one of the actions that are possible with this probability, and where it knows no better. */

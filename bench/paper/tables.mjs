@@ -37,10 +37,17 @@ export const tables = {
   },
   margin: {
     title: "GiGPO beside GRPO",
-    worlds: [worlds.maze, worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"], worlds.search],
+    worlds: [worlds.maze, worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"]],
     variants: variants.margin,
     against: "GRPO",
     columns: shares,
+    seeds: [1, 2, 3, 4, 5],
+  },
+  examples: {
+    title: "The examples at their defaults",
+    worlds: [worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"], worlds.search],
+    variants: variants.margin.slice(0, 1),
+    columns: { ...shares, entropy: "policy/entropy" },
     seeds: [1, 2, 3, 4, 5],
   },
   paper: {

@@ -16,6 +16,21 @@ export const worlds = {
   search: example("search"),
 }
 
+const played = (name, set, more) => example(name, { set, ...more })
+
+/** The worlds as large and as long as the paper plays them, which a model of a million weights cannot. */
+export const paperWorlds = {
+  "alfworld, paper": played(
+    "alfworld",
+    { "environment.size": "large", "environment.maxSteps": 50 },
+    { guide: expert("plan") },
+  ),
+  "webshop, paper": played("webshop", { "environment.size": 1000, "environment.detail": "full" }),
+  "search, paper": played("search", { "environment.hops": 2, "environment.topk": 3 }),
+  "sokoban, paper": played("sokoban", { "environment.maxSteps": 15 }),
+  "number-line, paper": played("number-line", { "environment.maxPosition": 5, "environment.maxSteps": 10 }),
+}
+
 /** The warm start is short, the batch small, and nothing is held back: where reinforcement undoes what was cloned. */
 export const shortClone = {
   name: "search-short",

@@ -20,9 +20,9 @@ const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10
  * @param places.runs the folder that they stand in
  * @param places.results the folder with what is kept of earlier ones; without it nothing is taken for done
  */
-export function cellsOf({ worlds, variants, seeds, columns = {}, dynamics = {} }, places) {
+export function cellsOf({ worlds, variants, seeds, columns = {}, dynamics = {}, finals = 0 }, places) {
   const metrics = ["episode/success", ...Object.values(columns), ...Object.values(dynamics)]
-  const of = (variant, seed) => (world) => ({ world, variant, seed, metrics, ...places })
+  const of = (variant, seed) => (world) => ({ world, variant, seed, metrics, finals, ...places })
   return seeds.flatMap((seed) => variants.flatMap((variant) => worlds.map(of(variant, seed))))
 }
 
@@ -48,6 +48,10 @@ function planOf({ world, variant, seed, runs }) {
     make: { folder: made, set: sets({ seed }, world.set) },
     clone: { folder: cloned, set: sets({ seed, threads: 1, model: made }, world.set, variant.clone?.set) },
     train: { folder: run, set: sets({ seed, model: cloned, run }, always, world.set, variant.set) },
+    final: (index) => ({
+      folder: `${run}.final`,
+      set: sets({ seed: 1000 * seed + index, threads: 1, model: join(run, "model") }, world.set),
+    }),
   }
 }
 
@@ -60,11 +64,20 @@ async function settingsOf({ world, variant, seed }) {
 
 /** What a cell has come to with these settings, in its folder or in what is kept: bench/paper/kept.mjs. */
 export async function resultOf(cell) {
-  const path = `${planOf(cell).train.folder}.json`
   const settings = await settingsOf(cell)
+  const run = await runOf(cell, settings)
+  return run ? numbersOf(cell, run) : await keptOf(cell, (kept) => kept.settings === settings)
+}
+
+/** Whether nothing is left to do: what was kept for another table may lack what this one shows. */
+export function isDone({ metrics, finals }, result) {
+  return result !== undefined && metrics.every((metric) => metric in result.metrics) && result.finals.length >= finals
+}
+
+async function runOf(cell, settings) {
+  const path = `${planOf(cell).train.folder}.json`
   const run = existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : undefined
-  if (run?.settings === settings) return numbersOf(cell, run)
-  return await keptOf(cell, (kept) => kept.settings === settings)
+  return run?.settings === settings ? run : undefined
 }
 
 const making = new Map()
@@ -75,27 +88,42 @@ function once(path, make) {
   return making.get(path)
 }
 
-/** Whether nothing is left to do: what was kept for another table may lack what this one shows. */
-export function isDone({ metrics }, result) {
-  return result !== undefined && metrics.every((metric) => metric in result.metrics)
-}
-
 /**
  * Does what is left to do of a cell. Rejects with what a command said where it fails; resolves to false where it was stopped.
  *
  * @param where the machine and the commit, for what is kept
  */
 export async function doCell(cell, where, signal) {
+  const settings = await settingsOf(cell)
+  const run = (await runOf(cell, settings)) ?? (await trainCell(cell, settings, signal))
+  if (!run) return false
+  const finals = run.finals ?? []
+  while (finals.length < cell.finals) {
+    const share = await evaluateCell(cell, finals.length, signal)
+    if (share === undefined) return false
+    finals.push(share)
+  }
+  await writeFile(`${planOf(cell).train.folder}.json`, JSON.stringify({ ...where, ...run, finals }))
+  return true
+}
+
+async function trainCell(cell, settings, signal) {
   const { config, make, clone, train } = planOf(cell)
   await once(make.folder, () => makeModel(config, make, cell.seed))
-  if (!(await once(clone.folder, () => cloneModel(config, clone, signal)))) return false
-  const settings = await settingsOf(cell)
+  if (!(await once(clone.folder, () => cloneModel(config, clone, signal)))) return undefined
   const how = (await begins(train.folder, settings)) ? ["--resume", "auto"] : ["--overwrite"]
-  if (!(await gigpo("train", config, train, ["--json", ...how], signal))) return false
+  if (!(await gigpo("train", config, train, ["--json", ...how], signal))) return undefined
   const lines = (await readFile(join(train.folder, "metrics.jsonl"), "utf8")).trim().split("\n")
-  const result = { ...where, settings, reports: lines.map((line) => JSON.parse(line)) }
-  await writeFile(`${train.folder}.json`, JSON.stringify(result))
-  return true
+  return { settings, reports: lines.map((line) => JSON.parse(line)) }
+}
+
+/** Success of the trained model on as many tasks as an evaluation has, other ones every time where there are more. */
+async function evaluateCell(cell, index, signal) {
+  const { config, final } = planOf(cell)
+  const evaluation = final(index)
+  if (!(await gigpo("evaluate", config, evaluation, ["--json"], signal))) return undefined
+  const lines = (await readFile(`${evaluation.folder}.log`, "utf8")).split("\n")
+  return JSON.parse(lines.find((line) => line.startsWith("{"))).success
 }
 
 async function makeModel(path, { folder, set }, seed) {

@@ -3,8 +3,14 @@ import { existsSync } from "node:fs"
 import { readdir, readFile } from "node:fs/promises"
 import { instructionSet } from "../machine.mjs"
 
-/** A run's evaluations as [iteration, share], and the table's metrics in every iteration, to six digits (null where there was none). */
-export function numbersOf({ world, variant, seed, metrics }, { about, instructionSet, settings, reports }) {
+/**
+ * A run's evaluations as [iteration, share], those after its end, and the table's metrics in every iteration, to six digits (null where
+ * there was none).
+ */
+export function numbersOf(
+  { world, variant, seed, metrics },
+  { about, instructionSet, settings, reports, finals = [] },
+) {
   const evaluated = reports.filter(({ evaluation }) => evaluation)
   const series = (key) => reports.slice(1).map(({ metrics }) => rounded(metrics[key]))
   return {
@@ -15,6 +21,7 @@ export function numbersOf({ world, variant, seed, metrics }, { about, instructio
     about,
     settings,
     curve: evaluated.map(({ iteration, evaluation }) => [iteration, evaluation.success]),
+    finals,
     metrics: Object.fromEntries(metrics.map((key) => [key, series(key)])),
   }
 }

@@ -8,7 +8,8 @@ export async function compareWithKept(cell, again) {
   if (!again) return false
   const kept = await keptOf(cell, () => true)
   const differing = kept && compared(kept).filter((key) => !equal(kept.metrics[key], again.metrics[key]))
-  const same = kept && equal(kept.curve, again.curve) && differing.length === 0
+  const shares = ({ curve, finals }) => ({ curve, finals })
+  const same = kept && equal(shares(kept), shares(again)) && differing.length === 0
   const found = !kept
     ? `nothing is kept of it for ${instructionSet} in`
     : same
@@ -16,7 +17,7 @@ export async function compareWithKept(cell, again) {
       : "NOT the same as in"
   console.log(`${nameOf(cell)}: ${found} ${kept?.about ?? cell.results}`)
   if (kept && !same) {
-    console.log(`kept  ${JSON.stringify(kept.curve)}\nfound ${JSON.stringify(again.curve)}`)
+    console.log(`kept  ${JSON.stringify(shares(kept))}\nfound ${JSON.stringify(shares(again))}`)
     if (differing.length > 0) console.log(`other numbers in ${differing.join(", ")}`)
   }
   return Boolean(same)

@@ -41,6 +41,7 @@ export const tables = {
     variants: variants.margin,
     against: "GRPO",
     columns: shares,
+    finals: 4,
     seeds: [1, 2, 3, 4, 5],
   },
   examples: {
@@ -48,6 +49,7 @@ export const tables = {
     worlds: [worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"], worlds.search],
     variants: variants.margin.slice(0, 1),
     columns: { ...shares, entropy: "policy/entropy" },
+    finals: 4,
     seeds: [1, 2, 3, 4, 5],
   },
   paper: {
@@ -56,6 +58,7 @@ export const tables = {
     variants: variants.paper,
     against: "GRPO",
     columns: { entropy: "policy/entropy", steps: "episode/steps" },
+    finals: 4,
     seeds: [1, 2, 3, 4, 5],
   },
   parts: {
@@ -75,6 +78,7 @@ export const tables = {
       compared: "step-group/compared",
       "on loops": "episode/wasted",
     },
+    finals: 4,
     seeds: [1, 2, 3],
   },
   baselines: {

@@ -25,24 +25,45 @@ export async function writeTable(name, table, cells, folder) {
     )
   }
   const machines = [...new Set(cells.map(({ result }) => result.about.replace(/, load .*/, "")))]
-  const page = [`# ${table.title}`, explanation(table), machines.join("  \n"), ...sections]
+  const page = [`# ${table.title}`, explanation(table), machines.join("  \n"), ...summaryOf(table, worlds), ...sections]
   await writeFile(`${folder}/${title}.md`, `${page.join("\n\n")}\n`)
   await writeFile(`${folder}/${title}.json`, `[\n${cells.map(({ result }) => JSON.stringify(result)).join(",\n")}\n]\n`)
   return sections.join("\n\n")
 }
 
-function explanation({ text, against, columns = {}, again = "`npm run bench:paper -- --repeat '<world>/<row>'`" }) {
+function explanation({
+  text,
+  against,
+  finals,
+  columns = {},
+  again = "`npm run bench:paper -- --repeat '<world>/<row>'`",
+}) {
   return [
     ...(text ? [text, ""] : []),
     "Success on held-out tasks in percent, with the 95 % interval of the mean over seeds (Student's t). Runs of a seed begin with the same",
     "cloned model and play the same tasks, so what is taken off another is paired by seed. The curve's mean is over all evaluations, that",
     "before training among them.",
+    ...(finals ? [`“Trained” is measured by ${finals} further evaluations of the trained model.`] : []),
     ...(against ? [`Differences are to “${against}”.`] : []),
     ...(Object.keys(columns).length > 0
       ? [`${Object.keys(columns).join(", ")}: means over the last five iterations.`]
       : []),
     `Once more: ${again}.`,
   ].join("\n")
+}
+
+/** Where two are compared in several worlds: a row a world. */
+function summaryOf({ variants, against }, worlds) {
+  const rival = variants.find(({ name }) => name === against)
+  const [one, ...more] = variants.filter((variant) => variant !== rival)
+  if (!rival || more.length > 0 || worlds.length < 2) return []
+  const rows = worlds.map(({ world, own }) => {
+    const [ours, theirs] = [one, rival].map((wanted) => own.filter(({ variant }) => variant === wanted))
+    const shares = [ours.map(firstOf), ours.map(lastOf), theirs.map(lastOf)].map((all) => percent(mean(all)))
+    const differences = [lastOf, wholeOf].map((measure) => difference(ours, own, against, measure))
+    return [world.name, Math.min(ours.length, theirs.length), ...shares, ...differences]
+  })
+  return [markdownTable([["", "seeds", "cloned", one.name, against, "difference", "over the curve"], ...rows])]
 }
 
 function gridOf(table, cells) {
@@ -90,7 +111,7 @@ function difference(own, cells, against, measure) {
 const isNumber = (value) => value !== null
 const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length
 const firstOf = (cell) => cell.result.curve[0][1]
-const lastOf = (cell) => cell.result.curve.at(-1)[1]
+const lastOf = ({ result: { curve, finals } }) => (finals.length > 0 ? mean(finals) : curve.at(-1)[1])
 /** The mean over the whole curve says more of how fast was learned than one noisy last point. */
 const wholeOf = (cell) => mean(cell.result.curve.map(([, share]) => share))
 

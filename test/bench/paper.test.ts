@@ -34,7 +34,7 @@ async function declare(penalty: number): Promise<void> {
     { name: "GRPO", set: { "training.estimator": { name: "grpo" } } },
   ]
   const worlds = [{ name: "line", config: join(folder, "world.yaml"), set: {} }]
-  const small = { title: "A small matrix", worlds, variants, seeds: [1, 2], against: "GRPO" }
+  const small = { title: "A small matrix", worlds, variants, seeds: [1, 2], against: "GRPO", finals: 1 }
   await writeFile(join(folder, "tables.mjs"), `export const tables = ${JSON.stringify({ small })}\n`)
 }
 
@@ -81,7 +81,8 @@ describe.skipIf(missing)(`bench:paper${missing ? ` (needs ${missing})` : ""}`, (
     expect(curves.map((curve) => curve.map(([iteration]) => iteration))).toEqual(Array(4).fill([0, 1, 2, 3]))
     expect(curves[0]![0]).toEqual(curves[1]![0]) // the same cloned model
     expect(curves.flat().some(([, success]) => success > 0)).toBe(true) // else all numbers here are 0
-    const differences = [0, 2].map((first) => 100 * (curves[first]!.at(-1)![1] - curves[first + 1]!.at(-1)![1]))
+    const finals = all.map(({ finals }) => (finals as [number])[0])
+    const differences = [0, 2].map((first) => 100 * (finals[first]! - finals[first + 1]!))
     const mean = (differences[0]! + differences[1]!) / 2
     const half = (12.7062 * Math.abs(differences[0]! - differences[1]!)) / 2 // t of 0.975 with one degree, times s / √2
     const page = await readFile(await kept("whole", ".md"), "utf8")
@@ -99,6 +100,9 @@ describe.skipIf(missing)(`bench:paper${missing ? ` (needs ${missing})` : ""}`, (
     const before = await Promise.all(names.map(changed))
     await paper("whole")
     expect(await Promise.all(names.map(changed))).toEqual(before)
+    const elsewhere = await paper("whole", "--runs", join(folder, "elsewhere"))
+    expect(elsewhere.text).not.toContain("line/GiGPO")
+    expect(elsewhere.text).toContain("| GiGPO | 2 |")
     await declare(0.9)
     await paper("whole")
     const after = await Promise.all(names.map(changed))

@@ -57,11 +57,15 @@ function summaryOf({ variants, against }, worlds) {
   const rival = variants.find(({ name }) => name === against)
   const [one, ...more] = variants.filter((variant) => variant !== rival)
   if (!rival || more.length > 0 || worlds.length < 2) return []
-  const rows = worlds.map(({ world, own }) => {
-    const [ours, theirs] = [one, rival].map((wanted) => own.filter(({ variant }) => variant === wanted))
+  const rows = worlds.flatMap(({ world, own }) => {
+    const seedsOf = (wanted) => own.filter(({ variant }) => variant === wanted).map(({ seed }) => seed)
+    const both = seedsOf(one).filter((seed) => seedsOf(rival).includes(seed))
+    const paired = own.filter(({ seed }) => both.includes(seed))
+    const [ours, theirs] = [one, rival].map((wanted) => paired.filter(({ variant }) => variant === wanted))
+    if (both.length === 0) return []
     const shares = [ours.map(firstOf), ours.map(lastOf), theirs.map(lastOf)].map((all) => percent(mean(all)))
-    const differences = [lastOf, wholeOf].map((measure) => difference(ours, own, against, measure))
-    return [world.name, Math.min(ours.length, theirs.length), ...shares, ...differences]
+    const differences = [lastOf, wholeOf].map((measure) => difference(ours, paired, against, measure))
+    return [[world.name, both.length, ...shares, ...differences]]
   })
   return [markdownTable([["", "seeds", "cloned", one.name, against, "difference", "over the curve"], ...rows])]
 }

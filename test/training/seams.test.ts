@@ -321,15 +321,20 @@ describe("observers", () => {
       },
     }
     let heard = 0
+    let told = 0
+    let nearTheEnd = () => {}
+    const late = new Promise<void>((resolve) => {
+      nearTheEnd = resolve
+    })
+    const counting: RunObserver = { name: "counting", report: () => void (++told === 38 && nearTheEnd()) }
     const slow: RunObserver = {
       name: "slow",
-      report: async () => await new Promise((resolve) => setTimeout(resolve, 20)),
       episodes: async () => {
         heard++
-        await new Promise((resolve) => setTimeout(resolve, 20))
+        await late
       },
     }
-    const observed = { observers: [throwing, slow], onWarning: (message: string) => warnings.push(message) }
+    const observed = { observers: [throwing, counting, slow], onWarning: (message: string) => warnings.push(message) }
     const reports = await train({ ...long, policy: new TablePolicy(), ...observed })
     expect(reports.map(timeless)).toEqual(plain.map(timeless))
     expect(warnings).toHaveLength(2)

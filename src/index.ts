@@ -28,8 +28,11 @@ export { presets } from "./credit/presets.ts"
 export { type ReinforcePlusPlusOptions, reinforcePlusPlus } from "./credit/reinforce-plus-plus.ts"
 export { reinforcePlusPlusBaseline } from "./credit/reinforce-plus-plus-baseline.ts"
 export { type RemaxOptions, remax } from "./credit/remax.ts"
+export { type ReplySpan, replySpans, type SpanKind, type SpanTags, tokenKinds } from "./credit/reply-spans.ts"
 export { discountedReturns } from "./credit/returns.ts"
 export { similarityRatio } from "./credit/similarity.ts"
+export { type Hindsight, hindsightWeight, type TeacherWeightOptions, teacherWeights } from "./credit/teacher-weights.ts"
+export { type TokenWeightOptions, tokenWeights } from "./credit/token-weights.ts"
 export { generalizedAdvantages } from "./credit/traces.ts"
 export type {
   GigpoDiagnostics,
@@ -66,6 +69,8 @@ export type {
   Sampler,
   Statistic,
   StepReport,
+  Teacher,
+  TopTokens,
   Trainable,
   Unit,
   ValueLoss,
@@ -141,28 +146,42 @@ export { type AnchorBytes, type AnchorGroups, type GroupAnchorsOptions, groupAnc
 export { tokenLogProbs } from "./kernels/token-log-probs.ts"
 export { type ValueLossInput, type ValueLossOptions, type ValueLossReport, valueLoss } from "./kernels/value-loss.ts"
 // Losses: what is minimised, in TypeScript; the clipped surrogate, GSPO and cloning run in the engine's kernel as well.
+export { type ActGuideOptions, actGuide as actGuideLoss } from "./loss/act-guide.ts"
 export { type AdaptiveKl, type AdaptiveKlOptions, adaptiveKl } from "./loss/adaptive-kl.ts"
 export { type CispoOptions, cispo as cispoLoss } from "./loss/cispo.ts"
 export { type ClipCovOptions, clipCov as clipCovLoss } from "./loss/clip-cov.ts"
 export { clippedSurrogate as clippedSurrogateLoss } from "./loss/clipped-surrogate.ts"
 export { composeLoss, type LossTerms } from "./loss/compose-loss.ts"
 export { crossEntropy as crossEntropyLoss } from "./loss/cross-entropy.ts"
+export { type DgpoOptions, dgpo as dgpoLoss } from "./loss/dgpo.ts"
+export { type DgpoWeightOptions, dgpoWeights } from "./loss/dgpo-weights.ts"
+export { type DistillationOptions, distillation as distillationLoss } from "./loss/distillation.ts"
 export { type DppoOptions, dppoKl as dppoKlLoss, dppoTv as dppoTvLoss } from "./loss/dppo.ts"
 export { type DroOptions, dro as droLoss } from "./loss/dro.ts"
 export { type GmpoOptions, gmpo as gmpoLoss } from "./loss/gmpo.ts"
 export { type GspoOptions, gspo as gspoLoss } from "./loss/gspo.ts"
+export { type HolderOptions, holder as holderLoss } from "./loss/holder.ts"
+export { type HolderScheduleName, type HolderScheduleOptions, holderSchedule } from "./loss/holder-schedule.ts"
 export { type ImportanceOptions, importanceWeights } from "./loss/importance-weights.ts"
 export { type KlCovOptions, klCov as klCovLoss } from "./loss/kl-cov.ts"
 export { mismatch } from "./loss/mismatch.ts"
 export { reinforce as reinforceLoss } from "./loss/reinforce.ts"
 export { type SapoOptions, sapo as sapoLoss } from "./loss/sapo.ts"
-export type { LossInput, LossNeed, LossOutput, TokenLoss } from "./loss/token-loss.ts"
+export type { LossInput, LossNeed, LossOutput, TeacherTop, TokenLoss } from "./loss/token-loss.ts"
 // The policy: a language model that samples and learns.
 export type { ModelConfig } from "./model-files/model-config.ts"
 // Options: tables of them, for modules of one's own, and numbers that change over a run.
 export * as fields from "./options/field.ts"
 export { readOptions } from "./options/read.ts"
-export { at, atMoment, type Moment, type Ramp, type Schedule, type Scheduled } from "./options/schedule.ts"
+export {
+  at,
+  atMoment,
+  type Moment,
+  type Ramp,
+  type RampShape,
+  type Schedule,
+  type Scheduled,
+} from "./options/schedule.ts"
 export type { Field, Fields, OptionsOf, Resolved } from "./options/table.ts"
 // Panels: fixed lists of tasks, and what models made of them.
 export { type Compared, type Comparison, compareEvaluations } from "./panel/compare.ts"
@@ -218,6 +237,7 @@ export { type ProcessAgentOptions, processAgent } from "./server/process-agent.t
 export type { Json, State, StateArray, Stateful } from "./state.ts"
 // Text to tokens.
 export type { ChatCodec, Prompt } from "./tokenizer/chat-codec.ts"
+export { tokenTexts } from "./tokenizer/token-texts.ts"
 export { type RenderChatOptions, Tokenizer } from "./tokenizer/tokenizer.ts"
 export { type ByteLevelBpe, type TrainTokenizerOptions, trainByteLevelTokenizer } from "./tokenizer/train.ts"
 export { type WriteTokenizerOptions, writeTokenizer } from "./tokenizer/write.ts"

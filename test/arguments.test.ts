@@ -146,6 +146,8 @@ const optional: Readonly<Record<string, Case>> = {
     call: (options) => gigpo.composeLoss(gigpo.crossEntropyLoss(), options),
     slip: ["klweights", "klWeight"],
   },
+  teacherWeights: { call: (options) => gigpo.teacherWeights(gigpo.grpo(), options), slip: ["alfa", "alpha"] },
+  tokenWeights: { call: (options) => gigpo.tokenWeights(gigpo.grpo(), options), slip: ["thinks", "think"] },
   normalizer: { call: gigpo.normalizer, slip: ["epsilons", "epsilon"] },
   gigpoAdvantages: { call: (options) => gigpo.gigpoAdvantages([], options), slip: ["omeg", "omega"] },
   grpoAdvantages: { call: (options) => gigpo.grpoAdvantages([], options), slip: ["gama", "gamma"] },
@@ -164,11 +166,17 @@ const optional: Readonly<Record<string, Case>> = {
   cispoLoss: { call: gigpo.cispoLoss, slip: ["cliphighs", "clipHigh"] },
   clipCovLoss: { call: gigpo.clipCovLoss, slip: ["covarianceShares", "covarianceShare"] },
   clippedSurrogateLoss: { call: gigpo.clippedSurrogateLoss, slip: ["cliplows", "clipLow"] },
+  actGuideLoss: { call: gigpo.actGuideLoss, slip: ["cliplows", "clipLow"] },
+  dgpoLoss: { call: gigpo.dgpoLoss, slip: ["taus", "tau"] },
+  dgpoWeights: { call: (options) => gigpo.dgpoWeights([], [], options), slip: ["kapa", "kappa"] },
+  distillationLoss: { call: gigpo.distillationLoss, slip: ["divergense", "divergence"] },
   dppoKlLoss: { call: gigpo.dppoKlLoss, slip: ["truncat", "truncate"] },
   dppoTvLoss: { call: gigpo.dppoTvLoss, slip: ["truncat", "truncate"] },
   droLoss: { call: gigpo.droLoss, slip: ["betas", "beta"] },
   gmpoLoss: { call: gigpo.gmpoLoss, slip: ["cliplows", "clipLow"] },
   gspoLoss: { call: gigpo.gspoLoss, slip: ["cliplows", "clipLow"] },
+  holderLoss: { call: gigpo.holderLoss, slip: ["varient", "variant"] },
+  holderSchedule: { call: (options) => gigpo.holderSchedule("sin", options), slip: ["lowst", "lowest"] },
   klCovLoss: { call: gigpo.klCovLoss, slip: ["penalti", "penalty"] },
   sapoLoss: { call: gigpo.sapoLoss, slip: ["temperaturPositive", "temperaturePositive"] },
   writeTokenizer: {
@@ -203,6 +211,7 @@ const plain = [
   ...["compareEvaluations", "tInterval", "pairedInterval"],
   ...["describePanel", "reportPanel"],
   ...["readTagged", "withoutNoise", "rememberTurns", "replayFailure", "deviceReport", "agentPlay", "jsonSchema"],
+  ...["replySpans", "tokenKinds", "tokenTexts", "hindsightWeight"],
 ]
 
 /** Waits for whatever comes of a call, the first of many included. */

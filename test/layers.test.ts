@@ -27,7 +27,7 @@ const below: Record<string, readonly string[]> = {
   "model-files": ["errors", "files", "native"],
   grammar: ["errors", "canonical"],
   engine: ["errors", "random", "state", "native", "pace", "options", "files", "model-files", "grammar"],
-  loss: ["errors", "random", "state", "options", "engine"],
+  loss: ["errors", "joined", "random", "state", "options", "engine"],
   kernels: ["errors", "native", "options", "dense-ids", "engine", "loss"],
   credit: ["errors", "joined", "random", "state", "largest-reward", "options", "dense-ids", "engine", "kernels"],
   rollout: ["errors", "random", "state", "options", "linked-abort", "pace", "environment", "tokenizer", "engine"],
@@ -47,6 +47,7 @@ const below: Record<string, readonly string[]> = {
   ],
   training: [
     "errors",
+    "joined",
     "random",
     "state",
     "version",

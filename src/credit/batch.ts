@@ -22,6 +22,8 @@ export interface BatchStep extends GrpoStep {
   readonly baseline?: number | undefined
   /** Where its reward falls on its tokens, one number each, of which the reward is the sum. Default: all on the last. */
   readonly tokenRewards?: Column | undefined
+  /** What each of its tokens adds to its reply's text; see `Batch.tokenTexts`. */
+  readonly tokenTexts?: readonly string[] | undefined
   /** Sampled tokens, at least 1. Default 1. */
   readonly length?: number | undefined
   /** What was said and done. */
@@ -95,6 +97,7 @@ export function collect(
     ...(statistics && { statistics }),
     ...(has("baseline") && { baselines: Float64Array.from(steps, ({ baseline = Number.NaN }) => baseline) }),
     ...(has("tokenRewards") && { tokenRewards: steps.map(tokenRewardsOf) }),
+    ...(steps.every((step) => step.tokenTexts) && { tokenTexts: steps.map((step) => step.tokenTexts!) }),
     ...(has("agent") && { agent: denseIds(keysOf(steps, "agent")) }),
   }
   return { batch, index }
@@ -122,7 +125,7 @@ function keysOf(steps: readonly BatchStep[], name: "episode" | "conversation" | 
 }
 
 function checkStep(step: BatchStep, position: number): void {
-  const { task, episode, conversation = 0, agent = 0, nextAnchor = "", length = 1, reward, tokenRewards } = step
+  const { task, episode, conversation = 0, agent = 0, nextAnchor = "", length = 1, reward } = step
   if (!isKey(task)) throw badKey("task", task, position)
   if (!isKey(episode)) throw badKey("episode", episode, position)
   if (!isKey(conversation)) throw badKey("conversation", conversation, position)
@@ -131,8 +134,9 @@ function checkStep(step: BatchStep, position: number): void {
     throw bad(`Step ${position} has a nextAnchor of type ${typeof nextAnchor}; give a text, or nothing.`)
   if (!(Number.isInteger(length) && length >= 1 && length < 2 ** 31))
     throw bad(`Step ${position} has the length ${String(length)}; give the number of its sampled tokens, at least 1.`)
-  if (tokenRewards !== undefined && tokenRewards.length !== length)
-    throw bad(`Step ${position} has ${tokenRewards.length} tokenRewards for ${length} tokens; give one each.`)
+  for (const name of ["tokenRewards", "tokenTexts"] as const)
+    if (step[name] !== undefined && step[name].length !== length)
+      throw bad(`Step ${position} has ${step[name].length} ${name} for ${length} tokens; give one each.`)
   if (Math.abs(reward) <= largestReward && typeof reward === "number") return
   const where = `Step ${position} (task ${JSON.stringify(task)}, episode ${JSON.stringify(episode)})`
   throw new GigpoError(

@@ -4,7 +4,15 @@ import type { PartKind } from "../options/own.ts"
 import { checkExtraRows } from "./check-extra-rows.ts"
 import type { Batch, Credit, Need } from "./estimator.ts"
 
-const needs = { old: true, reference: true, entropy: true, value: true, greedy: true } satisfies Record<Need, true>
+const needs = {
+  old: true,
+  reference: true,
+  teacher: true,
+  entropy: true,
+  value: true,
+  greedy: true,
+  text: true,
+} satisfies Record<Need, true>
 
 export const estimatorKind: PartKind = {
   what: "estimator",

@@ -32,7 +32,7 @@ function checkRow(row: Partial<Row> | undefined | null, where: string, refusals:
 
 /** Its credit and, for the ratio, what it was sampled with. */
 function checkSpan(
-  { length, advantage, logProbs, oldLogProbs }: Span,
+  { length, advantage, logProbs, oldLogProbs, offPolicy }: Span,
   place: string,
   { bad, nonFinite }: Refusals,
 ): void {
@@ -40,6 +40,8 @@ function checkSpan(
     throw bad(`${place} without an advantage, one number or a Float32Array of its ${length} tokens`)
   if (logProbs === undefined && oldLogProbs === undefined)
     throw bad(`${place} without logProbs, those that its tokens were sampled with`)
+  if (offPolicy !== undefined && typeof offPolicy !== "boolean")
+    throw bad(`${place} with an offPolicy of ${String(offPolicy)}; it is true or false`)
   for (const [name, values] of Object.entries({ advantage, logProbs, oldLogProbs })) {
     if (values === undefined) continue
     if (typeof values !== "number" && !isColumn(values, length))

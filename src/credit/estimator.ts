@@ -15,7 +15,7 @@ export interface StepRecord {
 }
 
 /** What is to be known of the model's distribution before credit is given; each is computed because somebody asks for it. */
-export type Need = "old" | "reference" | "entropy" | "value" | "greedy"
+export type Need = "old" | "reference" | "teacher" | "entropy" | "value" | "greedy" | "text"
 
 /**
  * The steps of an iteration, as columns [steps], in the order of tasks, members and time. Steps of one episode stand in time
@@ -48,8 +48,10 @@ export interface Batch {
   /** Dense ids of conversations and of agents, where episodes have several. */
   readonly conversation?: Int32Array
   readonly agent?: Int32Array
+  /** What each token adds to its reply's text, where "text" was asked for, [steps][tokens of the step]; special tokens add nothing. */
+  readonly tokenTexts?: readonly (readonly string[])[]
   /** What `needs` asked for, [steps][tokens of the step]: log-probabilities, entropies in nats, a critic's values before each token. */
-  readonly statistics?: Readonly<Partial<Record<Exclude<Need, "greedy">, readonly Column[]>>>
+  readonly statistics?: Readonly<Partial<Record<Exclude<Need, "greedy" | "text">, readonly Column[]>>>
   /** Return of the greedy episode of each step's task, where "greedy" was asked for; NaN where that episode failed. [steps] */
   readonly baselines?: Float64Array
   /** Where rewards fall on tokens (a KL penalty), [steps][tokens]; each step's sum is its reward. Absent: all at its last token. */

@@ -57,20 +57,36 @@ export interface Sampler {
   sample(request: SampleRequest): Promise<Completion>
 }
 
-/** What can be known of the distribution at every sampled token, besides the token's log-probability: its entropy in nats. */
-export type Statistic = "entropy"
+/**
+ * What can be known of the distribution at every sampled token, besides the token's log-probability: its entropy in nats, its Hellinger
+ * distance from the frozen reference's, √(1 - Σ √(p p_ref)), and the log-probabilities of other tokens than the sampled one.
+ */
+export type Statistic = "entropy" | "hellinger" | "top"
 
 /** Of one row: the sampled tokens of its spans, one span after the other. */
 export interface RowStatistics {
   readonly logProbs: Float32Array
   /** Where "entropy" was asked for. */
   readonly entropies?: Float32Array
+  /** Where "hellinger" was asked for. */
+  readonly hellingers?: Float32Array
+  /** Where "top" was asked for. */
+  readonly top?: TopTokens
+}
+
+/** Some tokens at each place, as many everywhere, with their log-probabilities: [sampled tokens × count], those of a place together. */
+export interface TopTokens {
+  readonly count: number
+  readonly tokens: Int32Array
+  readonly logProbs: Float32Array
 }
 
 export interface LogProbsOptions {
-  /** Whose: "current" (the default), "reference" (the frozen one), or a teacher by its name. */
+  /** Whose: "current" (the default), "reference" (the frozen one), or another model that the engine knows by name. */
   readonly of?: string | undefined
   readonly needs?: readonly Statistic[] | undefined
+  /** Which tokens "top" is of: so many of the likeliest at each place, or these, [rows][sampled tokens × count]. */
+  readonly top?: number | readonly Pick<TopTokens, "count" | "tokens">[] | undefined
   /** Default 1. */
   readonly temperature?: number | undefined
   readonly signal?: AbortSignal | undefined
@@ -139,6 +155,8 @@ export interface LinearLoss {
   readonly coefficients: Float32Array
   /** d loss / d entropy, likewise. Default: none. */
   readonly entropyCoefficients?: Float32Array | undefined
+  /** d loss / d log p of other tokens at the same places; `logProbs` holds the coefficients. Default: none. */
+  readonly top?: TopTokens | undefined
   /** Default 1. */
   readonly temperature?: number | undefined
 }
@@ -204,6 +222,9 @@ export interface RunPlan {
   /** Whether the run saves checkpoints. */
   readonly checkpoints: boolean
 }
+
+/** Who tells how likely it would have said what was sampled: another policy, frozen, or anything that knows. */
+export type Teacher = Pick<Trainable, "vocabularySize" | "logProbs" | "frozen">
 
 /** What can learn, too. Everything heavy runs off the event loop; calls run in the order in which they are made. */
 export interface Trainable extends Sampler {
@@ -288,6 +309,8 @@ export interface FrozenWeights {
   readonly base?: string
   /** Of what a KL compares the policy with. */
   readonly reference?: string
+  /** Of the teacher that it is distilled from. */
+  readonly teacher?: string
 }
 
 /** Saving a model, and all that its training goes on from. */

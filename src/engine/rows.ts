@@ -1,3 +1,5 @@
+import type { TopTokens } from "./engine.ts"
+
 /**
  * A training row: tokens, of which spans were sampled. A step that was prompted afresh is a row of one span at its end
  * (`stepRow`); a conversation that only grows is one row of many, and what its steps share is computed once. Tokens outside
@@ -29,6 +31,12 @@ export interface SpanCredit {
   readonly oldLogProbs?: Float32Array
   /** Under the frozen reference policy. */
   readonly referenceLogProbs?: Float32Array
+  /** Under a teacher. */
+  readonly teacherLogProbs?: Float32Array
+  /** The teacher's likeliest tokens at each place, [length × count]. */
+  readonly teacherTop?: TopTokens
+  /** Sampled by another behaviour than the policy has on these tokens (with a hint, by somebody else): losses may treat it apart. */
+  readonly offPolicy?: boolean
   /** What a critic foretold before each token, before its first update. */
   readonly values?: Float32Array
   /** What it should have foretold. */

@@ -1,3 +1,4 @@
+import { GigpoError } from "../errors.ts"
 import { thrownBy } from "../options/outcome.ts"
 import { checkPart, partProblem } from "../options/own.ts"
 import { checkLossOutput, lossKind } from "./check-loss-output.ts"
@@ -5,7 +6,9 @@ import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 
 /** What is wrong with a loss, to be said after what it is called; undefined where it is one. */
 export function lossProblem(value: unknown): string | undefined {
-  return partProblem(value, lossKind)
+  const { teacherTop } = (value ?? {}) as Partial<TokenLoss>
+  const isCount = teacherTop === undefined || (Number.isSafeInteger(teacherTop) && teacherTop >= 0)
+  return partProblem(value, lossKind) ?? (isCount ? undefined : "has a teacherTop that is no whole number of tokens")
 }
 
 /**
@@ -15,6 +18,8 @@ export function lossProblem(value: unknown): string | undefined {
  */
 export function asTokenLoss(value: TokenLoss | ((input: LossInput) => LossOutput)): TokenLoss {
   checkPart(value, lossKind)
+  const problem = lossProblem(value)
+  if (problem !== undefined) throw new GigpoError("BAD_ARGUMENT", `The loss ${value.name} ${problem}.`)
   return typeof value === "function" ? { name: value.name || "loss", evaluate: value } : value
 }
 

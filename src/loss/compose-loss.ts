@@ -35,6 +35,7 @@ export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
   return {
     name: policy.name,
     needs: [...needs],
+    ...(policy.teacherTop !== undefined && { teacherTop: policy.teacherTop }),
     native: (moment) => nativeForm(policy.native?.(moment), atMoment(terms, moment)),
     evaluate: (input) => addTerms(policy, atMoment(terms, input.moment), input),
     ...(policy.state && { state: () => policy.state!() }),
@@ -80,7 +81,7 @@ function addTerms(policy: TokenLoss, terms: Terms, batch: LossInput): LossOutput
   }
   const isMeasured = referenceLogProbs !== undefined && tokens > 0
   const metrics = { ...output.metrics, ...(isMeasured && { "loss/kl": kl / tokens }) }
-  return { loss, gradient, metrics, ...(entropyGradient && { entropyGradient }) }
+  return { ...output, loss, gradient, metrics, ...(entropyGradient && { entropyGradient }) }
 }
 
 function missing(weight: string, column: string): GigpoError {

@@ -1,12 +1,11 @@
-import { GigpoError } from "../errors.ts"
 import { number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import { atMoment } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
-import { shares } from "./aggregation.ts"
 import { clamp, ratioOf, ratioSlope } from "./policy-ratio.ts"
-import { clipScalesOf, sumTokens } from "./sum-tokens.ts"
-import type { LossInput, TokenLoss } from "./token-loss.ts"
+import { type SequenceLoss, sumSequences, weightOf } from "./sequence-losses.ts"
+import { clipScalesOf } from "./sum-tokens.ts"
+import type { TokenLoss } from "./token-loss.ts"
 
 export const gmpoFields = {
   clipLow: scheduled(
@@ -36,47 +35,27 @@ export function gmpo(given: GmpoOptions = {}): TokenLoss {
   return {
     name: "gmpo",
     evaluate(input) {
-      const { values, slopes, clipped } = sequenceLosses(input, atMoment(options, input.moment))
-      // Each token carries its sequence's loss, whose weights are in it: Σ share · loss is then its mean over sequences.
-      const { weights: _, ...own } = { ...input, shares: shares("sequence-mean-token-mean", input.offsets) }
-      return sumTokens(own, (_, t) => [values[t]!, slopes[t]!], { "policy/clip-fraction": clipped })
+      const { clipLow, clipHigh } = atMoment(options, input.moment)
+      const { logProbs, oldLogProbs, weights } = input
+      const clipScales = clipScalesOf(input)
+      const counts = { "policy/clip-fraction": 0 }
+      const ofSequence = (start: number, end: number, advantage: number): SequenceLoss => {
+        const free = new Uint8Array(end - start)
+        let [logWeight, mean] = [0, 0]
+        for (let t = start; t < end; t++) {
+          const logRatio = logProbs[t]! - oldLogProbs[t]!
+          const bounded = clamp(logRatio, -clipLow * clipScales[t]!, clipHigh * clipScales[t]!)
+          const moved = advantage > 0 ? Math.min(logRatio, bounded) : Math.max(logRatio, bounded)
+          if (moved === logRatio) free[t - start] = 1
+          else if (advantage !== 0) counts["policy/clip-fraction"]++
+          mean += moved / (end - start)
+          logWeight += Math.log(weightOf("gmpo", weights?.[t] ?? 1)) / (end - start)
+        }
+        const scale = -advantage * Math.exp(logWeight)
+        const slope = (scale * ratioSlope(mean)) / (end - start)
+        return { value: scale * ratioOf(mean), slope: (t) => free[t - start]! * slope }
+      }
+      return sumSequences(input, ofSequence, counts)
     },
   }
-}
-
-/** The loss of each token's sequence and its derivative by the mean of m, 0 where a clip holds the token, [tokens]. */
-function sequenceLosses(
-  input: LossInput,
-  { clipLow, clipHigh }: Readonly<Record<keyof typeof gmpoFields, number>>,
-): { values: Float64Array; slopes: Float64Array; clipped: number } {
-  const { tokens, offsets, logProbs, oldLogProbs, advantages, weights } = input
-  const clipScales = clipScalesOf(input)
-  const [values, slopes] = [new Float64Array(tokens), new Float64Array(tokens)]
-  let clipped = 0
-  for (let s = 0; s + 1 < offsets.length; s++) {
-    const [start, end] = [offsets[s]!, offsets[s + 1]!]
-    let [advantage, logWeight, mean] = [0, 0, 0]
-    for (let t = start; t < end; t++) advantage += advantages[t]! / (end - start)
-    for (let t = start; t < end; t++) {
-      const logRatio = logProbs[t]! - oldLogProbs[t]!
-      const bounded = clamp(logRatio, -clipLow * clipScales[t]!, clipHigh * clipScales[t]!)
-      const moved = advantage > 0 ? Math.min(logRatio, bounded) : Math.max(logRatio, bounded)
-      if (moved === logRatio) slopes[t] = 1
-      else if (advantage !== 0) clipped++
-      mean += moved / (end - start)
-      logWeight += Math.log(weightOf(weights?.[t] ?? 1)) / (end - start)
-    }
-    const scale = -advantage * Math.exp(logWeight)
-    values.fill(scale * ratioOf(mean), start, end)
-    for (let t = start; t < end; t++) slopes[t]! *= scale * ratioSlope(mean)
-  }
-  return { values, slopes, clipped }
-}
-
-function weightOf(weight: number): number {
-  if (weight >= 0) return weight
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `gmpo takes the geometric mean of weights, and one is ${weight}; give none below 0.`,
-  )
 }

@@ -1,11 +1,12 @@
 import type { RowStatistics, Unit } from "../engine/engine.ts"
 import type { Row, Span } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
+import { joined } from "../joined.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import { shares } from "./aggregation.ts"
 import { SpanTable } from "./span-table.ts"
-import type { LossInput, LossNeed } from "./token-loss.ts"
+import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
 
 export interface LossInputOptions {
   readonly moment: Moment
@@ -13,6 +14,8 @@ export interface LossInputOptions {
   readonly random: Random
   /** What the loss needs. */
   readonly needs?: readonly LossNeed[] | undefined
+  /** Of how many of a teacher's likeliest tokens it reads. Default 0. */
+  readonly teacherTop?: number | undefined
   /** What counts as a sequence. Default "span". */
   readonly unit?: Unit | undefined
   /**
@@ -32,7 +35,7 @@ export interface LossInputOptions {
 export function lossInput(
   rows: readonly Row[],
   statistics: readonly RowStatistics[],
-  { moment, random, needs = [], unit = "span", imitation = false }: LossInputOptions,
+  { moment, random, needs = [], teacherTop = 0, unit = "span", imitation = false }: LossInputOptions,
 ): LossInput {
   if (statistics.length !== rows.length)
     throw new GigpoError("BAD_ARGUMENT", `${rows.length} rows have statistics of ${statistics.length}; give one each.`)
@@ -62,11 +65,19 @@ export function lossInput(
     ...(needs.includes("entropy") && {
       entropies: table.ofRows((row) => statistics[row]!.entropies, "entropies of the policy"),
     }),
+    ...(needs.includes("hellinger") && {
+      hellingers: table.ofRows((row) => statistics[row]!.hellingers, "Hellinger distances of the policy"),
+    }),
+    ...(needs.includes("teacher") && {
+      teacherLogProbs: table.ofSpans((span) => span.teacherLogProbs, "teacherLogProbs"),
+    }),
+    ...(teacherTop > 0 && { teacherTop: topOf(table, statistics, teacherTop) }),
     advantages: imitation
       ? new Float32Array(table.tokens).fill(1)
       : table.ofSpans((span) => span.advantage, "advantage"),
     ...(has("weights") && { weights: table.ofSpans((span) => span.weights ?? 1, "weights") }),
     shares: shares("token-mean", offsets),
+    ...(has("offPolicy") && { offPolicy: Uint8Array.from(table.spans, ({ offPolicy }) => (offPolicy ? 1 : 0)) }),
     ...(has("clipScale") && { clipScale: table.clipScales() }),
     steps: ids("step"),
     episodes: ids("episode"),
@@ -74,4 +85,19 @@ export function lossInput(
     moment,
     random,
   }
+}
+
+/** What the teacher finds likeliest, and what the policy says of it: [tokens × count]. */
+function topOf(table: SpanTable, statistics: readonly RowStatistics[], count: number): TeacherTop {
+  const policy = joined(
+    Float32Array,
+    statistics.map(({ top }) => top?.logProbs ?? new Float32Array(0)),
+  )
+  if (policy.length !== table.tokens * count)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `There are ${policy.length} log-probabilities of the policy for the ${count} likeliest tokens of the teacher at ${table.tokens} places; ` +
+        "give one each.",
+    )
+  return { count, teacher: table.ofPlaces((span) => span.teacherTop?.logProbs, count, "teacherTop"), policy }
 }

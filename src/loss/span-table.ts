@@ -66,6 +66,22 @@ export class SpanTable {
     return this.#finite(column, name)
   }
 
+  /** So many numbers a token, from an array of each span: [tokens × count]. */
+  ofPlaces(values: (span: Span) => Float32Array | undefined, count: number, name: string): Float32Array {
+    const column = new Float32Array(this.tokens * count)
+    for (const [s, span] of this.spans.entries()) {
+      const value = values(span)
+      if (value?.length !== span.length * count)
+        throw this.#fail(
+          "BAD_ARGUMENT",
+          s,
+          `${name} must hold ${count} numbers for each of the ${span.length} sampled tokens`,
+        )
+      column.set(value, this.offsets[s]! * count)
+    }
+    return this.#finite(column, name, count)
+  }
+
   /** One number a span. */
   clipScales(): Float64Array {
     const scales = Float64Array.from(this.spans, (span) => span.clipScale ?? 1)
@@ -75,14 +91,12 @@ export class SpanTable {
     return scales
   }
 
-  #finite(column: Float32Array, name: string): Float32Array {
+  #finite(column: Float32Array, name: string, count = 1): Float32Array {
     let sum = 0
     for (let t = 0; t < column.length; t++) sum += column[t]! - column[t]! // 0, but NaN where one is not finite
     if (sum === 0) return column
-    const [span] = locate(
-      column.findIndex((value) => !Number.isFinite(value)),
-      this.offsets,
-    )
+    const wrong = column.findIndex((value) => !Number.isFinite(value))
+    const [span] = locate(Math.floor(wrong / count), this.offsets)
     throw this.#fail("NON_FINITE", span, `${name} holds a number that is not finite`)
   }
 

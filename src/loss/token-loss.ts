@@ -7,7 +7,7 @@ import type { Stateful } from "../state.ts"
 // The seam of losses: whole sequences in, what each sampled token contributes to the gradient out.
 
 /** What a loss reads beside log-probabilities and advantages. */
-export type LossNeed = "old" | "reference" | "entropy"
+export type LossNeed = "old" | "reference" | "entropy" | "teacher" | "hellinger"
 
 /**
  * The sampled tokens of one optimizer batch, as flat columns [tokens]: spans one after the other, those of a row together. Views
@@ -28,11 +28,19 @@ export interface LossInput {
   readonly referenceLogProbs?: Column
   /** Entropies in nats under the policy as it is now, where the loss needs "entropy". */
   readonly entropies?: Column
+  /** Hellinger distances from the reference of the policy as it is now, where the loss needs "hellinger". */
+  readonly hellingers?: Column
+  /** Where the loss needs "teacher". */
+  readonly teacherLogProbs?: Column
+  /** Where it has a `teacherTop`. */
+  readonly teacherTop?: TeacherTop
   readonly advantages: Column
   /** Of each token in the policy's loss; absent where all are 1. */
   readonly weights?: Column
   /** What each token counts in the batch by the chosen aggregation: the batch's loss is Σ shares · weights · loss of the token. */
   readonly shares: Float64Array
+  /** 1 where a span was sampled by another behaviour, [spans]; absent where none was. */
+  readonly offPolicy?: Uint8Array
   /** Scales the width of the clip, [spans]; absent where all are 1. */
   readonly clipScale?: Float64Array
   /** Step of the batch, episode and task of each span, [spans]; -1 where nobody told. */
@@ -44,12 +52,21 @@ export interface LossInput {
   readonly random: Random
 }
 
+/** The teacher's likeliest tokens: log-probabilities of the teacher, and of the policy as it is now, [tokens × count] each. */
+export interface TeacherTop {
+  readonly count: number
+  readonly teacher: Column
+  readonly policy: Column
+}
+
 export interface LossOutput {
   readonly loss: number
   /** d loss / d log p, [tokens]. */
   readonly gradient: Float32Array
   /** d loss / d entropy, [tokens]. */
   readonly entropyGradient?: Float32Array
+  /** d loss / d log p of the teacher's likeliest tokens, [tokens × count]. */
+  readonly topGradient?: Float32Array
   /** Numbers for the iteration's report, by full names: "policy/ratio". Each is averaged over the iteration's batches. */
   readonly metrics?: Readonly<Record<string, number>>
 }
@@ -61,6 +78,8 @@ export interface LossOutput {
 export interface TokenLoss extends Partial<Stateful> {
   readonly name: string
   readonly needs?: readonly LossNeed[]
+  /** Of so many of the teacher's likeliest tokens at each place it reads the log-probabilities. Default 0. */
+  readonly teacherTop?: number
   /** Its native form at this moment of the run; undefined where it has none. */
   native?(moment: Moment): NativeLoss | undefined
   evaluate(input: LossInput): LossOutput

@@ -1,5 +1,6 @@
 import { GigpoError } from "../errors.ts"
 import { display } from "./display.ts"
+import { rampShapes } from "./schedule.ts"
 import type {
   Bounds,
   Choice,
@@ -162,7 +163,8 @@ export const rampFields = {
   to: required({ ...end, help: "What it comes to." }),
   over: whole(undefined, "Iterations that it takes.", { least: 1, otherwise: "all that are left after `after`" }),
   after: whole(0, "Iterations before it begins.", { least: 0 }),
-  shape: oneOf("linear", ["linear", "cosine"], "How it goes from one to the other."),
+  shape: oneOf("linear", rampShapes, "How it goes from one to the other."),
+  power: number(2, "The exponent of the shape power.", { above: 0 }),
 }
 
 export function group<F extends Fields, const Help extends string>(fields: F, help: Help): Group<F, Help> {

@@ -17,8 +17,24 @@ export interface Ramp {
   /** Iterations before it begins. Default 0. */
   readonly after?: number | undefined
   /** Default "linear". */
-  readonly shape?: "linear" | "cosine" | undefined
+  readonly shape?: RampShape | undefined
+  /** The exponent of the shape "power". Default 2. */
+  readonly power?: number | undefined
 }
+
+/** The share of the way that a ramp has come after a share q of its time. */
+const shapes = {
+  linear: (q: number) => q,
+  /** Begins and ends gently. */
+  cosine: (q: number) => (1 - Math.cos(Math.PI * q)) / 2,
+  /** q^power: begins gently where power is above 1. */
+  power: (q: number, power: number) => q ** power,
+  /** Rests in the middle. */
+  cubic: (q: number) => (1 + (2 * q - 1) ** 3) / 2,
+}
+
+export type RampShape = keyof typeof shapes
+export const rampShapes = Object.keys(shapes) as readonly RampShape[]
 
 export type Scheduled = number | Schedule
 
@@ -26,10 +42,10 @@ export type Scheduled = number | Schedule
 export function at(value: Scheduled, moment: Moment): number {
   if (typeof value === "number") return value
   if (typeof value === "function") return value(moment)
-  const { from, to, after = 0, shape = "linear" } = value
+  const { from, to, after = 0, shape = "linear", power = 2 } = value
   const { over = Math.max(moment.iterations - after, 1) } = value
   const share = Math.min(Math.max((moment.iteration - after) / over, 0), 1)
-  return from + (to - from) * (shape === "cosine" ? (1 - Math.cos(Math.PI * share)) / 2 : share)
+  return from + (to - from) * shapes[shape](share, power)
 }
 
 /** Options whose schedules have come to numbers. */

@@ -45,10 +45,14 @@ function show(value: unknown): string {
   return String(JSON.stringify(value)).slice(0, 100)
 }
 
+/** Every token, as it is written there, with its id. */
+export function idsOf({ model, added_tokens: added }: TokenizerJson): Map<string, number> {
+  return new Map([...Object.entries(model.vocab), ...added.map(({ content, id }) => [content, id] as const)])
+}
+
 /** Highest id plus one. */
 export function countIds(json: TokenizerJson): number {
   let highest = -1
-  for (const id of Object.values(json.model.vocab)) highest = Math.max(highest, id)
-  for (const { id } of json.added_tokens) highest = Math.max(highest, id)
+  for (const id of idsOf(json).values()) highest = Math.max(highest, id)
   return highest + 1
 }

@@ -10,7 +10,7 @@ import { badTokenizer, type JsonObject, readJson, readText, sizeLimits } from ".
 import { type LibraryTokenizer, loadLibraryTokenizer } from "./library.ts"
 import { defaultTemplate, endOfTurnIds, specialTokens } from "./special-tokens.ts"
 import { type TokenBytes, tokenBytes } from "./token-bytes.ts"
-import { checkTokenizerJson, countIds, type TokenizerJson } from "./tokenizer-json.ts"
+import { checkTokenizerJson, countIds, idsOf, type TokenizerJson } from "./tokenizer-json.ts"
 
 /** One message of a chat, as chat templates take it. */
 export interface ChatMessage {
@@ -188,6 +188,22 @@ export class Tokenizer implements ChatCodec {
     if (this.vocabularySize <= rows) return
     const message = `the tokenizer of ${this.directory} gives ids up to ${this.vocabularySize - 1}, but the model has only ${rows} token embeddings; use the tokenizer that the model was made with`
     throw new GigpoError("BAD_TOKENIZER", message)
+  }
+
+  /**
+   * Fails with BAD_TOKENIZER where some token of this one is another in `other`, so that a model of that would read other texts in the
+   * same ids. It may have more.
+   */
+  checkSameTokens(other: Tokenizer): void {
+    const theirs = idsOf(other.#json)
+    for (const [token, id] of idsOf(this.#json)) {
+      if (theirs.get(token) === id) continue
+      const there = theirs.has(token) ? `is ${theirs.get(token)} in` : "is not in"
+      throw new GigpoError(
+        "BAD_TOKENIZER",
+        `The token ${JSON.stringify(token)} is ${id} in ${this.directory}, but ${there} ${other.directory}: take a model with the same tokenizer.`,
+      )
+    }
   }
 
   /** Stops the chat template's worker. Not needed for the process to end. */

@@ -1,5 +1,6 @@
-import type { LossReport, Trainable, Unit } from "../engine/engine.ts"
+import type { LossReport, Statistic, TopTokens, Trainable, Unit } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
+import { joined } from "../joined.ts"
 import { evaluateLoss } from "../loss/as-token-loss.ts"
 import { lossInput } from "../loss/loss-input.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
@@ -48,11 +49,17 @@ export async function accumulate(
     return await policy.forwardBackward(rows, { ...whole, temperature }, { signal })
   }
   try {
-    const needs = loss.needs?.includes("entropy") ? (["entropy"] as const) : []
-    const statistics = await policy.logProbs(rows, { needs, temperature, signal })
-    const input = lossInput(rows, statistics, { needs: loss.needs, unit, imitation, moment, random })
+    const { needs, teacherTop } = loss
+    const asked = statisticsOf(loss)
+    const top = asked.includes("top") ? rows.map(teachersTokens) : undefined
+    const statistics = await policy.logProbs(rows, { needs: asked, top, temperature, signal })
+    const input = lossInput(rows, statistics, { needs, teacherTop, unit, imitation, moment, random })
     const output = evaluateLoss(loss, input)
-    const coefficients = { coefficients: output.gradient, entropyCoefficients: output.entropyGradient }
+    const coefficients = {
+      coefficients: output.gradient,
+      entropyCoefficients: output.entropyGradient,
+      ...(top && output.topGradient && { top: { ...together(top), logProbs: output.topGradient } }),
+    }
     const report = await policy.forwardBackward(rows, { kind: "linear", ...coefficients, temperature }, { signal })
     return {
       ...report,
@@ -63,6 +70,29 @@ export async function accumulate(
   } catch (error) {
     await policy.clearGradients().catch(() => {}) // what went wrong first is what to tell
     throw error
+  }
+}
+
+/** What a loss reads of the policy's own distribution, beside the sampled tokens' log-probabilities. */
+export function statisticsOf({ needs = [], teacherTop = 0 }: Pick<TokenLoss, "needs" | "teacherTop">): Statistic[] {
+  const own = (["entropy", "hellinger"] as const).filter((need) => needs.includes(need))
+  return teacherTop > 0 ? [...own, "top"] : own
+}
+
+type Tokens = Pick<TopTokens, "count" | "tokens">
+
+/** The teacher's likeliest tokens at each sampled place of a row. */
+function teachersTokens({ spans }: Row): Tokens {
+  return together(spans.map(({ teacherTop }) => teacherTop ?? { count: 0, tokens: new Int32Array(0) }))
+}
+
+function together(all: readonly Tokens[]): Tokens {
+  return {
+    count: all[0]?.count ?? 0,
+    tokens: joined(
+      Int32Array,
+      all.map(({ tokens }) => tokens),
+    ),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Trainable } from "../engine/engine.ts"
+import type { Teacher, Trainable } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
 import { checkMethods } from "../rollout/check-setup.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
@@ -17,6 +17,20 @@ export function checkModel(name: string, policy: Trainable, tokenizer: ChatCodec
     throw bad("The policy's losses must be a list: the built-in losses that it runs itself, or [].")
   checkMethods("tokenizer", tokenizer, codecMethods)
   tokenizer.checkVocabulary?.(policy.vocabularySize)
+}
+
+/** Whether there is a teacher where `name` needs one, and whether it knows the same tokens. */
+export function checkTeacher(
+  teacher: Teacher | undefined,
+  tokenizer: ChatCodec,
+  needs: ReadonlySet<string>,
+  name: string,
+): void {
+  if (teacher !== undefined) {
+    checkMethods("teacher", teacher, ["logProbs"])
+    tokenizer.checkVocabulary?.(teacher.vocabularySize)
+  } else if (needs.has("teacher"))
+    throw bad(`${name} needs a teacher: give one (a policy as \`teacher\`, or the key teacher of the configuration).`)
 }
 
 /** Whether observers are a list of objects that have something to listen with. */

@@ -18,7 +18,7 @@ import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
-import { type CollectedStep, collectSteps, giveCredit, layRows, learnedEpisodes } from "./rows.ts"
+import { type CollectedStep, collectSteps, giveCredit, layRows, learnedEpisodes, withTexts } from "./rows.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
 import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
@@ -37,7 +37,7 @@ export interface Experience {
 
 /** Rollout, score and keep, rows, statistics, rewards, credit. */
 export async function collect<Task>(training: Training<Task>, moment: Moment, clock: Stopwatch): Promise<Experience> {
-  const { environment, signal, onProgress, onWarning, options, estimator, needs, scale } = training
+  const { environment, tokenizer, signal, onProgress, onWarning, options, estimator, needs, scale } = training
   const random = iterationRandom(training, moment.iteration)
   using offered = environment && environmentTasks(environment, "train", random.fork("tasks"), onWarning)
   const setup = rolloutSetup(training, moment, random)
@@ -62,14 +62,15 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
     : undefined
   clock.lap("rollout")
 
-  const steps = shapeRewards(collected, options, moment, baselines)
+  const shaped = shapeRewards(collected, options, moment, baselines)
+  const steps = needs.has("text") ? withTexts(shaped, tokenizer) : shaped
   const rows = layRows(steps)
   const [statistics, metrics] = await compute(training, rows, steps, moment)
   const [batch, withheld] = withKl(training, batchOf(steps, statistics), moment)
   const credit = await estimate(estimator, batch, { moment, random: random.fork("credit"), signal })
   const credited = giveCredit(rows, scale ? inUnits(credit, scale, estimator.name) : credit)
   if (options.importance) weighByImportance(credited, atMoment(options.importance, moment), options.unit)
-  const extra = foreignRows(credit.extraRows ?? [], needs, estimator.name)
+  const extra = foreignRows(credit.extraRows ?? [], training)
   clock.lap("advantage")
   const critic = scale ? valueMetrics(credited, scale) : {}
   const wasted = wastedShare(learnedEpisodes(members, leastGroupSize), batch.anchorGroups)

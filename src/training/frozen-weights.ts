@@ -12,6 +12,7 @@ export interface Origin {
 const uses = [
   ["reference", "it begins with them, or its KL is to them"],
   ["base", "its adapter was trained beside them"],
+  ["teacher", "it was distilled from them"],
 ] as const
 
 /**
@@ -33,7 +34,7 @@ export function goesOnWith(
   if (origin.forked && before?.directory !== now.directory) return now
   for (const [what, use] of uses)
     if (before?.[what] !== undefined && now[what] !== undefined && before[what] !== now[what])
-      throw others(origin, now, use)
+      throw others(origin, now, what, use)
   if (!origin.forked && uses.some(([what]) => now[what] !== undefined && before?.[what] === undefined))
     onWarning(
       `The run in ${origin.directory} is of an older version and does not tell the weights that it depends on: that they are still ` +
@@ -46,12 +47,18 @@ function frozenOf({ frozen }: RunConfig): FrozenWeights | undefined {
   return typeof frozen === "object" && frozen !== null ? frozen : undefined
 }
 
-function others({ directory, forked }: Origin, now: FrozenWeights, use: string): GigpoError {
+function others(
+  { directory, forked }: Origin,
+  now: FrozenWeights,
+  what: (typeof uses)[number][0],
+  use: string,
+): GigpoError {
   const from = now.directory === undefined ? "" : `, which is from ${now.directory},`
+  const who = what === "teacher" ? "teacher" : `policy${from}`
   const way = forked ? "give the other model a folder of its own" : "start a new run in another folder"
   return new GigpoError(
     "BAD_MODEL",
-    `The policy${from} does not have the weights that the run in ${directory} began with (their SHA-256 is another), but ${use}. ` +
+    `The ${who} does not have the weights that the run in ${directory} began with (their SHA-256 is another), but ${use}. ` +
       `Put those weights back, or ${way}.`,
   )
 }

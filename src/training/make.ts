@@ -1,6 +1,8 @@
 import { asEstimator } from "../credit/as-estimator.ts"
 import type { Estimator } from "../credit/estimator.ts"
 import { estimators } from "../credit/estimators.ts"
+import { teacherWeights } from "../credit/teacher-weights.ts"
+import { tokenWeights } from "../credit/token-weights.ts"
 import { asTokenLoss } from "../loss/as-token-loss.ts"
 import { composeLoss } from "../loss/compose-loss.ts"
 import { losses } from "../loss/losses.ts"
@@ -22,14 +24,19 @@ export interface Credited {
   readonly needs: ReadonlySet<string>
 }
 
-export function makeCredited(options: Pick<ResolvedTrainOptions, "estimator" | "loss" | "oldLogProbs">): Credited {
-  const estimator = makeEstimator(options.estimator)
+export function makeCredited(
+  options: Pick<ResolvedTrainOptions, "estimator" | "loss" | "oldLogProbs" | "tokenWeights" | "teacherWeights">,
+): Credited {
+  let estimator = makeEstimator(options.estimator)
+  if (options.tokenWeights) estimator = tokenWeights(estimator, options.tokenWeights)
+  if (options.teacherWeights) estimator = teacherWeights(estimator, options.teacherWeights)
   const kl = makeKl(options.loss)
   const inReward = kl.place === "reward" && kl.weight !== 0
   const loss = makeLoss({ ...options.loss, klWeight: inReward ? 0 : kl.weight })
-  const needs = new Set([...(estimator.needs ?? []), ...(loss.needs ?? [])])
+  const needs = new Set<string>([...(estimator.needs ?? []), ...(loss.needs ?? [])])
   if (inReward) needs.add("reference")
   if (options.oldLogProbs === "recomputed") needs.add("old")
+  if (loss.teacherTop) needs.add("teacher")
   return { estimator, loss, kl, needs }
 }
 
@@ -40,6 +47,11 @@ export function needsOf(options: TrainOptions): ReadonlySet<string> {
   const { estimator, needs } = makeCredited(resolved)
   checkGroups(estimator, resolved)
   return needs
+}
+
+/** Whether a frozen copy of the policy is to be kept: for its log-probabilities, or for how far its distributions lie. */
+export function needsReference(needs: ReadonlySet<string>): boolean {
+  return needs.has("reference") || needs.has("hellinger")
 }
 
 /** The estimator that resolved options speak of. */

@@ -1,6 +1,8 @@
 import { estimators } from "../credit/estimators.ts"
 import { ownEstimator } from "../credit/options.ts"
 import { overlongFields } from "../credit/overlong.ts"
+import { teacherWeightFields } from "../credit/teacher-weights.ts"
+import { tokenWeightFields } from "../credit/token-weights.ts"
 import { lowestTemperature } from "../engine/check-arguments.ts"
 import { importanceFields } from "../loss/importance-weights.ts"
 import { losses } from "../loss/losses.ts"
@@ -62,6 +64,16 @@ export const trainFields = {
     importanceFields,
     "Weights against the mismatch of sampler and trainer; with recomputed log-probabilities.",
     "no weights",
+  ),
+  tokenWeights: optionalGroup(
+    tokenWeightFields,
+    "What tokens weigh in the policy's loss by what they are for: thoughts, actions, calls of tools.",
+    "all weigh the same",
+  ),
+  teacherWeights: optionalGroup(
+    teacherWeightFields,
+    "What tokens of actions weigh by whether a teacher finds of them what their advantage says (SERL).",
+    "all weigh the same",
   ),
   overlong: optionalGroup(
     overlongFields,

@@ -1,4 +1,4 @@
-import type { Critic, ModelStore, Trainable } from "../engine/engine.ts"
+import type { Critic, FrozenWeights, ModelStore, Teacher, Trainable } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
@@ -8,10 +8,11 @@ import { checkPlayers } from "../rollout/check-setup.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
 import type { Play } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { statisticsOf } from "./accumulate.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
-import { checkModel, checkObservers } from "./check-setup.ts"
+import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
-import { type Credited, makeCredited } from "./make.ts"
+import { type Credited, makeCredited, needsReference } from "./make.ts"
 import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
@@ -35,6 +36,8 @@ export interface PlayedSetup<Task = unknown> extends Around<Task> {
 interface Around<Task> extends TrainOptions {
   readonly policy: Trainable
   readonly tokenizer: ChatCodec
+  /** Whose log-probabilities of what was sampled the loss or the estimator reads; it has the same tokens as the policy. */
+  readonly teacher?: Teacher | undefined
   /** Plays the episodes in place of the package's own loop: an agent that calls the policy as it likes. */
   readonly play?: Play<Task> | undefined
   /** Where tasks come from. Default: the environment's order. */
@@ -62,7 +65,9 @@ export interface Training<Task = unknown>
 }
 
 /** The part of it that knows nothing of tasks. */
-export interface Learning extends Credited, Pick<PlayedSetup, "policy" | "tokenizer" | "signal" | "onProgress"> {
+export interface Learning
+  extends Credited,
+    Pick<PlayedSetup, "policy" | "tokenizer" | "teacher" | "signal" | "onProgress"> {
   readonly options: SettledTrainOptions
   /** There once the run has begun, where the estimator needs its values. */
   readonly critic?: Critic | undefined
@@ -80,6 +85,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const {
     policy,
     tokenizer,
+    teacher,
     environment,
     play,
     tasks,
@@ -91,7 +97,20 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     onWarning = (message) => process.emitWarning(message),
     ...given
   } = all
-  const setup = { policy, tokenizer, environment, play, tasks, hooks, run, observers, signal, onProgress, onWarning }
+  const setup = {
+    policy,
+    tokenizer,
+    teacher,
+    environment,
+    play,
+    tasks,
+    hooks,
+    run,
+    observers,
+    signal,
+    onProgress,
+    onWarning,
+  }
   const resolved = readOptions("train", given, trainFields)
   checkModel("train", policy, tokenizer)
   const options = settleRates(resolved, policy, run?.settled)
@@ -106,12 +125,13 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     throw bad(
       `${estimator.name} needs a critic, which this engine cannot train: take an estimator that needs no values.`,
     )
-  if (needs.has("reference") && !policy.reference)
+  if (needsReference(needs) && !policy.reference)
     throw bad(
-      estimator.needs?.includes("reference")
-        ? `${estimator.name} needs a frozen reference, which this engine cannot keep.`
+      estimator.needs?.includes("reference") || needs.has("hellinger")
+        ? `${needs.has("hellinger") ? loss.name : estimator.name} needs a frozen reference, which this engine cannot keep.`
         : "The KL needs a frozen reference, which this engine cannot keep: set loss.klWeight to 0.",
     )
+  checkTeacher(teacher, tokenizer, needs, estimator.needs?.includes("teacher") ? estimator.name : loss.name)
   if (run && !policy.store) throw bad("This engine cannot be saved: train without a run.")
 
   if (run && run.iteration > options.iterations)
@@ -122,12 +142,13 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const start = { iteration: 0, iterations: options.iterations }
   const native = loss.native?.(start)
   // Weights of tokens are beyond the built-in losses' kernels.
-  const known = native && policy.losses.includes(native.kind) && !options.importance
+  const weighs = options.importance || options.tokenWeights || options.teacherWeights
+  const known = native && policy.losses.includes(native.kind) && !weighs
   const refusals = await policy.check({
     loss: known ? native : "linear",
     entropyCoefficients: !known && needs.has("entropy"),
-    statistics: needs.has("entropy") ? ["entropy"] : [],
-    models: needs.has("reference") ? ["reference"] : [],
+    statistics: [...new Set([...statisticsOf(loss), ...(needs.has("entropy") ? (["entropy"] as const) : [])])],
+    models: needsReference(needs) ? ["reference"] : [],
     optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
     manySpans: true, // conversations that grow become one row
     critic: needs.has("value"),
@@ -147,13 +168,25 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   }
   remember(parts) // refuses states that cannot be saved
   // A run without a checkpoint begins again with what the policy is, so that this must be the same, too.
-  const reference = needs.has("reference") || run?.checkpoint === undefined
-  const frozen = run && (await policy.frozen?.({ reference, signal }))
+  const reference = needsReference(needs) || run?.checkpoint === undefined
+  const frozen = run && (await frozenOf(policy, needs.has("teacher") ? teacher : undefined, reference, signal))
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
   const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
   const settled = chosenRates(resolved, options, needs.has("value"))
   if (saved) await run?.check({ ...saved, settled, room: mostCheckpoints(options) })
   return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
+}
+
+/** The digests of all that a run depends on and its checkpoints do not hold. */
+async function frozenOf(
+  policy: Trainable,
+  teacher: Teacher | undefined,
+  reference: boolean,
+  signal: AbortSignal | undefined,
+): Promise<FrozenWeights | undefined> {
+  const own = await policy.frozen?.({ reference, signal })
+  const taught = await teacher?.frozen?.({ reference: true, signal })
+  return taught?.reference === undefined ? own : { ...own, teacher: taught.reference }
 }
 
 function storeOf({ store }: Critic): ModelStore {

@@ -1,8 +1,11 @@
 import type { BatchStep } from "../credit/batch.ts"
 import type { Credit, StepRecord } from "../credit/estimator.ts"
+import type { TopTokens } from "../engine/engine.ts"
 import type { Row, Span } from "../engine/rows.ts"
 import type { Random } from "../random.ts"
 import { type Episode, type EpisodeStep, isScored } from "../rollout/episode.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { tokenTexts } from "../tokenizer/token-texts.ts"
 
 /** One step of a finished episode, with what estimators ask of it. */
 export interface CollectedStep extends BatchStep {
@@ -40,6 +43,11 @@ export function collectSteps(groups: readonly (readonly Episode[])[], least = 1)
     }
   }
   return collected
+}
+
+/** The same steps, with what each token adds to its reply's text. */
+export function withTexts(steps: readonly CollectedStep[], tokenizer: ChatCodec): readonly CollectedStep[] {
+  return steps.map((step) => ({ ...step, tokenTexts: tokenTexts(tokenizer, step.record.reply) }))
 }
 
 /** The episodes whose steps are learned from, in the order in which these are collected. */
@@ -197,7 +205,7 @@ export function toRows(steps: readonly CollectedStep[], credit: Credit | Credit[
 /** Puts what an engine said of laid rows, [rows][tokens], into their spans, under this name. */
 export function addColumn(
   rows: readonly LaidRow[],
-  name: "oldLogProbs" | "referenceLogProbs" | "values",
+  name: "oldLogProbs" | "referenceLogProbs" | "teacherLogProbs" | "values",
   found: (row: number) => Float32Array,
 ): void {
   for (const [index, { spans }] of rows.entries()) {
@@ -206,6 +214,20 @@ export function addColumn(
     for (const span of spans) {
       span[name] = values.subarray(at, at + span.length)
       at += span.length
+    }
+  }
+}
+
+/** Puts a teacher's likeliest tokens, [rows][tokens × count], into the rows' spans. */
+export function addTeacherTop(rows: readonly LaidRow[], found: (row: number) => TopTokens | undefined): void {
+  for (const [index, { spans }] of rows.entries()) {
+    const top = found(index)
+    let at = 0
+    for (const span of spans) {
+      const end = at + span.length * (top?.count ?? 0)
+      if (top)
+        span.teacherTop = { ...top, tokens: top.tokens.subarray(at, end), logProbs: top.logProbs.subarray(at, end) }
+      at = end
     }
   }
 }

@@ -9,20 +9,20 @@ import { foretell } from "./critic.ts"
 import { recomputedMismatch } from "./off-policy.ts"
 import type { Learning } from "./prepare.ts"
 import type { ReturnScale } from "./return-scale.ts"
-import { addColumn, byStep, type CollectedStep, type LaidRow } from "./rows.ts"
+import { addColumn, addTeacherTop, byStep, type CollectedStep, type LaidRow } from "./rows.ts"
 
 // What is known of an iteration's rows before credit is given, and in which units it goes back to them.
 
 /** What the estimator, and of the loss what does not change in the update, asked for; the loss finds it in the rows. */
 export async function compute(
-  { policy, critic, scale, signal, options, estimator, kl, needs }: Learning,
+  { policy, teacher, critic, scale, signal, options, estimator, loss, kl, needs }: Learning,
   rows: readonly LaidRow[],
   steps: readonly CollectedStep[],
   moment: Moment,
 ): Promise<[Batch["statistics"], Record<string, number>]> {
   const temperature = at(options.rollout.temperature, moment)
   const statistics: { -readonly [name in keyof NonNullable<Batch["statistics"]>]: readonly Float32Array[] } = {}
-  const spread = (found: readonly RowStatistics[], name: keyof RowStatistics) =>
+  const spread = (found: readonly RowStatistics[], name: "logProbs" | "entropies") =>
     byStep(rows, steps.length, (row) => found[row]![name])
   let metrics: Record<string, number> = {}
   const entropy = estimator.needs?.includes("entropy") // the loss's is of the weights at its own batch
@@ -41,6 +41,13 @@ export async function compute(
     const reference = await policy.logProbs(rows, { of: "reference", temperature, signal })
     addColumn(rows, "referenceLogProbs", (row) => reference[row]!.logProbs)
     statistics.reference = spread(reference, "logProbs")
+  }
+  if (needs.has("teacher")) {
+    const top = loss.teacherTop || undefined
+    const found = await teacher!.logProbs(rows, { needs: top ? ["top"] : [], top, temperature, signal })
+    addColumn(rows, "teacherLogProbs", (row) => found[row]!.logProbs)
+    statistics.teacher = spread(found, "logProbs")
+    if (top) addTeacherTop(rows, (row) => found[row]!.top)
   }
   if (critic && scale) {
     scale.fit(steps)
@@ -79,13 +86,21 @@ export function inUnits(credit: Credit, scale: ReturnScale, name: string): Credi
 }
 
 /** Rows of other iterations, or of others, which know nothing of this one's tasks and episodes, nor its critic of theirs. */
-export function foreignRows(rows: readonly Row[], needs: ReadonlySet<string>, name: string): Row[] {
+export function foreignRows(
+  rows: readonly Row[],
+  { needs, loss, estimator }: Pick<Learning, "needs" | "loss" | "estimator">,
+): Row[] {
+  const wanted = [
+    ["reference", "referenceLogProbs", "the KL needs; give them, or set loss.klWeight to 0"],
+    ["teacher", "teacherLogProbs", `the loss ${loss.name} needs; give them`],
+  ] as const
   return rows.map((row, index) => {
-    if (needs.has("reference") && row.spans.some((span) => !span.referenceLogProbs))
-      throw new GigpoError(
-        "BAD_ARGUMENT",
-        `The estimator ${name} gave extraRows[${index}] without referenceLogProbs, which the KL needs; give them, or set loss.klWeight to 0.`,
-      )
+    for (const [need, column, why] of wanted)
+      if (needs.has(need) && row.spans.some((span) => !span[column]))
+        throw new GigpoError(
+          "BAD_ARGUMENT",
+          `The estimator ${estimator.name} gave extraRows[${index}] without ${column}, which ${why}.`,
+        )
     const spans = row.spans.map(({ task: _, episode: __, values: ___, returns: ____, ...span }) => span)
     return { ...row, spans }
   })

@@ -6,6 +6,7 @@ import { CollapseDetector, collapsed } from "./guards/collapse.ts"
 import { StepGuard } from "./guards/non-finite.ts"
 import { runIteration } from "./iteration.ts"
 import { Journal } from "./journal.ts"
+import { needsReference } from "./make.ts"
 import { Observers } from "./observers.ts"
 import type { EvaluationReport, IterationReport } from "./options.ts"
 import { playerOf } from "./player.ts"
@@ -35,7 +36,7 @@ async function* iterate<Task>(all: TrainSetup<Task>): AsyncGenerator<IterationRe
   const prepared = await prepare({ ...rest, environment: player.environment, play: player.play })
   const { policy, options, needs, run, saved, onWarning } = prepared
   const { iterations } = options
-  if (needs.has("reference")) await policy.reference!.freeze()
+  if (needsReference(needs)) await policy.reference!.freeze()
   await run?.begin()
   if (saved) await run?.restore(saved)
   // One that no checkpoint holds begins as the policy that was restored.

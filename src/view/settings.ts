@@ -20,8 +20,12 @@ const secretWords =
   "keys?|tokens?|secrets?|passwords?|passwd|pwd|passphrases?|credentials?|authorization|cookies?|bearer|pat"
 const secretWord = new RegExp(`^(${secretWords})$`, "i")
 
+/** Keys of ours that speak of a model's tokens. */
+const harmless: ReadonlySet<string> = new Set(["tokenWeights"])
+
 /** apiKey, HF_TOKEN, --client-secret, x-api-key */
 function nameIsSecret(name: string): boolean {
+  if (harmless.has(name)) return false
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").split(/[^A-Za-z0-9]+/)
   return words.some((word) => secretWord.test(word) || /^(api|access|private)keys?$/i.test(word))
 }

@@ -151,7 +151,7 @@ describe("a wrong configuration", () => {
       "training: { rollout: { zzz: 3 } }",
       "training.rollout.zzz is not an option; known: temperature, maxReplyTokens, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, retries, leastGroupSize, resamples, refills.",
     ],
-    ["zzz: 3", "zzz is not an option; known: model, environment, agent, run, seed,"],
+    ["zzz: 3", "zzz is not an option; known: model, teacher, environment, agent, run, seed,"],
     ["__proto__: { x: 1 }", "__proto__ is not an option"],
     ["constructor: 1", "constructor is not an option"],
   ])("with the unknown key %j is refused with the key that was meant", (text, message) => {
@@ -266,7 +266,7 @@ describe("the description of all keys", () => {
       if (!("problem" in entry))
         expect(text).toMatch(new RegExp(`^ *${isWithin(optional, path) ? "# " : ""}${name}:$`, "m"))
       else if (entry.fallback === undefined) expect(text).toContain(`# ${name}:\n`)
-      else expect(text).toContain(`${name}: ${entry.fallback === Number.POSITIVE_INFINITY ? ".inf" : entry.fallback}\n`)
+      else expect(text).toContain(`${name}: ${shown(entry.fallback)}\n`)
       const words = entry.help.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "[\\s#]+")
       expect(text).toMatch(new RegExp(words))
     }
@@ -274,6 +274,11 @@ describe("the description of all keys", () => {
     expect(text).toContain("# Threads that compute. Default: every core that the process may use.\n# threads:\n")
     expect(text.split("\n").every((line) => line.length <= 112 || line.includes("taskTypes: ["))).toBe(true)
   })
+
+  function shown(value: unknown): unknown {
+    if (Array.isArray(value)) return `[${value.join(", ")}]`
+    return value === Number.POSITIVE_INFINITY ? ".inf" : value
+  }
 
   it("shows every environment's options, and of a configuration those of its own", () => {
     expect(text).toContain("  # Options of sokoban: size, boxes,")

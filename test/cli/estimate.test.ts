@@ -53,6 +53,15 @@ const part = (name: string, changes: Partial<Workload & Machinery> = {}) =>
   iterationWork(model, { ...work, ...changes }, { ...how, ...changes }).find((one) => one.name === name)
 
 describe("the work of an iteration", () => {
+  it("has a teacher read every row, by its own size", () => {
+    expect(part("teacher")).toBeUndefined()
+    const [own, larger] = [part("teacher", { teacher: model }), part("teacher", { teacher: { ...model, layers: 6 } })]
+    expect(own).toEqual({ ...part("reference", { reference: true }), name: "teacher" })
+    // 20 rows of 40 tokens, three layers more: 2 operations a weight, and causal attention of width 24.
+    expect(larger!.operations - own!.operations).toBe(20 * 40 * (2 * 3 * 840 + 2 * 40 * 24))
+    expect(part("teacher", { teacher: model, loraRank: 2 })).toEqual(own)
+  })
+
   it("counts weights by what they do", () => {
     // A layer: q and o 80 each, k and v 40 each, three of 200; norms of 10 twice. Embedding 1000, last norm 10.
     expect(modelSizes(model, 0)).toEqual({

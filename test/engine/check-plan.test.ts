@@ -24,13 +24,14 @@ describe("a run's plan", () => {
     const wrong = {
       ...plan,
       loss: { kind: "ppo" },
-      statistics: ["entropy", "variance"],
+      statistics: ["entropy", "hellinger", "top"],
       models: ["reference", "teacher"],
       optimizer: { learningRate: -1 },
     } as unknown as RunPlan
     expect(await policy.check(wrong)).toEqual([
       'This engine does not know the loss "ppo": have it evaluated, as "linear".',
-      'This engine does not know the statistic "variance"; it has "entropy".',
+      'This engine does not know the statistic "hellinger"; it has "entropy". Take a loss that needs no other.',
+      'This engine does not know the statistic "top"; it has "entropy". Take a loss that needs no other.',
       'This engine has no model "teacher"; the only one beside the policy is "reference".',
       "learningRate is -1; it must be a number of at least 0.",
     ])

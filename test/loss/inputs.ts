@@ -1,4 +1,5 @@
-import type { RowStatistics } from "../../src/engine/engine.ts"
+import { expect } from "vitest"
+import type { RowStatistics, Unit } from "../../src/engine/engine.ts"
 import type { Row, Span } from "../../src/engine/rows.ts"
 import { type LossInputOptions, lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
@@ -57,3 +58,41 @@ export function randomRows(random: Random, spansOfRow = 3): { rows: Row[]; stati
   })
   return { rows, statistics }
 }
+
+/** Exact columns, with weights, clip widths and advantages of tokens, or of spans; policies that have moved by less than e. */
+export function exactInput(seed: number, unit: Unit, ofTokens: boolean): LossInput {
+  const random = new Random(seed)
+  const { rows, statistics } = randomRows(random)
+  for (const { spans } of rows)
+    for (const span of spans) {
+      Object.assign(span, {
+        weights: Float32Array.from({ length: span.length }, () => 0.1 + 2 * random.uniform()),
+        clipScale: 0.5 + random.uniform(),
+      })
+      if (ofTokens)
+        Object.assign(span, { advantage: Float32Array.from({ length: span.length }, () => random.below(5) - 2) })
+    }
+  const input = lossInput(rows, statistics, { ...now, unit })
+  const shifts = [0.01, 0.1, 0.3, 0.9, -0.1, -0.3, -0.9]
+  const oldLogProbs = Float64Array.from(input.oldLogProbs, (value) => value - 0.2)
+  const logProbs = oldLogProbs.map((value) =>
+    Math.min(value + shifts[random.below(shifts.length)]! + 0.05 * random.uniform(), -0.01),
+  )
+  return { ...input, oldLogProbs, logProbs }
+}
+
+/** Central differences by each token's log-probability. */
+export function slopes(input: LossInput, of: (input: LossInput) => number): number[] {
+  const step = 1e-5
+  return Array.from(input.logProbs, (_, t) => {
+    const at = (move: number) => {
+      const logProbs = Float64Array.from(input.logProbs)
+      logProbs[t]! += move
+      return of({ ...input, logProbs })
+    }
+    return (at(step) - at(-step)) / (2 * step)
+  })
+}
+
+export const close = (values: readonly number[], digits: number): number[] =>
+  values.map((value) => expect.closeTo(value, digits))

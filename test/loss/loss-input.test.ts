@@ -173,10 +173,7 @@ describe("asTokenLoss", () => {
     [{ name: "mine" }, /mine has no function evaluate/],
     [{ name: "mine", evaluate: () => 0, native: {} }, /native that is no function/],
     [{ name: "mine", evaluate: () => 0, state: () => 0 }, /needs both/],
-    [
-      { name: "mine", evaluate: () => 0, needs: ["teacher"] },
-      /needs "teacher"; known are "old", "reference", "entropy"/,
-    ],
+    [{ name: "mine", evaluate: () => 0, needs: ["tutor"] }, /needs "tutor"; known are "old", "reference", "entropy"/],
     [{ name: "mine", evaluate: () => 0, needs: ["entropies"] }, /needs "entropies"; did you mean "entropy"\?$/],
   ])("refuses %j", (value, message) => {
     expect(() => asTokenLoss(value as TokenLoss)).toThrow(badArgument(message))

@@ -6,14 +6,17 @@ import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { dppoKl, dppoTv } from "../../src/loss/dppo.ts"
 import { dro } from "../../src/loss/dro.ts"
 import { gmpo } from "../../src/loss/gmpo.ts"
+import { holder } from "../../src/loss/holder.ts"
+import { holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { klCov } from "../../src/loss/kl-cov.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import { reinforce } from "../../src/loss/reinforce.ts"
 import { sapo } from "../../src/loss/sapo.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
+import { at } from "../../src/options/schedule.ts"
 import { Random } from "../../src/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
-import { now, ofRatios, randomRows } from "./inputs.ts"
+import { close, exactInput, now, ofRatios, slopes } from "./inputs.ts"
 
 /** What a definition says of one token; what is stopped is taken from `fixed`, the log-probabilities at which it is differentiated. */
 interface Token {
@@ -32,15 +35,32 @@ interface Token {
   }
 }
 
+/** The same of a token where a definition is of sequences. */
+type Member = Pick<Token, "A" | "l" | "width"> & { readonly w: number }
+
 interface Case {
   readonly loss: TokenLoss
-  /** Its definition, token by token; gmpo's is of sequences. */
+  /** Its definition, token by token. */
   readonly value?: (token: Token) => number
+  /** Or of a sequence, whose mean advantage is A: the loss is their mean. */
+  readonly sequence?: (members: readonly Member[], A: number) => number
   /** Parts of it are constants, so that its own differences are not its gradient. */
   readonly stops?: true
 }
 
 const hold = (x: number, low: number, high: number) => Math.min(Math.max(x, low), high)
+const mean = (values: Iterable<number>) => {
+  const all = [...values]
+  return all.reduce((a, b) => a + b) / all.length
+}
+const heldBack = (A: number, l: number, low: number, high: number) =>
+  A > 0 ? Math.min(l, hold(l, low, high)) : Math.max(l, hold(l, low, high))
+/** The power mean as it is written, not in logarithms. */
+const powerMean = (p: number, members: readonly { readonly l: number; readonly w: number }[]) => {
+  const total = members.reduce((sum, { w }) => sum + w, 0)
+  const sum = members.reduce((all, { l, w }) => all + w * (p === 0 ? l : Math.exp(l) ** p), 0)
+  return p === 0 ? Math.exp(sum / total) : (sum / total) ** (1 / p)
+}
 const trust = { thresholdLow: 0.03, thresholdHigh: 0.05, truncate: 1.2 }
 const masked = ({ A, width, fixed }: Token, D: number) => {
   const [p, q] = [Math.exp(fixed.logp), Math.exp(fixed.old)]
@@ -74,7 +94,46 @@ const cases: Record<string, Case> = {
       return drops ? 0 : Math.max(-A * r, clipped)
     },
   },
-  gmpo: { loss: gmpo({ clipLow: 0.2, clipHigh: 0.28 }) },
+  gmpo: {
+    loss: gmpo({ clipLow: 0.2, clipHigh: 0.28 }),
+    sequence: (members, A) => {
+      const moved = members.map(({ l, width }) => heldBack(A, l, -0.2 * width, 0.28 * width))
+      return -A * Math.exp(mean(moved)) * Math.exp(mean(members.map(({ w }) => Math.log(w))))
+    },
+  },
+  ...Object.fromEntries(
+    [2, 1, 0, -1.5].flatMap((p): [string, Case][] => [
+      [
+        `holder of sequences, p = ${p}`,
+        {
+          loss: holder({ p, clipLow: 0.03, clipHigh: 0.05 }),
+          sequence: (members, A) => {
+            const width = mean(members.map((member) => member.width))
+            const moved = heldBack(
+              A,
+              Math.log(powerMean(p, members)),
+              Math.log(1 - 0.03 * width),
+              Math.log(1 + 0.05 * width),
+            )
+            return -A * Math.exp(moved) * mean(members.map(({ w }) => w))
+          },
+        },
+      ],
+      [
+        `holder of tokens, p = ${p}`,
+        {
+          loss: holder({ p, variant: "token", clipLow: 0.2, clipHigh: 0.28 }),
+          sequence: (members, A) => {
+            const moved = members.map(({ l, w, width }) => ({
+              l: heldBack(A, l, Math.log(1 - 0.2 * width), Math.log(1 + 0.28 * width)),
+              w,
+            }))
+            return -A * powerMean(p, moved) * mean(members.map(({ w }) => w))
+          },
+        },
+      ],
+    ]),
+  ),
   "dppo-tv": {
     loss: dppoTv(trust),
     value: (token) => {
@@ -98,28 +157,6 @@ const cases: Record<string, Case> = {
 
 const names = Object.keys(cases)
 
-/** Exact columns, with weights, clip widths and advantages of tokens, or of spans; policies that have moved by less than e. */
-function exactInput(seed: number, unit: Unit, ofTokens: boolean): LossInput {
-  const random = new Random(seed)
-  const { rows, statistics } = randomRows(random)
-  for (const { spans } of rows)
-    for (const span of spans) {
-      Object.assign(span, {
-        weights: Float32Array.from({ length: span.length }, () => 0.1 + 2 * random.uniform()),
-        clipScale: 0.5 + random.uniform(),
-      })
-      if (ofTokens)
-        Object.assign(span, { advantage: Float32Array.from({ length: span.length }, () => random.below(5) - 2) })
-    }
-  const input = lossInput(rows, statistics, { ...now, unit })
-  const shifts = [0.01, 0.1, 0.3, 0.9, -0.1, -0.3, -0.9]
-  const oldLogProbs = Float64Array.from(input.oldLogProbs, (value) => value - 0.2)
-  const logProbs = oldLogProbs.map((value) =>
-    Math.min(value + shifts[random.below(shifts.length)]! + 0.05 * random.uniform(), -0.01),
-  )
-  return { ...input, oldLogProbs, logProbs }
-}
-
 /** The definition's loop: the loss by an aggregation, where constants are those of `fixed`. */
 function defined(
   name: string,
@@ -129,24 +166,19 @@ function defined(
   fixed = input.logProbs,
 ) {
   const { tokens, offsets, spanOffsets, logProbs, oldLogProbs, advantages, weights, clipScale } = input
-  const { value } = cases[name]!
+  const { value, sequence } = cases[name]!
   const span = (t: number) => spanOffsets.findLastIndex((start) => start <= t)
   const width = (t: number) => clipScale?.[span(t)] ?? 1
-  if (value === undefined) {
-    const ofSequences = Array.from({ length: offsets.length - 1 }, (_, s) => {
-      const at = Array.from({ length: offsets[s + 1]! - offsets[s]! }, (_, i) => offsets[s]! + i)
-      const mean = (of: (t: number) => number) => at.reduce((sum, t) => sum + of(t), 0) / at.length
-      const A = mean((t) => advantages[t]!)
-      const m = (t: number) => {
-        const l = logProbs[t]! - oldLogProbs[t]!
-        const held = hold(l, -0.2 * width(t), 0.28 * width(t))
-        return A > 0 ? Math.min(l, held) : Math.max(l, held)
-      }
-      return -A * Math.exp(mean(m)) * Math.exp(mean((t) => Math.log(weights?.[t] ?? 1)))
-    })
-    return ofSequences.reduce((a, b) => a + b) / ofSequences.length
-  }
-  const mean = (column: Iterable<number>) => [...column].reduce((a, b) => a + b) / tokens
+  if (sequence)
+    return mean(
+      Array.from({ length: offsets.length - 1 }, (_, s) => {
+        const members = Array.from({ length: offsets[s + 1]! - offsets[s]! }, (_, i) => {
+          const t = offsets[s]! + i
+          return { A: advantages[t]!, l: logProbs[t]! - oldLogProbs[t]!, w: weights?.[t] ?? 1, width: width(t) }
+        })
+        return sequence(members, mean(members.map(({ A }) => A)))
+      }),
+    )
   const [meanA, meanP] = [mean(advantages), mean(fixed)]
   const covariance = (t: number) => (advantages[t]! - meanA) * (fixed[t]! - meanP)
   const order = Array.from({ length: tokens }, (_, t) => t).sort((a, b) => covariance(b) - covariance(a))
@@ -171,7 +203,7 @@ function defined(
           covariesMost: most.has(t),
         },
       }
-      sum += (weights?.[t] ?? 1) * value(token)
+      sum += (weights?.[t] ?? 1) * value!(token)
     }
     total += aggregation === "sequence-mean-token-mean" ? sum / (offsets[s + 1]! - offsets[s]!) : sum
   }
@@ -180,26 +212,11 @@ function defined(
   return total / sequences / (aggregation === "sequence-mean-fixed-length" ? fixedLength : 1)
 }
 
-/** Central differences by each token's log-probability. */
-function slopes(input: LossInput, of: (input: LossInput) => number): number[] {
-  const step = 1e-5
-  return Array.from(input.logProbs, (_, t) => {
-    const at = (move: number) => {
-      const logProbs = Float64Array.from(input.logProbs)
-      logProbs[t]! += move
-      return of({ ...input, logProbs })
-    }
-    return (at(step) - at(-step)) / (2 * step)
-  })
-}
-
-const close = (values: readonly number[], digits: number) => values.map((value) => expect.closeTo(value, digits))
-
 describe.each(names)("the loss %s", (name) => {
-  const { loss, stops } = cases[name]!
+  const { loss, stops, sequence } = cases[name]!
 
   it("goes by that name, and has no native form", () => {
-    expect(loss.name).toBe(name)
+    expect(loss.name).toBe(name.split(" ")[0])
     expect(loss.native).toBeUndefined()
   })
 
@@ -264,7 +281,7 @@ describe.each(names)("the loss %s", (name) => {
     const weights = Float64Array.from(input.weights!)
     weights[3] = 0
     expect(loss.evaluate({ ...input, weights }).gradient[3]).toBeCloseTo(0, 12)
-    if (name === "gmpo") return // it has its own shares
+    if (sequence) return // it has its own shares
     const shares = input.shares.slice()
     shares[3] = 0
     const { loss: found, gradient } = loss.evaluate({ ...input, shares })
@@ -395,11 +412,73 @@ describe("gmpo", () => {
   })
 })
 
+describe("holder", () => {
+  it("ignores the aggregation that a KL term is given", () => {
+    const input = exactInput(8, "row", true)
+    const by = (aggregation: Aggregation) => composeLoss(holder({ p: 2 }), { aggregation }).evaluate(input)
+    expect(by("token-sum")).toEqual(by("token-mean"))
+  })
+
+  it("has the schedules that its authors name", () => {
+    const half = { iteration: 100, iterations: 1000 }
+    const now = (...given: Parameters<typeof holderSchedule>) => at(holderSchedule(...given), half)
+    expect(now("linear_dec")).toBeCloseTo(1.2, 12)
+    expect(now("sin", { over: 200 })).toBeCloseTo(0, 12)
+    expect(now("cos", { over: 300 })).toBeCloseTo(2 * Math.cos(Math.PI / 3), 12)
+    expect(now("quad", { over: 200, power: 3, lowest: 0, highest: 8 })).toBeCloseTo(1, 12)
+    expect(now("cubic_dec", { over: 400 })).toBeCloseTo(2 * 0.5 ** 3, 12)
+    expect(now("linear", { over: 50 })).toBe(2)
+    expect(() => now("square" as "quad")).toThrow(badArgument(/no schedule "square"; take one of linear, sin, quad/))
+  })
+
+  it("comes from above and from below to the geometric mean at p = 0", () => {
+    const input = exactInput(9, "span", false)
+    const { loss, gradient } = holder({ p: 0 }).evaluate(input)
+    for (const p of [1e-5, -1e-5, 1e-7, -1e-7]) {
+      const near = holder({ p }).evaluate(input)
+      expect(near.loss).toBeCloseTo(loss, 4)
+      expect([...near.gradient]).toEqual(close([...gradient], 4))
+    }
+  })
+
+  it("takes the largest ratio where p is large, the smallest where it is far below 0, and no notice of what weighs nothing", () => {
+    const input = (weights: number[]) =>
+      ofRatios([{ ratios: [0.5, 1, 4], advantage: 1, more: { weights: Float32Array.from(weights) } }])
+    const loss = (p: number, weights: number[]) => holder({ p, clipHigh: 9 }).evaluate(input(weights)).loss
+    expect(loss(1000, [1, 1, 1])).toBeCloseTo(-4, 1)
+    expect(loss(-1000, [1, 1, 1])).toBeCloseTo(-0.5, 2)
+    expect(loss(1000, [1, 2, 0])).toBeCloseTo(-1, 2)
+    expect(loss(-1000, [0, 1, 2])).toBeCloseTo(-1, 2)
+    expect(Math.abs(loss(2, [0, 0, 0]))).toBe(0)
+    expect(() => loss(1, [1, 1, -1])).toThrow(badArgument(/holder takes a mean by weights, and one is -1/))
+  })
+
+  it("has no lower bound where clipLow times its scale is 1 or more", () => {
+    const input = ofRatios([{ ratios: [0.1], advantage: -1, more: { clipScale: 3 } }])
+    expect(holder({ clipLow: 0.5 }).evaluate(input).gradient[0]).toBeCloseTo(0.1, 6)
+  })
+
+  it("reports the tokens that a clip holds, of a sequence all or none", () => {
+    const input = ofRatios([
+      { ratios: [0.5, 1, 3], advantage: 1 },
+      { ratios: [0.5, 1, 1.1], advantage: 1 },
+      { ratios: [5, 5], advantage: 0 },
+    ])
+    expect(metric(holder(), input)).toBe(3 / 8)
+    expect(metric(holder({ variant: "token" }), input)).toBe(1 / 8)
+    function metric(loss: TokenLoss, of: LossInput) {
+      return loss.evaluate(of).metrics!["policy/clip-fraction"]
+    }
+  })
+})
+
 describe("options", () => {
   it("may follow schedules", () => {
     const input = ofRatios([{ ratios: [3], advantage: 1 }])
     const half = { ...input, moment: { iteration: 5, iterations: 10 } }
     expect(cispo({ clipHigh: { from: 0, to: 1 } }).evaluate(half).gradient[0]).toBeCloseTo(-1.5, 6)
+    const falling = ofRatios([{ ratios: [0.5, 1.5], advantage: 1 }])
+    expect(holder({ p: { from: 2, to: -2, over: 6 } }).evaluate(falling).loss).toBeCloseTo(-Math.sqrt(0.75), 6)
     const widening = clipCov({ clipHigh: { from: 0, to: 1 }, covarianceLow: 10 })
     expect(widening.evaluate(half).loss).toBeCloseTo(-1.5, 6)
   })
@@ -410,6 +489,7 @@ describe("options", () => {
     ["dro", () => dro({ beta: -1 }), /beta must be at least 0, not -1/],
     ["klCov", () => klCov({ covarianceShare: 0 }), /covarianceShare must be above 0 and at most 1, not 0/],
     ["clipCov", () => clipCov({ covarianceShare: 2 }), /covarianceShare must be above 0 and at most 1, not 2/],
+    ["holder", () => holder({ p: Number.POSITIVE_INFINITY }), /holder: p must be a finite number, not Infinity/],
     ["gmpo", () => gmpo({ clipLow: Number.NaN }), /clipLow must be a number, not NaN/],
     ["dppoTv", () => dppoTv({ truncate: 0 }), /dppoTv: truncate must be a number above 0, or Infinity/],
     ["dppoKl", () => dppoKl({ thresholdLow: -1 }), /dppoKl: thresholdLow must be at least 0, not -1/],

@@ -3,8 +3,11 @@ import { describe, expect, it } from "vitest"
 import type { Aggregation } from "../../src/engine/engine.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import { composeLoss } from "../../src/loss/compose-loss.ts"
+import { type HolderOptions, holder } from "../../src/loss/holder.ts"
+import { type HolderScheduleName, holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
+import { at } from "../../src/options/schedule.ts"
 import { now, row } from "./inputs.ts"
 
 const file = new URL("../../../shared/vectors/successors.json", import.meta.url)
@@ -23,7 +26,7 @@ interface Vectors {
     "ppo_clip_dual" | "ppo_clip_no_dual",
     { readonly by_aggregation: Record<string, Expected> }
   > &
-    Record<"gspo_clip.2/.28", Expected>
+    Record<"gspo_clip.2/.28" | `holder_${"seq" | "token"}_p=${number}`, Expected>
 }
 
 const aggregations: Record<string, Aggregation> = {
@@ -63,6 +66,25 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
     ] as const) {
       const found = composeLoss(clippedSurrogate({ clipLow, clipHigh, clipDual }), { aggregation }).evaluate(input(v))
       expectLoss(found, v.expected[expected].by_aggregation[name]!, v)
+    }
+  })
+
+  it.each([2, 1, 0, -1, -2])("HölderPO's of sequences and of tokens, p = %d", (p) => {
+    const v = load()
+    const clips = { clipLow: v.params.clip_low, clipHigh: v.params.clip_high }
+    const found = (variant: HolderOptions["variant"]) =>
+      composeLoss(holder({ p, variant, ...clips })).evaluate(input(v))
+    expectLoss(found("sequence"), v.expected[`holder_seq_p=${p}`]!, v)
+    expectLoss(found("token"), v.expected[`holder_token_p=${p}`]!, v)
+  })
+
+  it("HölderPO's p, by each of its schedules", () => {
+    const { params, inputs, expected } = JSON.parse(readFileSync(file, "utf8")).holder_p_schedule
+    const { p_min: lowest, p_max: highest, steps: over, power } = params
+    for (const [name, wanted] of Object.entries<number[]>(expected)) {
+      const ramp = holderSchedule(name as HolderScheduleName, { lowest, highest, over, power })
+      for (const [i, iteration] of inputs.step.entries())
+        expect(at(ramp, { iteration, iterations: 1000 })).toBeCloseTo(wanted[i]!, 9)
     }
   })
 

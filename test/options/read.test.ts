@@ -110,7 +110,10 @@ describe("options", () => {
     [{ rate: { from: 0.5, to: 3 } }, "rate.to must be a number from 0 to 1, not 3."],
     [{ rate: { from: -1, to: 1 } }, "rate.from must be a number from 0 to 1, not -1."],
     [{ rate: { from: 0, to: 1, over: 0 } }, "rate.over must be at least 1, not 0."],
-    [{ rate: { from: 0, to: 1, shape: "bent" } }, 'rate.shape must be "linear" or "cosine", not "bent".'],
+    [
+      { rate: { from: 0, to: 1, shape: "bent" } },
+      'rate.shape must be "linear" or "cosine" or "power" or "cubic", not "bent".',
+    ],
     [{ rate: { from: 0, to: 1, ofer: 2 } }, "rate.ofer is not an option; did you mean rate.over?"],
     [{ likeness: "x" }, 'likeness must be a number, or { least }, not "x".'],
     [{ likeness: {} }, "likeness.least is missing. At least."],

@@ -22,6 +22,13 @@ describe("a ramp", () => {
   })
 })
 
+it("of the shape power or cubic", () => {
+  expect(over({ from: 0, to: 16, shape: "power" }, 4)).toEqual([0, 1, 4, 9])
+  expect(over({ from: 0, to: 64, shape: "power", power: 3 }, 4)).toEqual([0, 1, 8, 27])
+  expect(over({ from: -1, to: 1, shape: "cubic" }, 4)).toEqual([-1, -0.125, 0, 0.125])
+  expect(over({ from: 1, to: -1, shape: "cubic", over: 2 }, 4)).toEqual([1, 0, -1, -1])
+})
+
 it("the numbers of a group at a moment; what is none stays", () => {
   const options = {
     rate: { from: 0, to: 10 },

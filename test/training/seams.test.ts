@@ -6,8 +6,10 @@ import type { Batch, Credit, Estimator } from "../../src/credit/estimator.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
+import { Random } from "../../src/random.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
 import type { IterationReport } from "../../src/training/options.ts"
+import type { TrainSetup } from "../../src/training/prepare.ts"
 import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { version } from "../../src/version.ts"
@@ -176,6 +178,34 @@ describe("an estimator of one's own", () => {
     expect(batch!.statistics!.old![0]).toEqual(batch!.statistics!.reference![0])
   })
 
+  it("gets the text of every token where it asks for it", async () => {
+    const batches: Batch[] = []
+    const reading: Estimator = {
+      name: "reading",
+      needs: ["text"],
+      estimate(batch) {
+        batches.push(batch)
+        return { advantages: new Float64Array(batch.length) }
+      },
+    }
+    await train(setup({ estimator: reading, iterations: 1 }))
+    const [{ tokenTexts, steps, lengths } = {} as Batch] = batches
+    expect(tokenTexts!.map((texts) => texts.length)).toEqual([...lengths])
+    expect(tokenTexts!.map((texts) => texts.join(""))).toEqual(steps!.map(({ text }) => text))
+    expect(tokenTexts!.flat().some((text) => text === "")).toBe(true) // the end of a reply
+  })
+
+  it("is weighted token by token, by what they are for", async () => {
+    const weights: number[] = []
+    const loss = (input: LossInput) => {
+      weights.push(...input.weights!)
+      return { loss: 0, gradient: new Float32Array(input.tokens) }
+    }
+    const [report] = await train(setup({ loss, iterations: 1, tokenWeights: { other: 0.5 } }))
+    expect(new Set(weights)).toEqual(new Set([0.5]))
+    expect(report!.metrics).toMatchObject({ "tokens/think-share": 0 })
+  })
+
   it("may leave steps out: they are not counted", async () => {
     const tokens: number[] = []
     const loss: TokenLoss = {
@@ -238,6 +268,128 @@ describe("an estimator of one's own", () => {
       code: "BAD_CONFIG",
       message: expect.stringMatching(/another estimator: it was counting and is now gigpo/),
     })
+  })
+})
+
+describe("a teacher", () => {
+  const taught = (loss: TrainSetup["loss"], more: Partial<TrainSetup> = {}) => {
+    const teacher = new TablePolicy()
+    const random = new Random(2)
+    for (const i of teacher.logits.keys()) teacher.logits[i] = 3 * random.uniform()
+    const { logits } = teacher
+    const learning = { iterations: 30, groups: 8, groupSize: 8, batchRows: 64, rollout: { maxReplyTokens: 1 } }
+    return { ...setup(), ...learning, loss: loss!, ...more, teacher, logits }
+  }
+  const divergences = async ({ logits: _, ...given }: ReturnType<typeof taught>) =>
+    (await train(given)).map(({ metrics }) => metrics["distillation/divergence"]!)
+
+  it.each<[string, object, number]>([
+    ["what was sampled", {}, 8],
+    ["the likeliest tokens, forward", { divergence: "forward", teacherTop: 64 }, 40],
+    ["the likeliest tokens, in the middle", { divergence: "jensen-shannon", teacherTop: 64 }, 100],
+  ])("is followed by %s", async (_, options, learningRate) => {
+    const given = taught(
+      { name: "distillation", ...options },
+      { optimizer: { learningRate, maxGradientNorm: Infinity } },
+    )
+    const before = given.teacher.logits.slice()
+    const found = await divergences(given)
+    const mean = (from: number) => found.slice(from, from + 3).reduce((a, b) => a + b) / 3
+    expect(mean(27)).toBeLessThan(0.5 * mean(0))
+    expect(given.teacher.logits).toEqual(before)
+  })
+
+  it("is asked by an estimator, too, and its likeliest tokens at every place", async () => {
+    const batches: Batch[] = []
+    const reading: Estimator = {
+      name: "reading",
+      needs: ["teacher"],
+      estimate(batch) {
+        batches.push(batch)
+        return { advantages: new Float64Array(batch.length) }
+      },
+    }
+    const inputs: LossInput[] = []
+    const loss: TokenLoss = {
+      name: "top",
+      teacherTop: 3,
+      evaluate(input) {
+        inputs.push(input)
+        return { loss: 0, gradient: new Float32Array(input.tokens), topGradient: new Float32Array(3 * input.tokens) }
+      },
+    }
+    const { logits: _, ...given } = taught(loss, { estimator: reading, iterations: 1 })
+    await train(given)
+    expect(batches[0]!.statistics!.teacher!.map(({ length }) => length)).toEqual([...batches[0]!.lengths])
+    for (const { tokens, teacherTop } of inputs) {
+      const { count, teacher, policy } = teacherTop!
+      expect([count, teacher.length, policy.length]).toEqual([3, 3 * tokens, 3 * tokens])
+      for (let t = 0; t < tokens; t++) expect(teacher[3 * t]).toBeGreaterThanOrEqual(teacher[3 * t + 1]!)
+    }
+    expect(policyIsEqual(inputs[0]!.teacherTop!.policy)).toBe(true)
+  })
+
+  it("weighs what was said, as the options have it", async () => {
+    const { logits: _, ...given } = taught({ klWeight: 0 }, { iterations: 2, teacherWeights: { alpha: 0.5 } })
+    const weights: number[] = []
+    const loss = (input: LossInput) => {
+      weights.push(...input.weights!)
+      return { loss: 0, gradient: new Float32Array(input.tokens) }
+    }
+    await train({ ...given, loss })
+    expect(weights.every((weight) => weight === 1)).toBe(true) // nobody said <action>
+    const { teacher: __, ...alone } = given
+    await expect(train(alone)).rejects.toThrow(/^gigpo\+teacher-weights needs a teacher/)
+  })
+
+  it("must be there where it is needed, know the tokens, and have told of rows that others give", async () => {
+    const { teacher: _, logits: __, ...without } = taught({ name: "distillation" })
+    await expect(train(without)).rejects.toThrow(/^distillation needs a teacher: give one/)
+    const teacher = { vocabularySize: 128, logProbs: 1 } as never
+    await expect(train({ ...without, teacher })).rejects.toThrow(/teacher\.logProbs must be a function/)
+    const span = { start: 1, length: 1, logProbs: Float32Array.of(-1), advantage: 1 }
+    const estimator: Estimator["estimate"] = ({ length }) => ({
+      advantages: new Float64Array(length),
+      extraRows: [{ tokens: Int32Array.of(1, 2), spans: [span] }],
+    })
+    await expect(divergences(taught({ name: "distillation" }, { estimator }))).rejects.toThrow(
+      /extraRows\[0\] without teacherLogProbs, which the loss distillation needs/,
+    )
+  })
+
+  /** A table begins with equal logits. */
+  const policyIsEqual = (logProbs: ArrayLike<number>) =>
+    Array.from(logProbs).every((value) => Math.abs(value + Math.log(128)) < 1e-5)
+})
+
+describe("losses that ask for more", () => {
+  it("are told how far each distribution has moved from where it began (dgpo)", async () => {
+    const reports = await train(setup({ loss: { name: "dgpo" }, iterations: 3 }))
+    const distances = reports.map(({ metrics }) => metrics["policy/hellinger"]!)
+    expect(distances[0]).toBeLessThan(0.2) // before its last update of the first iteration
+    expect(distances[2]).toBeGreaterThan(distances[0]!)
+    expect(reports[2]!.metrics["policy/largest-weight"]).toBeGreaterThan(1)
+    const { reference: _, ...unfrozen } = Object.assign(new TablePolicy())
+    const policy = Object.setPrototypeOf(unfrozen, TablePolicy.prototype)
+    await expect(train(setup({ policy, loss: { name: "dgpo" } }))).rejects.toThrow(/^dgpo needs a frozen reference/)
+  })
+
+  it("are told which rows were said with a hint (act-guide)", async () => {
+    const estimator: Estimator["estimate"] = ({ length }) => ({
+      advantages: new Float64Array(length),
+      extraRows: [
+        {
+          tokens: Int32Array.of(1, 2),
+          spans: [{ start: 1, length: 1, logProbs: Float32Array.of(-1), advantage: 1, offPolicy: true }],
+        },
+      ],
+    })
+    const given = { iterations: 1, batchRows: 1000, estimator, loss: { name: "act-guide" } } as const
+    const [report] = await train(setup(given))
+    const share = report!.metrics["policy/off-policy-fraction"]!
+    expect(share).toBeGreaterThan(0)
+    // What is left of a ratio p / p_old of e / 128, a tenth of its weight, over all tokens.
+    expect(report!.metrics["loss/policy"]! / share).toBeCloseTo((-0.1 * Math.E) / 128, 6)
   })
 })
 

@@ -12,6 +12,7 @@ import type {
   RowStatistics,
   SampleRequest,
   StepReport,
+  TopTokens,
   Trainable,
   ValueLoss,
 } from "../../src/engine/engine.ts"
@@ -63,22 +64,32 @@ export class TablePolicy implements Trainable {
     return { tokens, logProbs: Float32Array.from(logProbs), finishReason }
   }
 
-  async logProbs(rows: readonly Row[], { of, temperature = 1 }: LogProbsOptions = {}): Promise<RowStatistics[]> {
+  async logProbs(
+    rows: readonly Row[],
+    { of, needs = [], top = 0, temperature = 1 }: LogProbsOptions = {},
+  ): Promise<RowStatistics[]> {
     const table = of === "reference" ? this.#frozen! : this.logits
-    return rows.map((row) => {
-      const found = sampled(row).map((at) => this.#distribution(table, row.tokens.subarray(0, at), temperature))
+    return rows.map((row, index) => {
+      const before = sampled(row).map((at) => row.tokens.subarray(0, at))
+      const found = before.map((tokens) => this.#distribution(table, tokens, temperature))
       const tokens = sampled(row).map((at) => row.tokens[at]!)
+      const apart = (t: number) => {
+        const { p: q } = this.#distribution(this.#frozen!, before[t]!, temperature)
+        return Math.sqrt(Math.max(1 - found[t]!.p.reduce((sum, p, j) => sum + Math.sqrt(p * q[j]!), 0), 0))
+      }
       return {
         logProbs: Float32Array.from(found, ({ p }, i) => Math.log(p[tokens[i]!]!)),
         entropies: Float32Array.from(found, ({ entropy }) => entropy),
+        ...(needs.includes("hellinger") && { hellingers: Float32Array.from(found, (_, t) => apart(t)) }),
+        ...(needs.includes("top") && { top: topOf(found, typeof top === "number" ? top : top[index]!) }),
       }
     })
   }
 
-  /** c (1{j} - p_j) of log p's coefficient and -e p_j (log p_j + H) of the entropy's, over the temperature. */
+  /** c (1{j} - p_j) of log p's coefficients and -e p_j (log p_j + H) of the entropy's, over the temperature. */
   async forwardBackward(rows: readonly Row[], loss: NativeLoss | LinearLoss): Promise<LossReport> {
     if (loss.kind !== "linear") throw new GigpoError("BAD_ARGUMENT", "A table knows no loss.")
-    const { coefficients, entropyCoefficients, temperature = 1 } = loss
+    const { coefficients, entropyCoefficients, top, temperature = 1 } = loss
     let [token, entropies] = [0, 0]
     for (const row of rows) {
       for (const at of sampled(row)) {
@@ -88,6 +99,11 @@ export class TablePolicy implements Trainable {
         this.#gradients.set(start, gradients)
         for (let j = 0; j < vocabularySize; j++) gradients[j]! += -c * p[j]! - e * p[j]! * (Math.log(p[j]!) + entropy)
         gradients[row.tokens[at]!]! += c
+        for (let i = token * (top?.count ?? 0); i < (token + 1) * (top?.count ?? 0); i++) {
+          const further = top!.logProbs[i]! / temperature
+          for (let j = 0; j < vocabularySize; j++) gradients[j]! -= further * p[j]!
+          gradients[top!.tokens[i]!]! += further
+        }
         entropies += entropy
         token++
       }
@@ -139,6 +155,15 @@ export class TablePolicy implements Trainable {
     const p = z.map((x) => Math.exp(x - top) / total)
     return { p, start, entropy: -p.reduce((sum, x) => sum + x * Math.log(x), 0) }
   }
+}
+
+/** Log-probabilities of the likeliest tokens, or of those that are given. */
+function topOf(found: readonly { readonly p: Float64Array }[], of: number | Pick<TopTokens, "count" | "tokens">) {
+  const count = typeof of === "number" ? of : of.count
+  const likeliest = (p: Float64Array) => [...p.keys()].sort((a, b) => p[b]! - p[a]!).slice(0, count)
+  const tokens = typeof of === "number" ? Int32Array.from(found.flatMap(({ p }) => likeliest(p))) : of.tokens
+  const logProbs = Float32Array.from(tokens, (token, i) => Math.log(found[Math.floor(i / count)]!.p[token]!))
+  return { count, tokens, logProbs }
 }
 
 /** A table of values, one for what the last three tokens come to. */

@@ -7,6 +7,7 @@ it("shows a configuration without its secrets", () => {
     gigpo: "0",
     apiKey: "plain",
     microBatchTokens: 4096,
+    tokenWeights: { thinkTags: ["think"] },
     environment: {
       ...{
         name: "openenv",
@@ -24,7 +25,7 @@ it("shows a configuration without its secrets", () => {
     training: { keyed: "yes", monkey: "banana", keepCheckpoints: 3 },
   })
   expect(settings).toEqual({
-    ...{ gigpo: "0", apiKey: "[redacted]", microBatchTokens: 4096 },
+    ...{ gigpo: "0", apiKey: "[redacted]", microBatchTokens: 4096, "tokenWeights.thinkTags": '["think"]' },
     ...{ "credentials.user": "[redacted]", "credentials.aws.region": "[redacted]" },
     ...{ "training.keyed": "yes", "training.monkey": "banana", "training.keepCheckpoints": 3 },
     ...{

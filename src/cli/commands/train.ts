@@ -20,6 +20,7 @@ import { configuredPlayer, configuredTraining } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { configuredSinks } from "../config/sinks.ts"
 import { openModel } from "../model.ts"
+import { openTeacher } from "../teacher.ts"
 import { chosenRate } from "../terminal/chosen-rate.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -95,7 +96,9 @@ async function runTrain(
   // Refuse before a large model is read, but replace nothing before it has been.
   await checkRunFolder(config.run, options)
   if (options.overwrite) await checkModelOutside(config)
-  await using model = await openModel(config, signal, needsOf(training))
+  const needs = needsOf(training)
+  await using teacher = await openTeacher(config, needs, signal)
+  await using model = await openModel(config, signal, needs)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
   const { device, precision } = model.policy
@@ -120,7 +123,18 @@ async function runTrain(
     signal.addEventListener("abort", stopping, { once: true })
     const recorder = recordEpisodes({ ...config.episodes, tokenizer: model.tokenizer, onWarning: say })
     const observers = [recorder, ...sinks, ...view.observers]
-    const setup = { ...model, ...player, run, ...training, optimizer, critic, observers, signal, onWarning: say }
+    const setup = {
+      ...model,
+      teacher,
+      ...player,
+      run,
+      ...training,
+      optimizer,
+      critic,
+      observers,
+      signal,
+      onWarning: say,
+    }
     for await (const report of train({ ...setup, onProgress: (progress) => view.progress(progress) })) {
       if (options.json) process.stdout.write(`${JSON.stringify(report)}\n`)
       else view.report(report)

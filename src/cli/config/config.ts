@@ -1,6 +1,7 @@
 import type { NativePolicyOptions } from "../../engine/native/options.ts"
 import { only } from "../../options/fixed.ts"
 import type { Resolved } from "../../options/table.ts"
+import { needsReference } from "../../training/make.ts"
 import { type configFields, policyFields } from "./fields.ts"
 
 type Keys = Resolved<typeof configFields>
@@ -41,5 +42,5 @@ export function policyOptions(config: Config): NativePolicyOptions {
 
 /** The same for training, whose estimator and loss need so much: a frozen reference, say. */
 export function trainingOptions(config: Config, needs: ReadonlySet<string>): NativePolicyOptions {
-  return { ...policyOptions(config), reference: needs.has("reference"), critic: needs.has("value") }
+  return { ...policyOptions(config), reference: needsReference(needs), critic: needs.has("value") }
 }

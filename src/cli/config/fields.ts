@@ -40,6 +40,12 @@ export const runConfigFields = {
 /** Every key of a configuration file. The seed stands once, at the top. */
 export const configFields = {
   model: required(text(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
+  teacher: text(
+    undefined,
+    "gigpo train: model folder of a teacher with the same tokenizer, which is asked how likely it finds what the model says " +
+      "(training.loss.name: distillation).",
+    { otherwise: "no teacher" },
+  ),
   environment: {
     ...choice(undefined, environmentFields, "Which environment; its own options stand beside the name.", {
       own: ownEnvironment,

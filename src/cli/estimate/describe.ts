@@ -15,11 +15,21 @@ export function describeEstimate(estimate: Estimate, peak: number): string[] {
   ]
 }
 
-function describeMemory({ device, precision, plan, available, refusal, cacheBytesPerToken, lengths }: Estimate) {
+function describeMemory({
+  device,
+  precision,
+  plan,
+  teacher,
+  available,
+  refusal,
+  cacheBytesPerToken,
+  lengths,
+}: Estimate) {
   const length = lengths.promptTokens + lengths.replyTokens
   return [
     `memory on ${device}, ${precision}`,
     `  ${plan.text}${available === undefined ? "" : `; there are ${(available / 1e9).toFixed(1)} GB`}`,
+    ...(teacher === undefined ? [] : [`  beside a teacher: ${teacher.text}`]),
     ...(refusal === undefined ? [] : [`  It does not fit. ${refusal}`]),
     `  keys and values of one sequence: ${bytes(length * cacheBytesPerToken)} (${bytes(cacheBytesPerToken)} a token)`,
   ]

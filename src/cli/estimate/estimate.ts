@@ -13,6 +13,7 @@ import { needsOf } from "../../training/make.ts"
 import { type WholeRun, wholeRun } from "../../training/whole-run.ts"
 import { type Config, trainingOptions } from "../config/config.ts"
 import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
+import { readTeacher } from "../teacher.ts"
 import type { Card } from "./cards.ts"
 import { type DiskUse, diskUse, recordedBytes } from "./disk-use.ts"
 import { type Lengths, measureLengths } from "./measure.ts"
@@ -35,6 +36,9 @@ export interface Estimate {
   readonly device: "cpu" | "cuda"
   readonly precision: "float32" | "bfloat16"
   readonly plan: MemoryPlan
+  /** Of a teacher, which is opened first. */
+  readonly teacher: MemoryPlan | undefined
+  /** What there is beside it. */
   readonly available: number | undefined
   /** Why it does not fit, where it does not. */
   readonly refusal: string | undefined
@@ -77,7 +81,10 @@ export async function estimateTraining(
   const policy = { ...training, device }
   const model = await readPolicyConfig(config.model)
   const positions = { ...model, maxPositions: config.maxPositions ?? model.maxPositions }
-  const available = given.memory ?? given.card?.memoryBytes ?? deviceMemory(policy)
+  const teacher = await readTeacher(config, needs)
+  const taught = teacher && memoryPlan(teacher.model, { ...teacher.options, device })
+  const all = given.memory ?? given.card?.memoryBytes ?? deviceMemory(policy)
+  const available = all && all - (taught?.total ?? 0)
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
 
   const lengths = await findLengths(config, given, signal)
@@ -93,6 +100,7 @@ export async function estimateTraining(
     updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchRows) : Math.ceil(episodes / batchEpisodes)),
     recomputed: needs.has("old"),
     reference: policy.reference ?? false,
+    teacher: teacher?.model,
     critic: policy.critic ? { epochs: critic.epochs, updates: updatesOf(critic.batchRows) } : undefined,
   }
   const bytesPerNumber = precision === "bfloat16" ? 2 : 4
@@ -115,6 +123,7 @@ export async function estimateTraining(
     device,
     precision,
     plan,
+    teacher: taught,
     available,
     refusal,
     cacheBytesPerToken: modelSizes(positions, loraRank).cacheNumbersPerToken * bytesPerNumber,

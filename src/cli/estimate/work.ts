@@ -18,6 +18,8 @@ export interface Workload {
   /** Whether the policy's own log-probabilities are recomputed, and a frozen reference's asked for. */
   readonly recomputed: boolean
   readonly reference: boolean
+  /** The model of a teacher that is asked for its own of every row. */
+  readonly teacher?: ModelConfig | undefined
   /** The critic's passes over the rows, and optimizer steps of each, where one is trained beside the policy. */
   readonly critic?: { readonly epochs: number; readonly updates: number } | undefined
 }
@@ -33,7 +35,7 @@ export interface Machinery {
 }
 
 export interface Part {
-  readonly name: "prefill" | "decode" | "recomputed" | "reference" | "training" | "critic" | "optimizer"
+  readonly name: "prefill" | "decode" | "recomputed" | "reference" | "teacher" | "training" | "critic" | "optimizer"
   readonly tokens: number
   readonly operations: number
   /** That must pass between memory and processor; 0 where operations decide. */
@@ -57,10 +59,14 @@ export interface Cloning {
 export function iterationWork(config: ModelConfig, work: Workload, how: Machinery): Part[] {
   const row = rowWork(config, work, how)
   const rows = work.episodes * work.steps
-  const { critic } = work
+  const { critic, teacher } = work
   const parts = samplingWork(config, work, how)
   for (const name of ["recomputed", "reference"] as const)
     if (work[name]) parts.push({ name, tokens: rows * row.length, operations: rows * row.sequence, bytes: 0 })
+  if (teacher) {
+    const { length, sequence } = rowWork(teacher, work, { ...how, loraRank: 0 })
+    parts.push({ name: "teacher", tokens: rows * length, operations: rows * sequence, bytes: 0 })
+  }
   parts.push(trainingPart(row, work.epochs * rows))
   // It foretells every row once, then learns from them.
   if (critic)

@@ -43,7 +43,9 @@ export function refusals(
     sentences.push(`This engine does not know the loss "${plan.loss.kind}": have it evaluated, as "linear".`)
   for (const statistic of plan.statistics) {
     if (statistic !== "entropy")
-      sentences.push(`This engine does not know the statistic "${statistic}"; it has "entropy".`)
+      sentences.push(
+        `This engine does not know the statistic "${statistic}"; it has "entropy". Take a loss that needs no other.`,
+      )
   }
   for (const model of plan.models) {
     if (model !== "reference")

@@ -59,7 +59,7 @@ interface SaveOptions {
   readonly signal?: AbortSignal | undefined
 }
 const saveKeys: KeysOf<SaveOptions> = { files: true, overwrite: true, signal: true }
-const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, temperature: true, signal: true }
+const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, top: true, temperature: true, signal: true }
 
 /** What sampling has cost since the policy was opened. */
 export interface SamplingStatistics {

@@ -1,0 +1,64 @@
+import { NativePolicy, readPolicyConfig } from "../engine/native/native-policy.ts"
+import { memoryPlan, type NativePolicyOptions } from "../engine/native/options.ts"
+import { GigpoError } from "../errors.ts"
+import type { ModelConfig } from "../model-files/model-config.ts"
+import { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { type Config, policyOptions } from "./config/config.ts"
+
+/** Tokens that it is asked about at once. */
+const most = 4096
+
+/** The configured teacher, before it is opened. */
+interface Teacher {
+  readonly directory: string
+  readonly model: ModelConfig
+  readonly options: NativePolicyOptions
+}
+
+/**
+ * Opens the configured teacher, which is only asked, where one is needed: before the policy, which takes what memory is left.
+ *
+ * @throws GigpoError `BAD_CONFIG` where none is configured, or it reads shorter sequences than the model; `BAD_TOKENIZER` where its tokens
+ * are others.
+ */
+export async function openTeacher(
+  config: Config,
+  needs: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<NativePolicy | undefined> {
+  const teacher = await readTeacher(config, needs)
+  if (!teacher) return undefined
+  const { directory, options } = teacher
+  await using ours = await Tokenizer.open(config.model)
+  await using theirs = await Tokenizer.open(directory)
+  ours.checkSameTokens(theirs)
+  return await NativePolicy.open(directory, { ...options, signal })
+}
+
+/** What is known of it without opening it. Memory for being asked is set aside as if it were a cache, since it samples nothing. */
+export async function readTeacher(config: Config, needs: ReadonlySet<string>): Promise<Teacher | undefined> {
+  const { teacher: directory } = config
+  if (!needs.has("teacher")) return undefined
+  if (directory === undefined)
+    throw bad("The loss or the estimator of training needs a teacher: set teacher to its model folder.")
+  const [model, student] = [await readPolicyConfig(directory), await readPolicyConfig(config.model)]
+  const { maxPositions = student.maxPositions } = config
+  if (model.maxPositions < maxPositions)
+    throw bad(
+      `The teacher in ${directory} reads at most ${model.maxPositions} tokens, the model ${maxPositions}: set maxPositions to ` +
+        `${model.maxPositions}, or take another teacher.`,
+    )
+  const { lora: _, microBatchTokens = most, ...rest } = policyOptions(config)
+  const asked = {
+    ...rest,
+    maxPositions,
+    microBatchTokens: Math.min(microBatchTokens, most),
+    recompute: "none",
+  } as const
+  const { activations } = memoryPlan({ ...model, maxPositions }, asked)
+  return { directory, model, options: { ...asked, cacheBytes: activations, training: false } }
+}
+
+function bad(message: string): GigpoError {
+  return new GigpoError("BAD_CONFIG", message)
+}

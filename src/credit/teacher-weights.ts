@@ -1,0 +1,103 @@
+import type { Column } from "../engine/rows.ts"
+import { GigpoError } from "../errors.ts"
+import { number, oneOf, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { amendCredit, asEstimator } from "./as-estimator.ts"
+import type { Batch, Estimator, EstimatorContext } from "./estimator.ts"
+import { outsideRuns, settle } from "./options.ts"
+import { tagFields, tagsOf, tokenKinds } from "./reply-spans.ts"
+
+/** What a teacher finds of what was said, who has seen what came of it: its log-probabilities, [steps][tokens of the step]. */
+export type Hindsight = (batch: Batch, context: EstimatorContext) => readonly Column[] | Promise<readonly Column[]>
+
+export const teacherWeightFields = {
+  alpha: scheduled(
+    number(1, "How much a nat between teacher and policy counts; let it fall to 0, as the paper does.", { least: 0 }),
+  ),
+  low: number(0.5, "Weights are at least this. The paper's bound is not established.", { least: 0, most: 1 }),
+  high: number(2, "Weights are at most this. The paper's bound is not established.", { least: 1 }),
+  level: oneOf(
+    "token",
+    ["token", "step"],
+    "Whether each token has its own distance from the teacher, or the mean of its step's action.",
+  ),
+  ...tagFields,
+}
+
+export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
+
+/**
+ * An estimator whose action tokens weigh by what a teacher in hindsight finds of them (SERL, arXiv 2605.19447): where it finds likelier what
+ * was good, or less likely what was bad, more. The reward keeps the direction, the teacher says where:
+ *
+ *     w = clip(e^(sign(A) alpha D), low, high);  D = log p_teacher(token | feedback) - log p(token)
+ *
+ * All other tokens weigh 1. Our reading, where only a summary of the paper is known: the bounds, and means over a step's action. What
+ * weights the estimator gives are multiplied. Reports "teacher/gap", the mean of D, and "teacher/weight" over the tokens of actions.
+ *
+ * @param hindsight default: the training's `teacher` is asked, who has not seen what came of it
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function teacherWeights(
+  estimator: Estimator | Estimator["estimate"],
+  options: TeacherWeightOptions = {},
+  hindsight?: Hindsight,
+): Estimator {
+  const tags = tagsOf(settle("teacherWeights", options, teacherWeightFields, outsideRuns))
+  const plain = asEstimator(estimator)
+  return amendCredit(plain, {
+    name: `${plain.name}+teacher-weights`,
+    needs: ["old", "text", ...(hindsight ? [] : (["teacher"] as const))],
+    async change(credit, batch, context) {
+      const { tokenTexts, statistics: { old, teacher } = {}, lengths } = batch
+      const taught = hindsight ? await hindsight(batch, context) : teacher
+      if (tokenTexts === undefined || old === undefined || taught === undefined)
+        throw new GigpoError(
+          "BAD_ARGUMENT",
+          "teacherWeights reads the text of each token, statistics.old and statistics.teacher; give all of them.",
+        )
+      checkTaught(taught, lengths)
+      const settings = settle("teacherWeights", options, teacherWeightFields, context.moment)
+      let [count, gaps, total] = [0, 0, 0]
+      const weights = tokenTexts.map((texts, step) => {
+        const before = credit.weights?.[step]
+        const weighed = Float32Array.from(texts, (_, t) => before?.[t] ?? 1)
+        if (credit.skip?.[step] === 1) return weighed
+        const action = [...tokenKinds(texts, tags).entries()].flatMap(([t, kind]) => (kind === "action" ? [t] : []))
+        const own = action.map((t) => taught[step]![t]! - old[step]![t]!)
+        const mean = own.reduce((sum, gap) => sum + gap, 0) / own.length
+        for (const [i, t] of action.entries()) {
+          const gap = settings.level === "step" ? mean : own[i]!
+          const advantages = credit.advantages[step]!
+          const advantage = typeof advantages === "number" ? advantages : advantages[t]!
+          const weight = hindsightWeight(gap, advantage, settings)
+          weighed[t]! *= weight
+          count++
+          gaps += own[i]!
+          total += weight
+        }
+        return weighed
+      })
+      const metrics = count > 0 ? { "teacher/gap": gaps / count, "teacher/weight": total / count } : {}
+      return { ...credit, weights, metrics: { ...credit.metrics, ...metrics } }
+    },
+  })
+}
+
+/** clip(e^(sign(A) alpha D), low, high), of one token; 1 where its advantage is 0. */
+export function hindsightWeight(
+  gap: number,
+  advantage: number,
+  { alpha, low, high }: { readonly alpha: number; readonly low: number; readonly high: number },
+): number {
+  return Math.min(Math.max(Math.exp(Math.sign(advantage) * alpha * gap), low), high)
+}
+
+function checkTaught(taught: readonly Column[], lengths: Int32Array): void {
+  const wrong = lengths.findIndex((length, step) => taught[step]?.length !== length)
+  if (wrong >= 0)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `teacherWeights has ${taught[wrong]?.length ?? "no"} log-probabilities of a teacher for the ${lengths[wrong]} tokens of step ${wrong}; give one each.`,
+    )
+}

@@ -1,0 +1,69 @@
+import { GigpoError } from "../errors.ts"
+import { flag, number, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { amendCredit, asEstimator } from "./as-estimator.ts"
+import type { Credit, Estimator } from "./estimator.ts"
+import { outsideRuns, settle } from "./options.ts"
+import { type SpanKind, tagFields, tagsOf, tokenKinds } from "./reply-spans.ts"
+
+const weight = (help: string) => scheduled(number<number, string>(1, help, { least: 0 }))
+
+export const tokenWeightFields = {
+  think: weight("Of tokens of thoughts, their tags with them."),
+  action: weight("Of tokens of actions and answers."),
+  tool: weight("Of tokens of calls of tools."),
+  other: weight("Of all other tokens, the end of the reply among them."),
+  ...tagFields,
+  normalize: flag(false, "Divide the weights by their mean over all tokens, so that the loss keeps its size."),
+}
+
+export type TokenWeightOptions = OptionsOf<typeof tokenWeightFields>
+
+const kinds: readonly SpanKind[] = ["think", "action", "tool", "other"]
+
+/**
+ * An estimator whose tokens weigh by what they are for: thought, action, call of a tool. So actions, which decide what happens, are not
+ * outweighed by the thoughts before them: the static form of ActFocus (arXiv 2605.14558), whose own weights, by the variance of
+ * rewards and an energy, are not established. Our reading: tags belong to what they enclose, a token to the part in which its text
+ * begins (`replySpans` says where parts begin and end). What weights the estimator gives are multiplied. Reports each kind's share of
+ * all tokens: "tokens/think-share", "tokens/action-share", "tokens/tool-share".
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function tokenWeights(
+  estimator: Estimator | Estimator["estimate"],
+  options: TokenWeightOptions = {},
+): Estimator {
+  const tags = tagsOf(settle("tokenWeights", options, tokenWeightFields, outsideRuns))
+  const plain = asEstimator(estimator)
+  return amendCredit(plain, {
+    name: `${plain.name}+token-weights`,
+    needs: ["text"],
+    change(credit, { tokenTexts, lengths }, { moment }) {
+      if (tokenTexts === undefined)
+        throw new GigpoError(
+          "BAD_ARGUMENT",
+          "tokenWeights reads the text of each token; give each step its tokenTexts.",
+        )
+      const settings = settle("tokenWeights", options, tokenWeightFields, moment)
+      const found = tokenTexts.map((texts) => tokenKinds(texts, tags))
+      const counts = { think: 0, action: 0, tool: 0, other: 0 }
+      const isLearned = (step: number) => credit.skip?.[step] !== 1
+      for (const [step, of] of found.entries()) if (isLearned(step)) for (const kind of of) counts[kind]++
+      const tokens = lengths.reduce((sum, length, step) => (isLearned(step) ? sum + length : sum), 0)
+      const total = kinds.reduce((sum, kind) => sum + counts[kind] * settings[kind], 0)
+      const scale = settings.normalize && total > 0 ? tokens / total : 1
+      const before = (step: number, t: number) => credit.weights?.[step]?.[t] ?? 1
+      const weights = found.map((of, step) =>
+        Float32Array.from(of, (kind, t) => settings[kind] * scale * before(step, t)),
+      )
+      const share = (kind: SpanKind) => (tokens === 0 ? 0 : counts[kind] / tokens)
+      const metrics = {
+        "tokens/think-share": share("think"),
+        "tokens/action-share": share("action"),
+        "tokens/tool-share": share("tool"),
+      }
+      return { ...credit, weights, metrics: { ...credit.metrics, ...metrics } } satisfies Credit
+    },
+  })
+}

@@ -1,0 +1,100 @@
+import type { KlEstimator } from "../engine/engine.ts"
+import { GigpoError } from "../errors.ts"
+import { number, oneOf, whole } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import type { OptionsOf, Resolved } from "../options/table.ts"
+import { divergenceAt, forwardKl, jensenShannon } from "./divergences.ts"
+import { klEstimators } from "./kl-estimators.ts"
+import { sumTokens } from "./sum-tokens.ts"
+import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
+
+export const distillationFields = {
+  divergence: oneOf(
+    "reverse",
+    ["reverse", "forward", "jensen-shannon"],
+    "What is made small at every token that the policy says: KL(policy ‖ teacher), told from that token alone, KL(teacher ‖ policy), or " +
+      "what lies between them, told from the teacher's likeliest tokens.",
+  ),
+  estimator: oneOf<KlEstimator, "k1+", string>(
+    "k1+",
+    ["k1", "k2", "k3", "abs", "k1+", "k3+"],
+    "Of the divergence reverse, as klEstimator with the teacher in place of the reference. k1 alone has no gradient on average; that " +
+      "of k1+ is the KL's.",
+  ),
+  teacherTop: whole(20, "Of the other two: how many of the teacher's likeliest tokens; all others count as one.", {
+    least: 1,
+  }),
+  mixture: number(0.5, "Of jensen-shannon: the teacher's share of the mixture that both are compared with.", {
+    above: 0,
+    below: 1,
+  }),
+}
+
+export type DistillationOptions = OptionsOf<typeof distillationFields>
+
+/**
+ * On-policy distillation (arXiv 2306.13649; for agents TCOD, arXiv 2604.24005): the policy is led to what a teacher would say on the
+ * tokens that it has sampled itself, by one of
+ *
+ *     KL(p ‖ q), an estimate by d = log q - log p;  KL(q ‖ p);  β KL(q ‖ m) + (1 - β) KL(p ‖ m), m = β q + (1 - β) p
+ *
+ * TCOD's is the second. The estimator's advantages are not read. Reports "distillation/divergence", the mean over tokens, beside
+ * "policy/kl" and "policy/ratio".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
+ */
+export function distillation(given: DistillationOptions = {}): TokenLoss {
+  const options = readOptions("distillation", given, distillationFields)
+  if (options.divergence !== "reverse")
+    return {
+      name: "distillation",
+      teacherTop: options.teacherTop,
+      evaluate: (input) => fromTop(input, options),
+    }
+  const { value, gradient } = klEstimators[options.estimator]
+  return {
+    name: "distillation",
+    needs: ["teacher"],
+    evaluate(input) {
+      const { teacherLogProbs } = input
+      if (teacherLogProbs === undefined) throw missing("teacherLogProbs")
+      return measured(input, (logProb, t) => {
+        const d = teacherLogProbs[t]! - logProb
+        return [value(d), gradient(d)]
+      })
+    },
+  }
+}
+
+function fromTop(input: LossInput, { divergence, mixture }: Resolved<typeof distillationFields>): LossOutput {
+  const { tokens, teacherTop, shares, weights } = input
+  if (teacherTop === undefined) throw missing("teacherTop")
+  const { count, teacher, policy } = teacherTop
+  const term = divergence === "forward" ? forwardKl : jensenShannon(mixture)
+  const slopes = new Float64Array(tokens * count)
+  const output = measured(input, (_, t) => [divergenceAt(term, policy, teacher, t * count, count, slopes), 0])
+  const topGradient = Float32Array.from(slopes, (slope, i) => {
+    const t = Math.floor(i / count)
+    return shares[t]! * (weights?.[t] ?? 1) * slope
+  })
+  return { ...output, topGradient }
+}
+
+/** The sum over tokens, and the plain mean for the report. */
+function measured(
+  input: LossInput,
+  of: (logProb: number, t: number) => readonly [value: number, slope: number],
+): LossOutput {
+  let total = 0
+  const output = sumTokens(input, ({ logProb }, t) => {
+    const found = of(logProb, t)
+    total += found[0]
+    return found
+  })
+  const mean = input.tokens === 0 ? 0 : total / input.tokens
+  return { ...output, metrics: { ...output.metrics, "distillation/divergence": mean } }
+}
+
+function missing(column: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", `distillation reads a teacher's probabilities: give the spans their ${column}.`)
+}

@@ -1,0 +1,90 @@
+import { number, oneOf, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { atMoment } from "../options/schedule.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { clipFields } from "./options.ts"
+import { clamp, maxLogRatio } from "./policy-ratio.ts"
+import { powerMean } from "./power-mean.ts"
+import { type SequenceLoss, sumSequences, weightOf } from "./sequence-losses.ts"
+import { clipScalesOf } from "./sum-tokens.ts"
+import type { LossInput, TokenLoss } from "./token-loss.ts"
+
+export const holderFields = {
+  p: scheduled(
+    number(
+      1,
+      "The order of the mean of a sequence's ratios: 1 the arithmetic, 0 the geometric, -1 the harmonic one; the higher, the more the " +
+        "largest ratios count. The paper lets it fall from 2 to -2 over 500 iterations.",
+    ),
+  ),
+  variant: oneOf(
+    "sequence",
+    ["sequence", "token"],
+    "Whether the clip holds the mean of a sequence's ratios, or each of them before the mean.",
+  ),
+  ...clipFields(0.2, 0.2),
+}
+
+export type HolderOptions = OptionsOf<typeof holderFields>
+
+/**
+ * HölderPO (arXiv 2605.12058): the power mean of a sequence's ratios as its one ratio,
+ *
+ *     mean over sequences of -A e^L;  log M = (log Σ w e^(p l) - log Σ w) / p, at p = 0 Σ w l / Σ w;  l = log p - log p_old
+ *
+ * variant "sequence": L = min(log M, clip(log M, log(1 - clipLow), log(1 + clipHigh))) where A > 0, else max. "token": the same of
+ * each l, and L is their log M. The gradient is -A e^L softmax(p l) on what no clip holds. A is the mean of the sequence's advantages.
+ *
+ * Our reading: token weights w weigh in the mean, and their own mean scales the loss, so that at p = 1 they are what they are in any
+ * other loss; a sequence's clip is scaled by the mean over its tokens. Every sequence weighs the same by definition, whatever the
+ * aggregation: that is for the KL and entropy terms alone. Reports "policy/clip-fraction" (tokens whose gradient a clip cut off),
+ * "policy/kl" and "policy/ratio".
+ *
+ * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning, or a weight below 0.
+ */
+export function holder(given: HolderOptions = {}): TokenLoss {
+  const options = readOptions("holder", given, holderFields)
+  return {
+    name: "holder",
+    evaluate(input) {
+      const { p, variant, clipLow, clipHigh } = atMoment(options, input.moment)
+      const clipScales = clipScalesOf(input)
+      const counts = { "policy/clip-fraction": 0 }
+      const hold = (logRatio: number, advantage: number, scale: number) => {
+        const bounded = clamp(logRatio, Math.log(Math.max(1 - clipLow * scale, 0)), Math.log1p(clipHigh * scale))
+        return advantage > 0 ? Math.min(logRatio, bounded) : Math.max(logRatio, bounded)
+      }
+      const ofSequence = (start: number, end: number, advantage: number): SequenceLoss => {
+        const length = end - start
+        const { logRatios, weights, slopes } = columns(input, start, end)
+        const widths = clipScales.subarray(start, end)
+        if (variant === "token")
+          for (let i = 0; i < length; i++) {
+            const held = hold(logRatios[i]!, advantage, widths[i]!)
+            if (held === logRatios[i]) continue
+            logRatios[i] = held
+            slopes[i] = 0
+            if (advantage !== 0) counts["policy/clip-fraction"]++
+          }
+        const { logMean, parts, weight } = powerMean(logRatios, weights, p)
+        const width = widths.reduce((sum, one) => sum + one, 0) / length
+        const held = variant === "token" ? logMean : hold(logMean, advantage, width)
+        const clipped = held !== logMean
+        if (clipped && advantage !== 0) counts["policy/clip-fraction"] += length
+        const value = -advantage * (weight / length) * Math.exp(held)
+        return { value, slope: (t) => (clipped ? 0 : value * parts[t - start]! * slopes[t - start]!) }
+      }
+      return sumSequences(input, ofSequence, counts)
+    },
+  }
+}
+
+/** A sequence's log-ratios, held to where e^l is a number, their weights, and 0 for those that were held. */
+function columns({ logProbs, oldLogProbs, weights }: LossInput, start: number, end: number) {
+  const exact = Float64Array.from({ length: end - start }, (_, i) => logProbs[start + i]! - oldLogProbs[start + i]!)
+  return {
+    logRatios: exact.map((logRatio) => clamp(logRatio, -maxLogRatio, maxLogRatio)),
+    weights: exact.map((_, i) => weightOf("holder", weights?.[start + i] ?? 1)),
+    slopes: exact.map((logRatio) => (Math.abs(logRatio) <= maxLogRatio ? 1 : 0)),
+  }
+}

@@ -1,39 +1,61 @@
 // The public names, one by one.
 
 // Credit: estimators, what they are made of, and their pure functions on plain arrays; no engine needed.
+export { type A2tgpoOptions, a2tgpo } from "./credit/a2tgpo.ts"
+export { type AepoOptions, aepo } from "./credit/aepo.ts"
 export { groupByAnchor, groupBySimilarity } from "./credit/anchors.ts"
 export { type Amendment, amendCredit } from "./credit/as-estimator.ts"
 export { type BatchStep, batchOf } from "./credit/batch.ts"
+export { beliefKey } from "./credit/belief-key.ts"
+export { type DpepoOptions, dpepo } from "./credit/dpepo.ts"
 export { drGrpo } from "./credit/dr-grpo.ts"
+export { type DrMasOptions, drMas } from "./credit/dr-mas.ts"
+export { type EmaGrpoOptions, emaGrpo } from "./credit/ema-grpo.ts"
+export { type EmpgOptions, empg } from "./credit/empg.ts"
 export type { Batch, Credit, Estimator, EstimatorContext, Need, StepCredit, StepRecord } from "./credit/estimator.ts"
+export { farthestPoints } from "./credit/farthest-points.ts"
 export { type GdpoOptions, gdpo } from "./credit/gdpo.ts"
 export { gigpo, gigpoAdvantages } from "./credit/gigpo.ts"
 export { gpg } from "./credit/gpg.ts"
 export { grpo, grpoAdvantages, rloo } from "./credit/grpo.ts"
+export { type HgpoOptions, hgpo } from "./credit/hgpo.ts"
+export { historyLevels } from "./credit/history-levels.ts"
+export { type IgpoOptions, igpo } from "./credit/igpo.ts"
+export { answerProbabilities, informationGains } from "./credit/information-gain.ts"
 export { klRewards } from "./credit/kl-reward.ts"
+export { type MemAgentOptions, memAgent } from "./credit/mem-agent.ts"
+export { type MicaOptions, mica } from "./credit/mica.ts"
 export { type Normalizer, type NormalizerOptions, normalizer } from "./credit/normalizer.ts"
+export type { StepKey, StepNumbers } from "./credit/of-steps.ts"
 export { type OpoOptions, opo } from "./credit/opo.ts"
 export { overlongPenalty } from "./credit/overlong.ts"
+export { parallelVariety, type VarietyOptions } from "./credit/parallel-variety.ts"
 export {
   acrossTasks,
   anchorLevels,
   discountedReturn,
   type GigpoParts,
+  keyLevels,
   type StepLevel,
   similarityLevels,
 } from "./credit/parts.ts"
 export { type PassAtKOptions, passAtK } from "./credit/pass-at-k.ts"
 export { type PpoOptions, ppo } from "./credit/ppo.ts"
 export { presets } from "./credit/presets.ts"
+export { type RebelOptions, rebel } from "./credit/rebel.ts"
 export { type ReinforcePlusPlusOptions, reinforcePlusPlus } from "./credit/reinforce-plus-plus.ts"
 export { reinforcePlusPlusBaseline } from "./credit/reinforce-plus-plus-baseline.ts"
 export { type RemaxOptions, remax } from "./credit/remax.ts"
 export { type ReplySpan, replySpans, type SpanKind, type SpanTags, tokenKinds } from "./credit/reply-spans.ts"
 export { discountedReturns } from "./credit/returns.ts"
+export { type RewardFlowOptions, rewardFlow } from "./credit/reward-flow.ts"
 export { similarityRatio } from "./credit/similarity.ts"
+export { type SpearOptions, spear } from "./credit/spear.ts"
+export { type StrataOptions, strata } from "./credit/strata.ts"
 export { type Hindsight, hindsightWeight, type TeacherWeightOptions, teacherWeights } from "./credit/teacher-weights.ts"
 export { type TokenWeightOptions, tokenWeights } from "./credit/token-weights.ts"
 export { generalizedAdvantages } from "./credit/traces.ts"
+export { type GigpoTreeOptions, gigpoTree, treeLevels } from "./credit/tree.ts"
 export type {
   GigpoDiagnostics,
   GigpoOptions,
@@ -46,7 +68,9 @@ export type {
   Normalization,
   SimilarityOptions,
 } from "./credit/types.ts"
-export { whiten } from "./credit/whiten.ts"
+export { type VinePpoOptions, vinePpo } from "./credit/vine-ppo.ts"
+export { type VprOptions, vpr } from "./credit/vpr.ts"
+export { type WhitenOptions, whiten } from "./credit/whiten.ts"
 // The kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
 export type {

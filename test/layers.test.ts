@@ -99,7 +99,7 @@ const below: Record<string, readonly string[]> = {
     "server",
     "training",
   ],
-  vectors: ["errors", "random", "options", "engine", "kernels", "loss", "credit"],
+  vectors: ["errors", "random", "dense-ids", "options", "engine", "kernels", "loss", "credit"],
   replay: ["errors", "random", "credit", "retrieval", "environment"],
   cli: [
     "errors",

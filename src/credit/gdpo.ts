@@ -5,6 +5,7 @@ import type { OptionsOf } from "../options/table.ts"
 import { episodeMetrics } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { episodeLevel } from "./grpo.ts"
+import { metricOf } from "./of-steps.ts"
 import { grpoFields, outsideRuns, settle } from "./options.ts"
 import { groupsOf } from "./outcomes.ts"
 import { payPenalties } from "./penalties.ts"
@@ -59,7 +60,7 @@ export function gdpo(options: GdpoOptions = {}): Estimator<StepCredit> {
       const metrics: Record<string, number> = {}
       for (const [k, channel] of channels.entries()) {
         const paid =
-          channel === "reward" ? payPenalties(batch, settings) : { rewards: metricOf(batch, channel), score: same }
+          channel === "reward" ? payPenalties(batch, settings) : { rewards: channelOf(batch, channel), score: same }
         const { advantages, ...groups } = episodeLevel(batch, settings, paid)
         for (const [row, value] of advantages.entries()) total[row]! += (weights[k] ?? 1) * value
         metrics[`group/constant-${channel}`] = episodeMetrics(groups)["group/constant"]!
@@ -73,19 +74,8 @@ export function gdpo(options: GdpoOptions = {}): Estimator<StepCredit> {
   }
 }
 
-/** A metric of every step, 0 where it has none. */
-function metricOf({ steps = [], length }: Batch, name: string): Float64Array {
-  const values = new Float64Array(length)
-  for (const [row, { metrics }] of steps.entries()) values[row] = metrics?.[name] ?? 0
-  if (steps.some(({ metrics }) => metrics?.[name] !== undefined) || length === 0) return values
-  const known = [...new Set(steps.flatMap(({ metrics = {} }) => Object.keys(metrics)))].sort()
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `gdpo: no step has the metric ${JSON.stringify(name)}; ${
-      known.length === 0 ? "none has any" : `there are ${known.map((one) => JSON.stringify(one)).join(", ")}`
-    }. Name one of them, or "reward", in channels.`,
-  )
-}
+const channelOf = (batch: Batch, name: string) =>
+  metricOf(batch, name, "gdpo", 0, 'Name one of them, or "reward", in channels.')
 
 const same = (values: Float64Array) => values
 

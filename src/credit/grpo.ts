@@ -60,6 +60,7 @@ function normalized({ batch, scores, statistics }: Outcomes, settings: EpisodeSe
 /** F_norm by the names that options give it. */
 export const normalizers = {
   std: { std: "sample" },
+  population: { std: "population" },
   none: { std: "none" },
   leaveOneOut: { std: "none", leaveOneOut: true },
 } as const satisfies Record<Normalization, object>

@@ -35,9 +35,10 @@ export const outcomeFields = {
 export const grpoFields = {
   normalization: oneOf(
     "std",
-    ["std", "none", "leaveOneOut"],
+    ["std", "population", "none", "leaveOneOut"],
     "F_norm, what a value's distance from its group's mean is divided by: the sample standard deviation (n - 1) plus epsilon " +
-      '("std"), 1 ("none"), or (n - 1) / n, which makes it the distance from the mean of the others ("leaveOneOut", RLOO).',
+      '("std"), that of the population (n) plus epsilon ("population"), 1 ("none"), or (n - 1) / n, which makes it the distance ' +
+      'from the mean of the others ("leaveOneOut", RLOO).',
   ),
   epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { least: 0, most: largestReward }),
   ...outcomeFields,
@@ -108,7 +109,11 @@ export function settle<F extends Fields>(
   table: F,
   moment: Moment,
 ): AtMoment<Resolved<F>> {
-  return atMoment(readOptions(name, options, table), moment)
+  const read = readOptions(name, options, table)
+  // Functions that are no schedules stay as they are.
+  const moving = Object.keys(read).filter((key) => "changes" in table[key]!)
+  const numbers = Object.fromEntries(moving.map((key) => [key, read[key as keyof F]]))
+  return { ...read, ...atMoment(numbers, moment) } as AtMoment<Resolved<F>>
 }
 
 /** For gamma on its own. */

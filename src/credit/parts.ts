@@ -2,6 +2,7 @@ import { at, type Scheduled } from "../options/schedule.ts"
 import { groupByAnchor, groupBySimilarity } from "./anchors.ts"
 import type { Batch, EstimatorContext } from "./estimator.ts"
 import type { Normalizer } from "./normalizer.ts"
+import { groupByKey, type StepKey } from "./of-steps.ts"
 import { checkGamma, outsideRuns } from "./options.ts"
 import { discountedReturns } from "./returns.ts"
 import type { SimilarityOptions } from "./types.ts"
@@ -47,6 +48,11 @@ export const anchorLevels: GigpoParts["levels"] = (batch) => [{ ids: batch.ancho
 export function similarityLevels(options: SimilarityOptions): GigpoParts["levels"] {
   groupBySimilarity([], [], options) // refuses what has no meaning
   return (batch) => [{ ids: groupBySimilarity(batch.task, batch.anchors, options) }]
+}
+
+/** One level, the steps of one task with equal keys of any kind: a metric of the steps, or what a function says of each. */
+export function keyLevels(key: StepKey): GigpoParts["levels"] {
+  return (batch) => [{ ids: groupByKey(key, batch, "keyLevels") }]
 }
 
 /** The same levels where the batch is one task: equal states of different tasks are one step group. */

@@ -1,5 +1,6 @@
 import type { Column } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
+import { largestReward } from "../largest-reward.ts"
 import { flag, number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Batch, Estimator } from "./estimator.ts"
@@ -25,6 +26,17 @@ export const ppoFields = {
     true,
     "The mean of the advantages over all sampled tokens is taken off, and their standard deviation divided by.",
   ),
+  whitenOver: oneOf(
+    "tokens",
+    ["tokens", "steps"],
+    'What they are whitened over, at `level: "step"`: all sampled tokens, so that long replies weigh more, or steps, each once (StepPO).',
+  ),
+  deviation: oneOf(
+    "sample",
+    ["sample", "population"],
+    "Which deviation whitens: of n - 1 values, or of n (turn-level PPO).",
+  ),
+  epsilon: number(1e-8, "Added to their variance, at least 0.", { least: 0, most: largestReward }),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
@@ -33,28 +45,42 @@ export type PpoOptions = OptionsOf<typeof ppoFields>
 /**
  * The advantages of PPO with a critic: GAE (arXiv 1506.02438; `generalizedAdvantages`) over tokens or steps of each episode. Its
  * `returns` are A + V before whitening: what the critic should learn, the same for all tokens of a step at `level: "step"`. An episode
- * that was cut off counts as over, since nobody asked the critic where it stopped.
+ * that was cut off counts as over, since nobody asked the critic where it stopped. Over steps and whitened over steps it is StepPO
+ * (AgentR1/StepPO), with the population's deviation turn-level PPO (thu-nics/VPR): `step-ppo` and `turn-ppo` in configuration.
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
 export function ppo(options: PpoOptions = {}): Estimator {
-  settle("ppo", options, ppoFields, outsideRuns)
+  const { level, whitenOver } = settle("ppo", options, ppoFields, outsideRuns)
+  if (whitenOver === "steps" && level === "token")
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      'ppo: whitenOver is "steps", which belongs to level: "step"; set that, or leave it out.',
+    )
   return {
     name: "ppo",
     needs: ["value"],
     estimate(plain, { moment }) {
       const settings = settle("ppo", options, ppoFields, moment)
-      const { level, gamma, lambda, whiten: isWhitened } = settings
+      const { gamma, lambda, whiten: isWhitened, deviation: std, epsilon } = settings
       const values = plain.statistics?.value
       if (values === undefined)
         throw new GigpoError("BAD_ARGUMENT", "ppo reads a critic's values before each token; give statistics.value.")
       const batch = paidBatch(plain, payPenalties(plain, settings))
       const over = level === "token" ? overTokens : overSteps
       const found = over(batch, values, { gamma, lambda })
-      const advantages = isWhitened ? whiten(found.advantages) : found.advantages
+      const each = whitenOver === "steps" ? firstTokens(batch.lengths) : undefined
+      const advantages = isWhitened ? whiten(found.advantages, each, { std, epsilon }) : found.advantages
       return { advantages: perToken(advantages, batch.lengths), returns: perToken(found.returns, batch.lengths) }
     },
   }
+}
+
+/** 1 for the token that speaks for its step, [tokens]. */
+function firstTokens(lengths: Int32Array): Int32Array {
+  return Int32Array.from(
+    Array.from(lengths).flatMap((length) => Array.from({ length }, (_, token) => (token === 0 ? 1 : 0))),
+  )
 }
 
 /** Advantages and returns of all tokens, [tokens]. */

@@ -3,11 +3,18 @@ import { GigpoError } from "../errors.ts"
 import { compare, type Difference } from "./compare.ts"
 import { criticTopics } from "./critic.ts"
 import { estimatorTopics } from "./estimators.ts"
+import type { Fixture } from "./fixture.ts"
 import { lossTopics } from "./losses.ts"
+import { successorTopics } from "./successors.ts"
 import { surrogateTopics } from "./surrogate.ts"
 import type { Topic, Vector } from "./topic.ts"
 
-/** The topics that can be compared, by name. */
+interface VectorFile {
+  readonly fixture?: Fixture
+  readonly [key: string]: unknown
+}
+
+/** The topics that can be compared, by name; a file whose topics share a fixture has `successorTopics`. */
 export const topics: Readonly<Record<string, Topic>> = {
   ...criticTopics,
   ...estimatorTopics,
@@ -28,17 +35,21 @@ export interface TopicReport {
 
 /**
  * Compares every vector of a file with what this package computes: `{ "topic" or "topic/n": { params, inputs, expected } }`; keys
- * that begin with an underscore are notes.
+ * that begin with an underscore are notes. Beside the topics there may be a `fixture`, the steps of those that say that they use it.
  *
  * @throws GigpoError `BAD_ARGUMENT` for a file that cannot be read.
  */
 export async function compareFile(path: string): Promise<TopicReport[]> {
   const reports = new Map<string, TopicReport>()
-  for (const [key, vector] of Object.entries(await readVectors(path))) {
+  const { fixture, ...vectors } = await readVectors(path)
+  const known = fixture === undefined ? topics : successorTopics
+  for (const [key, given] of Object.entries(vectors)) {
     if (key.startsWith("_")) continue
     const topic = key.split("/")[0]!
     const { compared, differ, first, failed } = reports.get(topic) ?? { compared: 0, differ: 0, first: [], failed: [] }
-    const found = await compareVector(key, topic, vector)
+    const { params = {}, inputs = {}, expected } = given as Partial<Vector> & Pick<Vector, "expected">
+    const vector = { params, inputs, expected, fixture }
+    const found = await compareVector(key, topic, vector, known)
     reports.set(topic, {
       topic,
       compared: compared + found.compared,
@@ -50,18 +61,23 @@ export async function compareFile(path: string): Promise<TopicReport[]> {
   return [...reports.values()]
 }
 
-async function compareVector(key: string, topic: string, vector: Vector): Promise<Omit<TopicReport, "topic">> {
+async function compareVector(
+  key: string,
+  topic: string,
+  vector: Vector,
+  known: Readonly<Record<string, Topic>>,
+): Promise<Omit<TopicReport, "topic">> {
   const none = { compared: 0, differ: 0, first: [] }
-  if (!Object.hasOwn(topics, topic)) return { ...none, failed: [`${key}: there is no topic "${topic}"`] }
+  if (!Object.hasOwn(known, topic)) return { ...none, failed: [`${key}: there is no topic "${topic}"`] }
   try {
     const { inputs, expected } = vector
-    return { ...compare(key, expected, await topics[topic]!(vector), inputs.mask), failed: [] }
+    return { ...compare(key, expected, await known[topic]!(vector), inputs.mask), failed: [] }
   } catch (error) {
     return { ...none, failed: [`${key}: ${error instanceof Error ? error.message : error}`] }
   }
 }
 
-async function readVectors(path: string): Promise<Record<string, Vector>> {
+async function readVectors(path: string): Promise<VectorFile> {
   try {
     return JSON.parse(await readFile(path, "utf8"))
   } catch (cause) {

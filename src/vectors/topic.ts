@@ -1,14 +1,21 @@
+import type { Fixture } from "./fixture.ts"
+
 /** One entry of a file of vectors: what a function of some other project gave for these inputs. */
 export interface Vector {
   readonly params: Readonly<Record<string, unknown>>
   readonly inputs: Readonly<Record<string, unknown>>
   readonly expected: Readonly<Record<string, unknown>>
+  /** The steps that its file has for several topics. */
+  readonly fixture?: Fixture | undefined
 }
 
-/** What this package gives for the same inputs, under the names that are expected: numbers, or lists of them, nested alike. */
-export type Topic = (vector: Vector) => Promise<Results> | Results
+/** What this package gives for the same inputs, under the names that are expected, or as the list alone that is: numbers, or lists of them, nested alike. */
+export type Topic = (vector: Vector) => Promise<Results | readonly unknown[]> | Results | readonly unknown[]
 
 export type Results = Readonly<Record<string, unknown>>
+
+/** What stands among expectations and is none. */
+export const notes: readonly string[] = ["note", "params"]
 
 /** A table of numbers, one row a reply, padded to one width. */
 export type Table = readonly (readonly number[])[]

@@ -282,7 +282,9 @@ describe("the description of all keys", () => {
 
   it("shows every environment's options, and of a configuration those of its own", () => {
     expect(text).toContain("  # Options of sokoban: size, boxes,")
-    expect(text).toContain("    # Options of ppo: level, gamma, lambda, whiten, invalidActionPenalty.\n")
+    expect(text).toContain(
+      "    # Options of ppo: level, gamma, lambda, whiten, whitenOver, deviation, epsilon, invalidActionPenalty.\n",
+    )
     expect(text).toContain("    # lambda: 1\n")
     expect(text).toContain("  # size: [6, 6]\n")
     const own = renderConfig(resolveConfig(`${least}  boxes: 2\n`))

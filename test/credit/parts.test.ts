@@ -4,7 +4,7 @@ import { batchOf } from "../../src/credit/batch.ts"
 import type { Batch, EstimatorContext } from "../../src/credit/estimator.ts"
 import { gigpo, gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import { normalizer } from "../../src/credit/normalizer.ts"
-import { anchorLevels, discountedReturn, type GigpoParts, similarityLevels } from "../../src/credit/parts.ts"
+import { anchorLevels, discountedReturn, type GigpoParts, keyLevels, similarityLevels } from "../../src/credit/parts.ts"
 import { Random } from "../../src/random.ts"
 import { expectClose } from "./close.ts"
 import { episode } from "./steps.ts"
@@ -88,6 +88,30 @@ describe("GiGPO's parts", () => {
     const found = await gigpo({ levels: similarityLevels({ threshold: 0.9 }) }).estimate(batchOf(like), context)
     expect(found.advantages).toEqual(gigpoAdvantages(like, { similarity: 0.9 }).advantages)
     expect(() => similarityLevels({ threshold: 2 })).toThrow(/threshold is 2/)
+  })
+
+  it("group by any key: a metric, or what a function says of a step", async () => {
+    const told = steps.map((step, row) => ({
+      ...step,
+      record: {
+        observation: { text: "", anchor: step.anchor },
+        text: "",
+        action: step.anchor === "h" ? "wait" : "go",
+        metrics: row === 0 ? {} : { phase: row % 2 },
+      },
+    }))
+    const levelOf = (levels: GigpoParts["levels"]) => levels(batchOf(told), context)[0]!.ids
+    expect([...levelOf(keyLevels("phase"))]).toEqual([-1, 0, 1, 0, 1, 0, 1, 0])
+    expect([...levelOf(keyLevels(({ action }) => action))]).toEqual([0, 1, 0, 0, 1, 0, 0, 1])
+    expect([...levelOf(keyLevels((_, row) => (row < 6 ? undefined : 7)))]).toEqual([-1, -1, -1, -1, -1, -1, 0, 0])
+    const { metrics } = await gigpo({ levels: keyLevels("phase") }).estimate(batchOf(told), context)
+    expect(metrics).toMatchObject({ "step-group/count": 2 })
+    expect(() => keyLevels("stage")(batchOf(told), context)).toThrow(
+      /keyLevels: no step has the metric "stage"; there are "phase"/,
+    )
+    expect(() => keyLevels(() => "all")(batch, context)).toThrow(
+      /keyLevels looks at what was said and done; give every step/,
+    )
   })
 
   it("compare at several levels, which may look back, as HGPO does", async () => {

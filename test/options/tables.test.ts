@@ -1,18 +1,24 @@
 import { describe, expect, it } from "vitest"
+import { aepoFields } from "../../src/credit/aepo.ts"
+import { empgFields } from "../../src/credit/empg.ts"
 import { gdpoFields } from "../../src/credit/gdpo.ts"
 import { opoFields } from "../../src/credit/opo.ts"
 import { gigpoFields, grpoFields, outcomeFields } from "../../src/credit/options.ts"
 import { overlongFields } from "../../src/credit/overlong.ts"
+import { varietyFields } from "../../src/credit/parallel-variety.ts"
 import { passAtKFields } from "../../src/credit/pass-at-k.ts"
+import { plainEstimators } from "../../src/credit/plain-estimators.ts"
 import { ppoFields } from "../../src/credit/ppo.ts"
 import { reinforcePlusPlusFields } from "../../src/credit/reinforce-plus-plus.ts"
 import { remaxFields } from "../../src/credit/remax.ts"
+import { spearFields } from "../../src/credit/spear.ts"
 import { loraFields, nativePolicyFields } from "../../src/engine/native/options.ts"
 import { environmentFields } from "../../src/environment/registry.ts"
 import { taskFileFields } from "../../src/environment/tasks/tasks.ts"
 import { surrogateFields } from "../../src/kernels/clipped-surrogate.ts"
 import { adaptiveKlFields, clippedSurrogateFields, gspoFields, lossFields } from "../../src/loss/options.ts"
 import { walk } from "../../src/options/keys.ts"
+import { fieldsOf } from "../../src/options/named.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
 import { rolloutFields } from "../../src/rollout/options.ts"
@@ -54,6 +60,11 @@ const tables: Readonly<Record<string, Fields>> = {
   optimizerFields,
   trainFields,
   processFields,
+  varietyFields,
+  empgFields,
+  aepoFields,
+  spearFields,
+  ...fieldsOf(plainEstimators),
   ...environmentFields,
 }
 

@@ -1,0 +1,82 @@
+import { largestReward } from "../largest-reward.ts"
+import { number, oneOf, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { groupByAnchor } from "./anchors.ts"
+import { episodeMetrics } from "./diagnostics.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { episodeLevel } from "./grpo.ts"
+import { normalizer } from "./normalizer.ts"
+import { numbersOf, stepNumbers } from "./of-steps.ts"
+import { grpoFields, outsideRuns, settle } from "./options.ts"
+import { groupsOf } from "./outcomes.ts"
+import { discountedReturns } from "./returns.ts"
+import { stepsAfter, turnsOf } from "./turns.ts"
+
+/** What a turn told, for estimators that compare it. */
+export const gainField = stepNumbers(
+  "information-gain",
+  "What a turn gained towards the answer, P(answer) after it less P(answer) before: the name of a metric of steps, or in code a " +
+    "function of the batch (`informationGains`).",
+)
+
+/** Options of `a2tgpo`. */
+export const a2tgpoFields = {
+  gain: gainField,
+  gamma: scheduled(number(1, "Discount of the gains of later turns, in (0, 1].", { above: 0, most: 1 })),
+  gainWeight: scheduled(
+    number(0.3, "Weight of the gains beside the outcome, at least 0.", { least: 0, most: largestReward }),
+  ),
+  clipWeight: scheduled(
+    number(0.3, "How far a turn's gain widens or narrows its clip, in [0, 1].", { least: 0, most: 1 }),
+  ),
+  deviation: oneOf(
+    "population",
+    ["population", "sample", "none"],
+    "Which deviation gains are divided by, plus epsilon: of n values, of n - 1, or none.",
+  ),
+  ...grpoFields,
+}
+
+export type A2tgpoOptions = OptionsOf<typeof a2tgpoFields>
+
+/**
+ * A²TGPO (arXiv 2605.06200): A_t = A(τ) + w D_t, A(τ) the outcome as in `grpo`, D_t = Σ_{j≥t} γ^(j-t) z_j / √n_t over the n_t turns from
+ * t on, z_t the turn's gain compared among the turns of its number in the task's episodes. The clip is scaled by 1 + c (2σ(z_t) - 1).
+ * The turn that answers, an episode's last unless it was cut off, has the outcome alone, and so has a turn whose gain nobody told.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function a2tgpo(options: A2tgpoOptions = {}): Estimator<StepCredit> {
+  return {
+    name: "a2tgpo",
+    groups: groupsOf(settle("a2tgpo", options, a2tgpoFields, outsideRuns)),
+    async estimate(batch, context) {
+      const settings = settle("a2tgpo", options, a2tgpoFields, context.moment)
+      const { gain, gamma, gainWeight, clipWeight, deviation: std, epsilon } = settings
+      const { advantages: outcomes, ...groups } = episodeLevel(batch, settings)
+      const gains = await numbersOf(gain, batch, context, "a2tgpo")
+      const ids = peerTurns(batch, gains)
+      const z = normalizer({ std, epsilon })(gains, ids)
+      const counts = discountedReturns(
+        Float64Array.from(ids, (id) => (id < 0 ? 0 : 1)),
+        1,
+        batch.episode,
+      )
+      const later = discountedReturns(z, gamma, batch.episode)
+      const credit = later.map((sum, row) => (ids[row]! < 0 ? 0 : sum / Math.sqrt(counts[row]!)))
+      return {
+        advantages: outcomes.map((value, row) => value + gainWeight * credit[row]!),
+        clipScale: z.map((value, row) => (ids[row]! < 0 ? 1 : 1 + clipWeight * (2 / (1 + Math.exp(-value)) - 1))),
+        metrics: episodeMetrics(groups),
+        details: { gains: gains.map((one) => (Number.isNaN(one) ? 0 : one)), normalizedGains: z, gainReturns: credit },
+      }
+    },
+  }
+}
+
+/** Turns of one number in the episodes of one task, those that answer left out, [steps]; -1 for these and for turns without a gain. */
+export function peerTurns(batch: Batch, gains: Float64Array): Int32Array {
+  const after = stepsAfter(batch.episode)
+  const isPeer = (row: number) => !Number.isNaN(gains[row]!) && (after[row]! >= 0 || batch.truncated[row] === 1)
+  return groupByAnchor(batch.task, turnsOf(batch.episode)).map((id, row) => (isPeer(row) ? id : -1))
+}

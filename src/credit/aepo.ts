@@ -1,0 +1,57 @@
+import { number, oneOf, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { amendCredit } from "./as-estimator.ts"
+import { changeAdvantages, learnedSteps } from "./change-advantages.ts"
+import { entropiesOf, meanEntropies } from "./entropies.ts"
+import type { Credit, Estimator } from "./estimator.ts"
+import { normalizer } from "./normalizer.ts"
+import { innerEstimator, ofFields } from "./of-estimator.ts"
+import { outsideRuns, settle } from "./options.ts"
+import { joinTokens, split, spread } from "./tokens.ts"
+
+/** Options of `aepo`. */
+export const aepoFields = {
+  ...ofFields,
+  weight: scheduled(
+    number(0.2, "How much more is learned from what the policy was less sure of, at least 0.", { least: 0 }),
+  ),
+  level: oneOf(
+    "token",
+    ["token", "step"],
+    "Of what entropies are compared: every sampled token of the batch, or the means of its steps.",
+  ),
+  deviation: oneOf("sample", ["sample", "population"], "Which deviation they are divided by: of n - 1, or of n."),
+  epsilon: number(1e-8, "Added to that deviation, at least 0.", { least: 0 }),
+}
+
+export type AepoOptions = OptionsOf<typeof aepoFields>
+
+/**
+ * Entropy-balanced advantages (AEPO, RUC-NLPIR/ARPO) around any estimator: A' = A (1 + w z), z the entropy of the token, less the mean of
+ * the batch, over its standard deviation; 0 where all are equal. Steps that are left out count in neither.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function aepo(options: AepoOptions = {}): Estimator {
+  const { of } = settle("aepo", options, aepoFields, outsideRuns)
+  return amendCredit(innerEstimator("aepo", of), {
+    name: "aepo",
+    needs: ["entropy"],
+    change(credit, batch, { moment }) {
+      const { weight, level, deviation: std, epsilon } = settle("aepo", options, aepoFields, moment)
+      const groups = Int32Array.from(learnedSteps(credit, batch.length), (one) => one - 1) // 0, or -1 for none
+      const compare = normalizer({ std, epsilon })
+      if (level === "step") {
+        const z = compare(meanEntropies(batch, "aepo"), groups)
+        return changeAdvantages(credit, (advantage, step) => advantage * (1 + weight * z[step]!))
+      }
+      const z = split(compare(joinTokens(entropiesOf(batch, "aepo")), spread(groups, batch.lengths)), batch.lengths)
+      return { ...credit, advantages: z.map((tokens, step) => weighed(credit, step, tokens, weight)) }
+    },
+  })
+}
+
+function weighed({ advantages }: Credit, step: number, z: Float64Array, weight: number): Float32Array {
+  const own = advantages[step]!
+  return Float32Array.from(z, (one, token) => (typeof own === "number" ? own : own[token]!) * (1 + weight * one))
+}

@@ -1,0 +1,51 @@
+import { only } from "../options/fixed.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { grpo } from "./grpo.ts"
+import { numbersOf, stepNumbers } from "./of-steps.ts"
+import { grpoFields, outsideRuns, settle } from "./options.ts"
+import { varietyFields, varietyOf } from "./parallel-variety.ts"
+
+/** Options of `dpepo`. */
+export const dpepoFields = {
+  variety: stepNumbers(
+    undefined,
+    "How varied a step's actions in the parallel environments are, from 0 to 1: the name of a metric of steps, or in code a function of " +
+      "the batch (`parallelVariety`).",
+    "by `parallelVariety`, the lines of the action being those of the environments, in their order",
+  ),
+  ...varietyFields,
+  ...grpoFields,
+}
+
+export type DpepoOptions = OptionsOf<typeof dpepoFields>
+
+/**
+ * DPEPO (arXiv 2604.24320): the policy drives several copies of the environment at once, and what it does in them should differ. A = z v
+ * where z ≥ 0, else z (2 - v), with z as in `grpo` and v the variety of the step's actions: success by repeating oneself counts less,
+ * failure by it more. Its details hold `variety`, [steps].
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function dpepo(options: DpepoOptions = {}): Estimator<StepCredit> {
+  settle("dpepo", options, dpepoFields, outsideRuns)
+  const outcome = grpo(only(options, grpoFields))
+  return {
+    ...outcome,
+    name: "dpepo",
+    async estimate(batch, context) {
+      const settings = settle("dpepo", options, dpepoFields, context.moment)
+      const given = settings.variety ?? ((one: Batch) => varietyOf(one, only(settings, varietyFields)))
+      const variety = await numbersOf(given, batch, context, "dpepo")
+      const credit = await outcome.estimate(batch, context)
+      return {
+        ...credit,
+        advantages: credit.advantages.map((z, row) => {
+          const v = Number.isNaN(variety[row]!) ? 1 : variety[row]!
+          return z * (z >= 0 ? v : 2 - v)
+        }),
+        details: { ...credit.details, variety },
+      }
+    },
+  }
+}

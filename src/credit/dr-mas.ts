@@ -1,0 +1,38 @@
+import type { OptionsOf } from "../options/table.ts"
+import { groupByAnchor } from "./anchors.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { normalizers } from "./grpo.ts"
+import { normalizerOf } from "./normalizer.ts"
+import { grpoFields, settle } from "./options.ts"
+import { firstSteps, outcomeEstimator } from "./outcomes.ts"
+import { groupStatistics } from "./statistics.ts"
+
+/** Options of `drMas`. */
+export const drMasFields = grpoFields
+
+export type DrMasOptions = OptionsOf<typeof drMasFields>
+
+/**
+ * Dr. MAS (arXiv 2602.08847): episodes in which several agents play, compared agent by agent: A = (R(τ) - mean) / F_norm over those
+ * episodes of the task in which the agent took a step. So an agent that plays seldom, or only when things go wrong, has a baseline of
+ * its own. Where no step names its agent it is `grpo`.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function drMas(options: DrMasOptions = {}): Estimator<StepCredit> {
+  return outcomeEstimator(
+    "dr-mas",
+    (moment) => settle("dr-mas", options, drMasFields, moment),
+    ({ batch, scores }, { normalization, epsilon, singletonEpisode: singleton, episodeStatistics }) => {
+      const groups = byAgent(batch, batch.task)
+      const each = episodeStatistics === "episodes" ? firstSteps(byAgent(batch, batch.episode)) : undefined
+      const normalize = normalizerOf({ ...normalizers[normalization], epsilon, singleton })
+      return normalize(scores, groups, groupStatistics(scores, groups, each))
+    },
+  )
+}
+
+/** Dense ids of pairs with the agent, [steps]. */
+function byAgent({ agent }: Batch, ids: Int32Array): Int32Array {
+  return agent === undefined ? ids : groupByAnchor(ids, agent)
+}

@@ -1,0 +1,110 @@
+import { denseIds } from "../dense-ids.ts"
+import { largestReward } from "../largest-reward.ts"
+import { number } from "../options/field.ts"
+import type { AtMoment } from "../options/schedule.ts"
+import type { OptionsOf, Resolved } from "../options/table.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { normalizerOf } from "./normalizer.ts"
+import { keysOf, type StepKey } from "./of-steps.ts"
+import { outcomeFields, settle } from "./options.ts"
+import { centred, firstSteps, type Outcomes, outcomeEstimator } from "./outcomes.ts"
+import { groupStatistics } from "./statistics.ts"
+import { kindField } from "./task-kinds.ts"
+
+/** Options of `emaGrpo`. */
+export const emaGrpoFields = {
+  ...outcomeFields,
+  kind: kindField,
+  decay: number(0.99, "What is left of a kind's moments when those of an iteration join them, in [0, 1).", {
+    least: 0,
+    below: 1,
+  }),
+  leastDeviation: number(1e-3, "Least deviation that is divided by, above 0.", { above: 0, most: largestReward }),
+  guard: number(
+    5,
+    "Size of an advantage, above 0, beyond which all of its task are divided by their own deviation (n) instead.",
+    { above: 0 },
+  ),
+  epsilon: number(1e-6, "Added to the deviations, at least 0.", { least: 0, most: largestReward }),
+}
+
+export type EmaGrpoOptions = OptionsOf<typeof emaGrpoFields>
+
+/** Moving averages of a kind's returns and of their squares. */
+type Moments = readonly [first: number, second: number]
+
+/**
+ * EMA-GRPO (OneThinker, tulerfeng/OneThinker): A(τ) = (R(τ) - mean R over the episodes of the task) / (σ + ε), σ = √(m2 - m1²) of all tasks
+ * of its kind, m1 and m2 moving averages over iterations of returns and their squares, this one among them: so kinds of task whose
+ * returns differ in scale are learned alike. They begin as those of the iteration that first meets the kind, and are its state. An
+ * episode is of its first step's kind.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function emaGrpo(options: EmaGrpoOptions = {}): Estimator<StepCredit> {
+  let moments: Readonly<Record<string, Moments>> = {}
+  const estimator = outcomeEstimator(
+    "ema-grpo",
+    (moment) => settle("ema-grpo", options, emaGrpoFields, moment),
+    (outcomes, settings) => {
+      const names = episodeKinds(outcomes.batch, settings.kind)
+      moments = { ...moments, ...metMoments(outcomes, names, moments, settings.decay) }
+      return scaled(outcomes, settings, (row) => {
+        const [first, second] = moments[names[row]!]!
+        return Math.max(Math.sqrt(Math.max(second - first * first, 0)), settings.leastDeviation)
+      })
+    },
+  )
+  return {
+    ...estimator,
+    state: () => ({ json: moments }),
+    restore({ json }) {
+      moments = json as Record<string, Moments>
+    },
+  }
+}
+
+/** The name of the kind of each step's episode, [steps]. */
+function episodeKinds(batch: Batch, kind: StepKey | undefined): string[] {
+  const keys = kind === undefined ? [] : keysOf(kind, batch, "ema-grpo")
+  const names: string[] = []
+  for (const [row, isFirst] of firstSteps(batch.episode).entries())
+    if (isFirst === 1) names[batch.episode[row]!] = kind === undefined ? "all" : `${typeof keys[row]} ${keys[row]}`
+  return Array.from(batch.episode, (episode) => names[episode]!)
+}
+
+/** The moments of the kinds that this iteration met, each episode counted once. */
+function metMoments(
+  { batch, returns }: Outcomes,
+  names: readonly string[],
+  before: Readonly<Record<string, Moments>>,
+  decay: number,
+): Record<string, Moments> {
+  const kinds = denseIds(names)
+  const each = firstSteps(batch.episode)
+  const firsts = groupStatistics(returns, kinds, each).mean
+  const seconds = groupStatistics(
+    returns.map((value) => value * value),
+    kinds,
+    each,
+  ).mean
+  const moved = [...new Set(names)].map((name, kind): [string, Moments] => {
+    const [first, second] = before[name] ?? [firsts[kind]!, seconds[kind]!]
+    return [name, [decay * first + (1 - decay) * firsts[kind]!, decay * second + (1 - decay) * seconds[kind]!]]
+  })
+  return Object.fromEntries(moved)
+}
+
+/** Distances from the task's mean over the kind's deviation, or where one of them then exceeds the guard over the task's own. */
+function scaled(
+  outcomes: Outcomes,
+  settings: AtMoment<Resolved<typeof emaGrpoFields>>,
+  deviationOf: (row: number) => number,
+): Float64Array {
+  const { guard, epsilon, singletonEpisode: singleton } = settings
+  const { task } = outcomes.batch
+  const byKind = centred(outcomes, settings).map((distance, row) => distance / (deviationOf(row) + epsilon))
+  const own = normalizerOf({ std: "population", epsilon, singleton })(outcomes.scores, task, outcomes.statistics)
+  const exceeding = new Set(task.filter((_, row) => Math.abs(byKind[row]!) > guard))
+  return byKind.map((value, row) => (exceeding.has(task[row]!) ? own[row]! : value))
+}

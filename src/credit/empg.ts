@@ -1,0 +1,67 @@
+import { number, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { amendCredit } from "./as-estimator.ts"
+import { changeAdvantages, learnedSteps, meanAdvantage } from "./change-advantages.ts"
+import { meanEntropies } from "./entropies.ts"
+import type { Estimator } from "./estimator.ts"
+import { innerEstimator, ofFields } from "./of-estimator.ts"
+import { outsideRuns, settle } from "./options.ts"
+import { groupStatistics } from "./statistics.ts"
+import { stepsAfter } from "./turns.ts"
+
+/** Options of `empg`. */
+export const empgFields = {
+  ...ofFields,
+  sharpness: scheduled(
+    number(1, "k, how much less is learned from steps of high entropy than from those of low, at least 0.", {
+      least: 0,
+    }),
+  ),
+  clarity: scheduled(
+    number(0.05, "ζ, the weight of the bonus for a next step of low entropy, at least 0; published: 0.05 or 0.1.", {
+      least: 0,
+    }),
+  ),
+  claritySharpness: scheduled(number(1, "k_f, how fast that bonus falls with the entropy, at least 0.", { least: 0 })),
+  epsilon: number(1e-8, "Added to the width between the lowest entropy and the highest, at least 0.", { least: 0 }),
+}
+
+export type EmpgOptions = OptionsOf<typeof empgFields>
+
+/**
+ * Entropy-modulated policy gradients (EMPG, arXiv 2509.09265) around any estimator: A'_t = g_t A_t + ζ e^(-k_f h_{t+1}), less its mean over
+ * the steps of the batch. h is the mean entropy of a step's tokens, brought to 0 … 1 over the batch, and g = e^(-k h) over its mean; an
+ * episode's last step has no bonus. Steps that are left out count in none of this; advantages that are one a token are each changed as
+ * their step's, and their mean is over tokens. The details hold h and g, `unitEntropies` and `entropyScales`, [steps]. The bonus knows of no reward: where all are equal it is what is learned.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function empg(options: EmpgOptions = {}): Estimator {
+  const { of } = settle("empg", options, empgFields, outsideRuns)
+  return amendCredit(innerEstimator("empg", of), {
+    name: "empg",
+    needs: ["entropy"],
+    change(credit, batch, { moment }) {
+      const { sharpness, clarity, claritySharpness, epsilon } = settle("empg", options, empgFields, moment)
+      const learned = learnedSteps(credit, batch.length)
+      const h = toUnit(meanEntropies(batch, "empg"), learned, epsilon)
+      const g = h.map((entropy) => Math.exp(-sharpness * entropy))
+      const middle = groupStatistics(g, new Int32Array(batch.length), learned).mean[0]!
+      const after = stepsAfter(batch.episode)
+      const bonus = Float64Array.from(after, (row) => (row < 0 ? 0 : clarity * Math.exp(-claritySharpness * h[row]!)))
+      const changed = changeAdvantages(credit, (advantage, step) => (advantage * g[step]!) / middle + bonus[step]!)
+      const mean = meanAdvantage(changed, learned)
+      const details = { ...credit.details, unitEntropies: h, entropyScales: g.map((scale) => scale / middle) }
+      return { ...changeAdvantages(changed, (advantage) => advantage - mean), details }
+    },
+  })
+}
+
+/** (x - least) / (most - least + ε), both of the steps that are learned from. */
+function toUnit(values: Float64Array, learned: Uint8Array, epsilon: number): Float64Array {
+  const [least, most] = values.reduce(
+    ([low, high], value, row) => (learned[row] === 1 ? [Math.min(low!, value), Math.max(high!, value)] : [low!, high!]),
+    [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+  )
+  return values.map((value) => (most === least ? 0 : (value - least!) / (most! - least! + epsilon)))
+}

@@ -1,0 +1,18 @@
+import type { Column } from "../engine/rows.ts"
+import { GigpoError } from "../errors.ts"
+import type { Batch } from "./estimator.ts"
+
+/** Entropies of the sampled tokens, in nats, [steps][tokens], where they were asked for (`needs`). */
+export function entropiesOf({ statistics }: Batch, who: string): readonly Column[] {
+  if (statistics?.entropy) return statistics.entropy
+  throw new GigpoError("BAD_ARGUMENT", `${who} reads the entropy of every sampled token; give statistics.entropy.`)
+}
+
+/** Their mean over each step's tokens, [steps]. */
+export function meanEntropies(batch: Batch, who: string): Float64Array {
+  return Float64Array.from(entropiesOf(batch, who), (tokens) => {
+    let sum = 0
+    for (const entropy of tokens) sum += entropy
+    return sum / tokens.length
+  })
+}

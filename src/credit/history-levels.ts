@@ -1,0 +1,30 @@
+import { denseIds } from "../dense-ids.ts"
+import { whole } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import type { GigpoParts } from "./parts.ts"
+import { stepsBefore } from "./turns.ts"
+
+const fields = { history: whole(2, "States before the present one.", { least: 0 }) }
+
+/**
+ * Step groups by what led to a state (HGPO, arXiv 2602.22817): level k holds the steps of one task with the same last k states, the
+ * present one among them, k = 1 … history + 1. A step with fewer than k states behind and under it is in no group of level k. Linear:
+ * the last k states are equal where the present ones are, and the last k - 1 of the step before.
+ *
+ * @throws BAD_ARGUMENT unless `history` is a whole number of at least 0
+ */
+export function historyLevels(history: number): GigpoParts["levels"] {
+  readOptions("historyLevels", { history }, fields)
+  return ({ episode, anchorGroups }) => {
+    const before = stepsBefore(episode)
+    const levels = [{ ids: anchorGroups }]
+    for (let k = 2; k <= history + 1; k++) {
+      const shorter = levels.at(-1)!.ids
+      const led = before.map((row) => (row < 0 ? -1 : shorter[row]!))
+      // One number a pair, exact: both ids are below the number of steps.
+      const ids = denseIds(Float64Array.from(led, (id, row) => (id < 0 ? -1 : id * led.length + anchorGroups[row]!)))
+      levels.push({ ids: ids.map((id, row) => (led[row]! < 0 ? -1 : id)) })
+    }
+    return levels
+  }
+}

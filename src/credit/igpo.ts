@@ -1,0 +1,66 @@
+import { largestReward } from "../largest-reward.ts"
+import { number, oneOf, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { gainField, peerTurns } from "./a2tgpo.ts"
+import { groupByAnchor } from "./anchors.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { normalizer } from "./normalizer.ts"
+import { numbersOf } from "./of-steps.ts"
+import { outcomeFields, outsideRuns, settle } from "./options.ts"
+import { paidBatch, payPenalties } from "./penalties.ts"
+import { discountedReturns, episodeReturns } from "./returns.ts"
+import { stepsAfter, turnsOf } from "./turns.ts"
+
+/** Options of `igpo`. */
+export const igpoFields = {
+  gain: gainField,
+  gamma: scheduled(number(1, "Discount of the rewards of later turns, in (0, 1].", { above: 0, most: 1 })),
+  compare: oneOf(
+    "turn",
+    ["turn", "separate", "joint"],
+    "What a turn's reward is compared with in the episodes of its task: those of its number, those of its kind (gains, or answers), or all.",
+  ),
+  normalization: oneOf(
+    "none",
+    ["none", "population", "std"],
+    "What its distance from their mean is divided by: 1, the population's deviation (n) plus epsilon, or the sample's (n - 1).",
+  ),
+  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { least: 0, most: largestReward }),
+  invalidActionPenalty: outcomeFields.invalidActionPenalty,
+}
+
+export type IgpoOptions = OptionsOf<typeof igpoFields>
+
+/**
+ * Information-gain policy optimization (IGPO, GuoqingWang1/IGPO): every turn is rewarded with its gain, but the one that answers, an episode's
+ * last unless it was cut off; the last has the episode's return besides; A_t = Σ_{j≥t} γ^(j-t) (r_j - mean) / F_norm. The authors' first code compares by
+ * position and does not divide, which is the default; later it compares all rewards of a task, or each kind, over their deviation.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function igpo(options: IgpoOptions = {}): Estimator<StepCredit> {
+  settle("igpo", options, igpoFields, outsideRuns)
+  return {
+    name: "igpo",
+    groups: "wanted",
+    async estimate(plain, context) {
+      const settings = settle("igpo", options, igpoFields, context.moment)
+      const { gain, gamma, compare, normalization, epsilon } = settings
+      const batch = paidBatch(plain, payPenalties(plain, settings))
+      const gains = await numbersOf(gain, batch, context, "igpo")
+      const isGain = peerTurns(batch, gains).map((id) => (id < 0 ? 0 : 1))
+      const [returns, after] = [episodeReturns(batch.rewards, batch.episode), stepsAfter(batch.episode)]
+      const rewards = returns.map(
+        (outcome, row) => (isGain[row] === 1 ? gains[row]! : 0) + (after[row]! < 0 ? outcome : 0),
+      )
+      const std = normalization === "std" ? "sample" : normalization
+      const z = normalizer({ std, epsilon })(rewards, peersOf(batch, compare, isGain))
+      return { advantages: discountedReturns(z, gamma, batch.episode), details: { turnRewards: rewards } }
+    },
+  }
+}
+
+function peersOf({ task, episode }: Batch, compare: "turn" | "separate" | "joint", isGain: Int32Array): Int32Array {
+  if (compare === "joint") return task
+  return groupByAnchor(task, compare === "turn" ? turnsOf(episode) : isGain)
+}

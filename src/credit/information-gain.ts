@@ -1,0 +1,42 @@
+import type { Trainable } from "../engine/engine.ts"
+import { stepRow } from "../engine/rows.ts"
+import { GigpoError } from "../errors.ts"
+
+/**
+ * How likely a policy holds an answer after each context (IGPO's probe): exp of the mean log-probability of the answer's tokens, as if
+ * they stood there. One forward pass, which learns nothing. A hook `score`, or the function that stands for a metric, asks for it:
+ *
+ *     const probabilities = await answerProbabilities(policy, [prompt, ...contextsAfterTurns], answer)
+ *     const gains = informationGains(probabilities) // of each turn
+ *
+ * @param contexts token ids, [contexts]
+ * @param answer token ids, at least 1
+ * @throws BAD_ARGUMENT for an empty context or answer
+ */
+export async function answerProbabilities(
+  policy: Pick<Trainable, "logProbs">,
+  contexts: readonly Int32Array[],
+  answer: Int32Array,
+  options: { readonly temperature?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
+): Promise<Float64Array> {
+  if (answer.length === 0 || contexts.some(({ length }) => length === 0))
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      "answerProbabilities: the answer, and every context that it is read after, must have a token or more.",
+    )
+  const rows = await policy.logProbs(
+    contexts.map((context) => stepRow(context, answer)),
+    options,
+  )
+  return Float64Array.from(rows, ({ logProbs }) =>
+    Math.exp(logProbs.reduce((sum, one) => sum + one, 0) / answer.length),
+  )
+}
+
+/** What each turn gained: P after it less P before, [turns], from the probabilities before the first turn and after each, [turns + 1]. */
+export function informationGains(probabilities: ArrayLike<number>): Float64Array {
+  return Float64Array.from(
+    { length: Math.max(probabilities.length - 1, 0) },
+    (_, turn) => probabilities[turn + 1]! - probabilities[turn]!,
+  )
+}

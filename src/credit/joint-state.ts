@@ -1,0 +1,24 @@
+import type { Json, Stateful } from "../state.ts"
+
+/** The state of an estimator that remembers something, around another that may too: what each keeps stays apart. */
+export function jointState(own: Stateful, inner: Partial<Stateful>): Stateful {
+  return {
+    state() {
+      const [mine, other] = [own.state(), inner.state?.() ?? {}]
+      const arrays = Object.entries(other.arrays ?? {}).map(([name, values]) => [`of/${name}`, values] as const)
+      return {
+        json: { own: mine.json ?? null, of: other.json ?? null },
+        arrays: { ...mine.arrays, ...Object.fromEntries(arrays) },
+      }
+    },
+    restore({ json, arrays = {} }) {
+      const saved = json as { readonly own: Json; readonly of: Json }
+      const others = Object.entries(arrays).filter(([name]) => name.startsWith("of/"))
+      own.restore({ json: saved.own, arrays })
+      inner.restore?.({
+        json: saved.of,
+        arrays: Object.fromEntries(others.map(([name, values]) => [name.slice("of/".length), values])),
+      })
+    },
+  }
+}

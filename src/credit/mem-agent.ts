@@ -1,0 +1,40 @@
+import { without } from "../options/fixed.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { outcomeFields, settle } from "./options.ts"
+import { centred, outcomeEstimator } from "./outcomes.ts"
+import { stepsAfter } from "./turns.ts"
+import { withRewards } from "./with-columns.ts"
+
+/** Options of `memAgent`: samples are compared, each once. */
+export const memAgentFields = without(outcomeFields, "episodeStatistics")
+
+export type MemAgentOptions = OptionsOf<typeof memAgentFields>
+
+/**
+ * MemAgent (BytedTsinghua-SIA/MemAgent): an episode is one sample of several conversations, which hand a memory on. What its last
+ * conversation is rewarded with is the sample's; A = R - mean R over the samples of the task, the same for every step of every
+ * conversation; invalid actions are paid for wherever they are. Belongs with the aggregation `token-mean`. Of one conversation it is `dr-grpo`.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function memAgent(options: MemAgentOptions = {}): Estimator<StepCredit> {
+  const estimator = outcomeEstimator(
+    "mem-agent",
+    (moment) => ({ ...settle("mem-agent", options, memAgentFields, moment), episodeStatistics: "episodes" as const }),
+    centred,
+  )
+  return { ...estimator, estimate: (batch, context) => estimator.estimate(lastConversations(batch), context) }
+}
+
+/** The batch with rewards only where an episode's last conversation stands. */
+function lastConversations(batch: Batch): Batch {
+  const { conversation, episode, rewards } = batch
+  if (conversation === undefined) return batch
+  const after = stepsAfter(episode)
+  const last = new Set(conversation.filter((_, row) => after[row]! < 0))
+  return withRewards(
+    batch,
+    rewards.map((reward, row) => (last.has(conversation[row]!) ? reward : 0)),
+  )
+}

@@ -1,0 +1,77 @@
+import { number, oneOf, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { groupByAnchor } from "./anchors.ts"
+import { episodeMetrics } from "./diagnostics.ts"
+import type { Estimator, StepCredit } from "./estimator.ts"
+import { episodeLevel } from "./grpo.ts"
+import { normalizer } from "./normalizer.ts"
+import { numbersOf, stepNumbers } from "./of-steps.ts"
+import { grpoFields, outsideRuns, settle } from "./options.ts"
+import { payPenalties } from "./penalties.ts"
+import { discountedReturns } from "./returns.ts"
+import { countGroups } from "./statistics.ts"
+import { turnsOf } from "./turns.ts"
+
+/** Options of `mica`. */
+export const micaFields = {
+  progress: stepNumbers(
+    undefined,
+    "What a turn brought nearer the goal: the name of a metric of steps, or in code a function of the batch.",
+    "its reward",
+  ),
+  alpha: scheduled(
+    number(0.5, "Share of what a turn led to, in [0, 1]; the rest is what it brought itself.", { least: 0, most: 1 }),
+  ),
+  gamma: scheduled(number(1, "Discount of what later turns bring, in (0, 1].", { above: 0, most: 1 })),
+  deviation: oneOf(
+    "population",
+    ["population", "sample", "none"],
+    "Which deviation both are divided by, plus epsilon: of n values, of n - 1, or none.",
+  ),
+  alone: oneOf(
+    "outcome",
+    ["outcome", "zero"],
+    "Advantage of a turn of whose number the task has no other: the outcome's as in `grpo`, or 0.",
+  ),
+  ...grpoFields,
+}
+
+export type MicaOptions = OptionsOf<typeof micaFields>
+
+/**
+ * MICA's mixture (arXiv 2603.06194): A_t = α norm(G_t) + (1 - α) norm(Δ_t), Δ_t what the turn brought and G_t = Σ_{j≥t} γ^(j-t) Δ_j, each
+ * compared among the turns of its number in the task's episodes. Which potential Δ is a difference of the paper's code does not tell: it
+ * is handed in. A turn without one is left to itself.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function mica(options: MicaOptions = {}): Estimator<StepCredit> {
+  settle("mica", options, micaFields, outsideRuns)
+  return {
+    name: "mica",
+    groups: "wanted",
+    async estimate(batch, context) {
+      const settings = settle("mica", options, micaFields, context.moment)
+      const { progress, alpha, gamma, deviation: std, alone, epsilon } = settings
+      const paid = payPenalties(batch, settings)
+      const { advantages: outcomes, ...groups } = episodeLevel(batch, settings, paid)
+      const given = progress === undefined ? paid.rewards : await numbersOf(progress, batch, context, "mica")
+      const brought = given.map((value) => (Number.isNaN(value) ? 0 : value))
+      const ids = groupByAnchor(batch.task, turnsOf(batch.episode)).map((id, row) =>
+        Number.isNaN(given[row]!) ? -1 : id,
+      )
+      const normalize = normalizer({ std, epsilon })
+      const local = normalize(brought, ids)
+      const led = normalize(discountedReturns(brought, gamma, batch.episode), ids)
+      const sizes = new Int32Array(countGroups(ids))
+      for (const id of ids) if (id >= 0) sizes[id]! += 1
+      return {
+        advantages: outcomes.map((outcome, row) =>
+          alone === "outcome" && sizes[ids[row]!] === 1 ? outcome : alpha * led[row]! + (1 - alpha) * local[row]!,
+        ),
+        metrics: episodeMetrics(groups),
+        details: { turnAdvantages: local, returnAdvantages: led },
+      }
+    },
+  }
+}

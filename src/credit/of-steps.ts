@@ -1,0 +1,103 @@
+import { GigpoError } from "../errors.ts"
+import { field } from "../options/field.ts"
+import type { Field } from "../options/table.ts"
+import type { Batch, EstimatorContext, StepRecord } from "./estimator.ts"
+
+// What estimators are told of steps besides their rewards. An option names a metric of the steps, which a configuration can, or is a
+// function, in code. Metrics are what the environment measured, or what a hook of the rollout (`score`) put there.
+
+/** A number for each step: the name of a metric, or a function that gives them all, [steps]; NaN where a step has none. */
+export type StepNumbers = string | ((batch: Batch, context: EstimatorContext) => Float64Array | Promise<Float64Array>)
+
+/** Which steps belong together: the name of a metric, or a function of each step; undefined for a step that belongs to none. */
+export type StepKey = string | ((step: StepRecord, row: number, batch: Batch) => string | number | undefined)
+
+export function stepNumbers<F extends StepNumbers | undefined, const Help extends string>(
+  fallback: F,
+  help: Help,
+  otherwise?: string,
+): Field<StepNumbers | Extract<F, undefined>, Help> {
+  return nameOrFunction<StepNumbers, F, Help>(fallback, help, "(batch, context) => numbers", otherwise)
+}
+
+export function stepKey<F extends StepKey | undefined, const Help extends string>(
+  fallback: F,
+  help: Help,
+  otherwise?: string,
+): Field<StepKey | Extract<F, undefined>, Help> {
+  return nameOrFunction<StepKey, F, Help>(fallback, help, "(step, row, batch) => key", otherwise)
+}
+
+/** @throws BAD_ARGUMENT where a function gives other than one number a step, infinite ones among them, or no step has the metric */
+export async function numbersOf(
+  given: StepNumbers,
+  batch: Batch,
+  context: EstimatorContext,
+  who: string,
+): Promise<Float64Array> {
+  if (typeof given === "string") return metricOf(batch, given, who, Number.NaN)
+  const found = await given(batch, context)
+  const isColumn = found instanceof Float64Array && found.length === batch.length
+  if (isColumn && found.every((value) => Number.isFinite(value) || Number.isNaN(value))) return found
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `${who}: its function of the batch must give a Float64Array of ${batch.length} steps, each finite, or NaN for a step without.`,
+  )
+}
+
+/** Dense ids of equal keys within each task, [steps]; -1 for a step without one. */
+export function groupByKey(given: StepKey, batch: Batch, who: string): Int32Array {
+  const known = new Map<string, number>()
+  return Int32Array.from(keysOf(given, batch, who), (key, row) => {
+    if (key === undefined) return -1
+    const place = `${batch.task[row]} ${typeof key} ${key}`
+    const id = known.get(place) ?? known.size
+    known.set(place, id)
+    return id
+  })
+}
+
+/** The key of each step, [steps]. */
+export function keysOf(given: StepKey, batch: Batch, who: string): (string | number | undefined)[] {
+  if (typeof given === "string")
+    return Array.from(metricOf(batch, given, who, Number.NaN), (value) => (Number.isNaN(value) ? undefined : value))
+  const { steps } = batch
+  if (steps === undefined && batch.length > 0)
+    throw new GigpoError("BAD_ARGUMENT", `${who} looks at what was said and done; give every step its record.`)
+  return (steps ?? []).map((step, row) => {
+    const key = given(step, row, batch)
+    if (key === undefined || typeof key === "string" || Number.isFinite(key)) return key
+    throw new GigpoError("BAD_ARGUMENT", `${who}: the key of step ${row} is ${String(key)}; give a text or a number.`)
+  })
+}
+
+/** A metric of every step, `missing` where it has none. */
+export function metricOf(
+  { steps = [], length }: Batch,
+  name: string,
+  who: string,
+  missing: number,
+  advice = "Name one of them, or have the environment, or the hook `score`, give it.",
+): Float64Array {
+  const values = new Float64Array(length).fill(missing)
+  for (const [row, { metrics }] of steps.entries()) values[row] = metrics?.[name] ?? missing
+  if (steps.some(({ metrics }) => metrics?.[name] !== undefined) || length === 0) return values
+  const known = [...new Set(steps.flatMap(({ metrics = {} }) => Object.keys(metrics)))].sort()
+  const names = known.length === 0 ? "none has any" : `there are ${known.map((one) => JSON.stringify(one)).join(", ")}`
+  throw new GigpoError("BAD_ARGUMENT", `${who}: no step has the metric ${JSON.stringify(name)}; ${names}. ${advice}`)
+}
+
+function nameOrFunction<T, F extends T | undefined, const Help extends string>(
+  fallback: F,
+  help: Help,
+  signature: string,
+  otherwise: string | undefined,
+): Field<T | Extract<F, undefined>, Help> {
+  const problem = (value: unknown) =>
+    typeof value === "function" || (typeof value === "string" && value.trim() !== "")
+      ? undefined
+      : `must be the name of a metric of steps, or a function ${signature}`
+  return field<T | Extract<F, undefined>, Help>(fallback as Extract<F, undefined>, help, problem, {
+    ...(otherwise !== undefined && { otherwise }),
+  })
+}

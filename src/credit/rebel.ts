@@ -1,0 +1,99 @@
+import { GigpoError } from "../errors.ts"
+import { largestReward } from "../largest-reward.ts"
+import { flag, list, number, oneOf, required, scheduled, text } from "../options/field.ts"
+import { only, without } from "../options/fixed.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { beliefKey } from "./belief-key.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { gigpoVariant } from "./gigpo-variant.ts"
+import { episodeLevel } from "./grpo.ts"
+import { groupByKey, metricOf, stepKey } from "./of-steps.ts"
+import { gigpoFields, outsideRuns, settle } from "./options.ts"
+import { discountedReturns, episodeReturns } from "./returns.ts"
+import { kindFields, renormalizeByKind } from "./task-kinds.ts"
+import { turnsOf } from "./turns.ts"
+import { withRewards } from "./with-columns.ts"
+
+/** What both of its levels share with GiGPO. */
+const levelFields = {
+  ...without(gigpoFields, "gamma", "omega", "similarity", "stepScope", "whiten", "normalization"),
+  normalization: oneOf("none", ["none", "std", "population"], "F_norm of both levels, as in `gigpo`."),
+}
+
+/** Options of `rebel`. */
+export const rebelFields = {
+  ...levelFields,
+  gamma: gigpoFields.gamma,
+  omega: scheduled(number(0.5, "Weight of the step advantage, at least 0.", { least: 0, most: largestReward })),
+  belief: stepKey(
+    undefined,
+    "What the policy believes at a step: steps of a task that believe the same are compared. The name of a metric of steps, or in " +
+      "code a function of each.",
+    "what `beliefKey` reads between the <belief> tags of its reply",
+  ),
+  beliefRewards: list(
+    ["belief-state", "belief-task", "belief-prediction", "belief-format"],
+    required(text(undefined, "")),
+    "Metrics of steps that reward what is believed.",
+  ),
+  beliefWeights: list([0.4, 0.3, 0.2, 0.1], required(number(undefined, "")), "Of these, in their order."),
+  beliefInReward: flag(
+    true,
+    "Whether the steps' rewards hold those for beliefs too, as in the authors' code: the outcome of an episode is then its return less " +
+      "these.",
+  ),
+  ...kindFields,
+}
+
+export type RebelOptions = OptionsOf<typeof rebelFields>
+
+/**
+ * ReBel (arXiv 2605.20061): steps compared where the policy believes the same, by two channels. b_t = Σ w_k of its belief rewards, G = R(τ)
+ * - Σ b_t. A^E = G compared over the task's episodes; A^S = norm(γ^(T-1-t) G) + norm(Σ_{k≥t} γ^(k-t) b_k), each among the task's steps
+ * of one belief, 0 for a belief that is held once; A = A^E + ω A^S. With `kind` the advantages are then normalised kind by kind.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning, or weights that are not as many as rewards
+ */
+export function rebel(options: RebelOptions = {}): Estimator<StepCredit> {
+  const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)
+  if (beliefRewards.length !== beliefWeights.length)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `rebel: there are ${beliefWeights.length} beliefWeights for ${beliefRewards.length} beliefRewards; give one each.`,
+    )
+  const groups = singletonEpisode === "zero" ? "wanted" : undefined
+  return gigpoVariant("rebel", options, rebelFields, groups, (settings, plain) => {
+    const { belief = beliefKey, beliefRewards, beliefWeights, beliefInReward, gamma, omega } = settings
+    const [both, kinds] = [only(settings, levelFields), only(settings, kindFields)]
+    const beliefs = beliefSum(plain, beliefRewards, beliefWeights)
+    const outcome = (reward: number, row: number) => (beliefInReward ? reward - beliefs[row]! : reward)
+    const outcomes = (batch: Batch) => withRewards(batch, batch.rewards.map(outcome))
+    const inReward = both.penaltyPlacement === "reward"
+    const ids = groupByKey(belief, plain, "rebel")
+    return {
+      ...both,
+      // What is paid in rewards these have paid already.
+      episode: (batch) =>
+        episodeLevel(outcomes(batch), { ...both, ...(inReward && { invalidActionPenalty: 0 }) }).advantages,
+      signal: (batch) => fromTheEnd(outcomes(batch), gamma),
+      levels: ({ episode }) => [{ ids }, { ids, values: discountedReturns(beliefs, gamma, episode) }],
+      combine: (episode, levels, batch) => {
+        const joint = episode.map((value, row) => value + omega * levels.reduce((sum, level) => sum + level[row]!, 0))
+        return renormalizeByKind(joint, batch, kinds, both.epsilon, "rebel")
+      },
+    }
+  })
+}
+
+/** γ^(T-1-t) G: the outcome as it looks from each step. */
+function fromTheEnd({ rewards, episode }: Batch, gamma: number): Float64Array {
+  const turns = turnsOf(episode)
+  const last = new Map<number, number>()
+  for (const [row, turn] of turns.entries()) last.set(episode[row]!, turn)
+  return episodeReturns(rewards, episode).map((value, row) => gamma ** (last.get(episode[row]!)! - turns[row]!) * value)
+}
+
+function beliefSum(batch: Batch, names: readonly string[], weights: readonly number[]): Float64Array {
+  const columns = names.map((name) => metricOf(batch, name, "rebel", 0))
+  return batch.rewards.map((_, row) => columns.reduce((sum, column, k) => sum + weights[k]! * column[row]!, 0))
+}

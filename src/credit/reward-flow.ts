@@ -1,0 +1,53 @@
+import { GigpoError } from "../errors.ts"
+import { withDefaults } from "../options/defaults.ts"
+import { list, number, oneOf, required, scheduled, text } from "../options/field.ts"
+import { without } from "../options/fixed.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Batch, Estimator, StepCredit } from "./estimator.ts"
+import { gigpoVariant } from "./gigpo-variant.ts"
+import { gigpoFields } from "./options.ts"
+import { type Arrivals, flowValues, type StateGraph, stateGraph } from "./state-graph.ts"
+
+/** Options of `rewardFlow`. */
+export const rewardFlowFields = {
+  ...withDefaults(without(gigpoFields, "gamma"), { normalization: "none" }),
+  gamma: scheduled(number(0.9, "What is left of a state's value one state earlier, in (0, 1].", { above: 0, most: 1 })),
+  arrivals: oneOf<Arrivals, Arrivals, string>(
+    "largest",
+    ["largest", "first"],
+    "What a state is worth that was arrived at with several rewards: the largest of them, or the first, which depends on the order " +
+      "of episodes (the authors' code). Where an episode begins it arrives with 0.",
+  ),
+  idleActions: list(
+    ["look", "inventory"],
+    required(text(undefined, "")),
+    "Actions that lead nowhere, though what is seen may change: they are no way from one state to another.",
+  ),
+}
+
+export type RewardFlowOptions = OptionsOf<typeof rewardFlowFields>
+
+/**
+ * RewardFlow (arXiv 2603.18859): GiGPO whose step signal is what a step gains on the graph of its task's states, V(s') - V(s), with
+ * V(s) = max(r(s), γ max V(successors of s)) and r(s) the reward on arriving at s. A step that leads to no state of the graph, by an idle
+ * action or to one that nobody told, has its reward as its signal. F_norm is 1, as published; singletons have no step advantage.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning, or where no step says what it led to
+ */
+export function rewardFlow(options: RewardFlowOptions = {}): Estimator<StepCredit> {
+  return gigpoVariant("reward-flow", options, rewardFlowFields, "wanted", (settings) => {
+    const { gamma, arrivals, idleActions, ...given } = settings
+    const signal = (batch: Batch) => gains(batch, stateGraph(batch, { arrivals, idleActions }), gamma)
+    return { ...given, signal }
+  })
+}
+
+function gains(batch: Batch, graph: StateGraph, gamma: number): Float64Array {
+  if (batch.length > 0 && batch.nextAnchors.every((anchor) => anchor === undefined))
+    throw new GigpoError("BAD_ARGUMENT", "reward-flow: no step says what it led to; give each its nextAnchor.")
+  const values = flowValues(graph, gamma)
+  return batch.rewards.map((reward, row) => {
+    const to = graph.to[row]!
+    return to < 0 ? reward : values[to]! - values[graph.from[row]!]!
+  })
+}

@@ -1,0 +1,113 @@
+import { type Row, stepRow } from "../engine/rows.ts"
+import { number, scheduled, whole } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Random } from "../random.ts"
+import { amendCredit } from "./as-estimator.ts"
+import type { Batch, Credit, Estimator } from "./estimator.ts"
+import { jointState } from "./joint-state.ts"
+import { innerEstimator, ofFields } from "./of-estimator.ts"
+import { outsideRuns, settle } from "./options.ts"
+import { firstSteps } from "./outcomes.ts"
+import { remember } from "./remember.ts"
+import { ReplayMemory } from "./replay-memory.ts"
+import { episodeReturns } from "./returns.ts"
+import { groupStatistics } from "./statistics.ts"
+
+/** Options of `spear`. */
+export const spearFields = {
+  ...ofFields,
+  leastAdvantage: number(1, "Advantage from which a step is remembered."),
+  capacity: whole(2048, "Steps that are remembered, at least 1; the oldest go first.", { least: 1 }),
+  mostAge: whole(10, "Iterations that a step is remembered for, at least 1.", { least: 1 }),
+  history: whole(10_240, "Tasks whose mean returns the baseline is the median of, at least 1.", { least: 1 }),
+  rows: whole(256, "Remembered steps that are learned again in an iteration, at most, drawn at random.", { least: 0 }),
+  coefficient: scheduled(number(1, "Weight of these beside the iteration's own, at least 0.", { least: 0 })),
+  warmup: whole(200, "Iterations over which that weight grows from 0, by half a cosine; 0: it is there at once.", {
+    least: 0,
+  }),
+  keepGroups: number(
+    0.75,
+    "Share of the tasks whose returns differ most, in (0, 1]; the steps of the others are left out.",
+    {
+      above: 0,
+      most: 1,
+    },
+  ),
+}
+
+export type SpearOptions = OptionsOf<typeof spearFields>
+
+/**
+ * Self-imitation (SPEAR, TencentYoutuResearch/SPEAR) around any estimator: steps of an advantage of at least 1 are remembered and learned
+ * again beside later ones, with A = c (R(τ) - median of the mean returns of past tasks) where that is above 0. Of what it does besides,
+ * clip-cov is a loss (`clip-cov`) and the reward of tool calls a reward. Steps rather than whole episodes are remembered and drawn, and a
+ * step is not learned again in its own iteration: our reading. Steps with images or constraints are not remembered.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning, or steps without their tokens
+ */
+export function spear(options: SpearOptions = {}): Estimator {
+  const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).of)
+  const memory = new ReplayMemory()
+  const amended = amendCredit(inner, {
+    name: "spear",
+    change(credit, batch, { moment, random }) {
+      const settings = settle("spear", options, spearFields, moment)
+      const { leastAdvantage, mostAge, rows, keepGroups } = settings
+      const returns = episodeReturns(batch.rewards, batch.episode)
+      const tasks = groupStatistics(returns, batch.task, firstSteps(batch.episode))
+      const limits = { ...settings, since: moment.iteration - mostAge }
+      memory.keep([], Array.from(tasks.mean), limits)
+      const extraRows = replay(memory, rows, imitationWeight(moment.iteration, settings), random)
+      const skip = narrow(credit, batch, tasks.std, keepGroups)
+      const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) >= leastAdvantage
+      memory.keep(remember(batch, returns, moment.iteration, isGood), [], limits)
+      return {
+        ...credit,
+        ...(skip && { skip }),
+        extraRows: [...(credit.extraRows ?? []), ...extraRows],
+        metrics: { ...credit.metrics, "replay/remembered": memory.steps.length, "replay/rows": extraRows.length },
+      }
+    },
+  })
+  return { ...amended, ...jointState(memory, inner) }
+}
+
+/** c ½ (1 - cos(π · iteration / warmup)), and c from then on. */
+export function imitationWeight(
+  iteration: number,
+  { coefficient, warmup }: { readonly coefficient: number; readonly warmup: number },
+): number {
+  return iteration >= warmup ? coefficient : (coefficient * (1 - Math.cos((Math.PI * iteration) / warmup))) / 2
+}
+
+/** Remembered steps as rows, those of them that did better than tasks mostly do. */
+function replay(memory: ReplayMemory, most: number, weight: number, random: Random): Row[] {
+  const baseline = memory.baseline()
+  const better = memory.steps.filter(({ outcome }) => outcome > baseline)
+  if (weight === 0) return []
+  return random
+    .fork("replay")
+    .shuffled(better)
+    .slice(0, most)
+    .map(({ tokens, start, outcome, logProbs, referenceLogProbs }) =>
+      stepRow(tokens.subarray(0, start), tokens.subarray(start), {
+        logProbs,
+        ...(referenceLogProbs && { referenceLogProbs }),
+        advantage: weight * (outcome - baseline),
+      }),
+    )
+}
+
+/** What is left out already, and the steps of tasks whose returns differ less than those of the share that is kept. */
+function narrow({ skip }: Credit, { task }: Batch, widths: Float64Array, share: number): Uint8Array | undefined {
+  if (share === 1 || widths.length === 0) return skip
+  const least = widths
+    .slice()
+    .sort()
+    .at(-Math.ceil(share * widths.length))!
+  return Uint8Array.from(task, (one, row) => (skip?.[row] === 1 || widths[one]! < least ? 1 : 0))
+}
+
+function meanOf(advantage: number | Float32Array): number {
+  return typeof advantage === "number" ? advantage : advantage.reduce((sum, one) => sum + one, 0) / advantage.length
+}

@@ -1,0 +1,71 @@
+import { groupByAnchor } from "./anchors.ts"
+import type { Batch } from "./estimator.ts"
+import { countGroups } from "./statistics.ts"
+import { stepsBefore } from "./turns.ts"
+
+export type Arrivals = "largest" | "first"
+
+/** The states of each task that its episodes went through, as one directed graph. */
+export interface StateGraph {
+  /** The node that each step was taken at, [steps]. */
+  readonly from: Int32Array
+  /** The node that it led to; -1 where that is not known, or was idle. [steps] */
+  readonly to: Int32Array
+  /** What arriving at each node was rewarded with, [nodes]. */
+  readonly rewards: Float64Array
+}
+
+/**
+ * @param options.arrivals which reward counts of several
+ * @param options.idleActions actions that are no edges
+ */
+export function stateGraph(
+  batch: Batch,
+  { arrivals, idleActions }: { readonly arrivals: Arrivals; readonly idleActions: readonly string[] },
+): StateGraph {
+  const { length, task, anchors, nextAnchors, steps } = batch
+  const idle = new Set(idleActions)
+  const known = nextAnchors.map((anchor, row) => anchor !== undefined && !idle.has(steps?.[row]?.action.trim() ?? ""))
+  const nodes = groupByAnchor(
+    [...task, ...task],
+    [...anchors, ...nextAnchors.map((anchor, row) => (known[row] ? anchor! : anchors[row]!))],
+  )
+  const from = nodes.subarray(0, length)
+  const to = nodes.slice(length).map((node, row) => (known[row] ? node : -1))
+
+  const rewards = new Float64Array(countGroups(nodes)).fill(Number.NaN)
+  const arrive = (node: number, reward: number) => {
+    if (Number.isNaN(rewards[node]!)) rewards[node] = reward
+    else if (arrivals === "largest") rewards[node] = Math.max(rewards[node]!, reward)
+  }
+  for (const [row, before] of stepsBefore(batch.episode).entries()) {
+    if (before < 0) arrive(from[row]!, 0)
+    // A state that one only stayed in was not arrived at.
+    if (to[row]! >= 0 && to[row] !== from[row]) arrive(to[row]!, batch.rewards[row]!)
+  }
+  return { from, to, rewards: rewards.map((reward) => (Number.isNaN(reward) ? 0 : reward)) }
+}
+
+/** As far as losses are handed on: where states with nothing but losses form a circle these shrink, and never come to an end. */
+const mostRounds = 1000
+
+/** V(s) = max(r(s), γ max V(successors of s)), [nodes], by rounds over all edges until nothing changes. */
+export function flowValues({ from, to, rewards }: StateGraph, gamma: number): Float64Array {
+  const edges = new Map<number, readonly [from: number, to: number]>()
+  for (const [row, source] of from.entries())
+    if (to[row]! >= 0 && to[row] !== source) edges.set(source * rewards.length + to[row]!, [source, to[row]!])
+  let values = rewards
+  for (let round = 0; round < mostRounds; round++) {
+    const better = values.slice()
+    let changed = false
+    for (const [source, target] of edges.values()) {
+      const handed = gamma * values[target]!
+      if (handed <= better[source]!) continue
+      better[source] = handed
+      changed = true
+    }
+    if (!changed) break
+    values = better
+  }
+  return values
+}

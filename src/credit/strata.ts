@@ -1,0 +1,85 @@
+import { largestReward } from "../largest-reward.ts"
+import { number, scheduled, text } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import { episodeMetrics } from "./diagnostics.ts"
+import type { Estimator, StepCredit } from "./estimator.ts"
+import { normalizers } from "./grpo.ts"
+import { normalizerOf } from "./normalizer.ts"
+import { groupByKey, metricOf, stepKey } from "./of-steps.ts"
+import { grpoFields, outsideRuns, settle } from "./options.ts"
+import { countTasks, firstSteps, outcomesOf } from "./outcomes.ts"
+import { countGroups, groupStatistics } from "./statistics.ts"
+
+/** Options of `strata`. */
+export const strataFields = {
+  strategy: stepKey(
+    "strategy",
+    "Which strategy of its task a step's episode follows: the name of a metric of steps, or in code a function of each.",
+  ),
+  topShare: number(0.5, "Share of a strategy's episodes, the best of them, whose mean return it is worth, in (0, 1].", {
+    above: 0,
+    most: 1,
+  }),
+  planning: text(undefined, "The metric that is 1 at steps which wrote the strategy: these have its advantage.", {
+    otherwise: "strategies are handed in, and all steps follow one",
+  }),
+  judgement: text(undefined, "The metric that is 1 at steps which the policy itself judged bad.", {
+    otherwise: "nobody judges",
+  }),
+  judgementPenalty: scheduled(
+    number(0.1, "Taken off the advantage of such a step, at least 0.", { least: 0, most: largestReward }),
+  ),
+  ...grpoFields,
+}
+
+export type StrataOptions = OptionsOf<typeof strataFields>
+
+/**
+ * StraTA (arXiv 2605.06642): the episodes of a task follow several strategies, some of them each. A step that acts has A = R(τ) compared
+ * among the episodes of its strategy; one that wrote the strategy has A = R(z) compared among the task's strategies, each once, R(z) the
+ * mean return of the better half of its episodes (rounded up). Its details hold both for every step, `strategyAdvantages` and
+ * `actionAdvantages`. That the two meet in no sum, and that a bad judgement is taken off the advantage, is our reading.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function strata(options: StrataOptions = {}): Estimator<StepCredit> {
+  settle("strata", options, strataFields, outsideRuns)
+  return {
+    name: "strata",
+    groups: "needed",
+    estimate(batch, { moment }) {
+      const settings = settle("strata", options, strataFields, moment)
+      const { strategy, topShare, planning, judgement, judgementPenalty } = settings
+      const { normalization, epsilon, singletonEpisode: singleton } = settings
+      const ids = groupByKey(strategy, batch, "strata")
+      const outcomes = outcomesOf(batch, settings)
+      const each = firstSteps(batch.episode)
+      const normalize = normalizerOf({ ...normalizers[normalization], epsilon, singleton })
+      const actions = normalize(outcomes.scores, ids, groupStatistics(outcomes.scores, ids, each))
+
+      const worth = worthOf(outcomes.scores, ids, each, topShare)
+      const tasks = batch.task.map((task, row) => (ids[row]! < 0 ? -1 : task))
+      const strategies = normalize(worth, tasks, groupStatistics(worth, tasks, firstSteps(ids)))
+      const plans = planning === undefined ? undefined : metricOf(batch, planning, "strata", 0)
+      const bad = judgement === undefined ? undefined : metricOf(batch, judgement, "strata", 0)
+      return {
+        advantages: actions.map(
+          (action, row) => (plans?.[row] === 1 ? strategies[row]! : action) - (bad?.[row] === 1 ? judgementPenalty : 0),
+        ),
+        metrics: { ...episodeMetrics(countTasks(outcomes)), "strategy/count": countGroups(ids) },
+        details: { strategyAdvantages: strategies, actionAdvantages: actions },
+      }
+    },
+  }
+}
+
+/** R(z) of each step's strategy, [steps]; 0 for a step without one. */
+function worthOf(scores: Float64Array, ids: Int32Array, each: Uint8Array, share: number): Float64Array {
+  const returns = Array.from({ length: countGroups(ids) }, (): number[] => [])
+  for (const [row, id] of ids.entries()) if (each[row] === 1 && id >= 0) returns[id]!.push(scores[row]!)
+  const worth = returns.map((all) => {
+    const best = all.sort((a, b) => b - a).slice(0, Math.ceil(share * all.length))
+    return best.reduce((sum, one) => sum + one, 0) / Math.max(best.length, 1)
+  })
+  return Float64Array.from(ids, (id) => worth[id] ?? 0)
+}

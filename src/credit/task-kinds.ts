@@ -1,0 +1,73 @@
+import { denseIds } from "../dense-ids.ts"
+import { flag, number, text, whole } from "../options/field.ts"
+import type { Resolved } from "../options/table.ts"
+import type { Batch } from "./estimator.ts"
+import { keysOf, metricOf, type StepKey, stepKey } from "./of-steps.ts"
+import { groupStatistics } from "./statistics.ts"
+import { stepsAfter } from "./turns.ts"
+
+/** Which kind of task a step belongs to, for estimators that treat kinds apart. */
+export const kindField = stepKey(
+  undefined,
+  "Which kind of task a step belongs to: the name of a metric of steps, or in code a function of each.",
+  "all tasks are of one kind",
+)
+
+/** The kind of each step, dense ids over all tasks, [steps]. */
+export function kindsOf(kind: StepKey | undefined, batch: Batch, who: string): Int32Array {
+  if (kind === undefined) return new Int32Array(batch.length)
+  return denseIds(keysOf(kind, batch, who).map((key) => `${typeof key} ${key}`))
+}
+
+/** Options of what is done to advantages kind by kind. */
+export const kindFields = {
+  kind: { ...kindField, otherwise: "advantages are left as they are" },
+  leastSteps: whole(
+    10,
+    "Steps that a kind must have to be normalised by its own mean and deviation; else by those of all steps.",
+    {
+      least: 2,
+    },
+  ),
+  leastDeviation: number(0.1, "Standard deviation below which a kind's advantages are only centred.", { least: 0 }),
+  weighKinds: flag(
+    false,
+    "Whether kinds are weighed by how seldom they succeed: ((1 - s) / 0.15)², from 0.3 to 3, s the share of the kind's episodes that do.",
+  ),
+  success: text("success", "The metric that is 1 at the last step of an episode that succeeded."),
+}
+
+/** @param epsilon added to deviations */
+export function renormalizeByKind(
+  advantages: Float64Array,
+  batch: Batch,
+  options: Resolved<typeof kindFields>,
+  epsilon: number,
+  who: string,
+): Float64Array {
+  const { kind, leastSteps, leastDeviation, weighKinds, success } = options
+  if (kind === undefined) return advantages
+  const kinds = kindsOf(kind, batch, who)
+  const { size, mean, std } = groupStatistics(advantages, kinds)
+  const all = groupStatistics(advantages, new Int32Array(batch.length))
+  const weights = weighKinds ? weightsOf(metricOf(batch, success, who, 0), batch.episode, kinds) : undefined
+  return advantages.map((value, row) => {
+    const own = kinds[row]!
+    const isSmall = size[own]! < leastSteps
+    const [middle, deviation] = isSmall ? [all.mean[0]!, all.std[0]!] : [mean[own]!, std[own]!]
+    const width = isSmall || deviation >= leastDeviation ? deviation + epsilon : 1
+    return deviation === 0 ? 0 : ((weights?.[own] ?? 1) * (value - middle)) / width
+  })
+}
+
+/** Of each kind, [kinds]. */
+function weightsOf(success: Float64Array, episodes: Int32Array, kinds: Int32Array): Float64Array {
+  const after = stepsAfter(episodes)
+  const isLast = Uint8Array.from(after, (row) => (row < 0 ? 1 : 0))
+  const { mean } = groupStatistics(
+    success.map((value) => (value === 1 ? 1 : 0)),
+    kinds,
+    isLast,
+  )
+  return mean.map((share) => Math.min(Math.max(((1 - share) / 0.15) ** 2, 0.3), 3))
+}

@@ -1,0 +1,54 @@
+import { largestReward } from "../largest-reward.ts"
+import { flag, number, scheduled } from "../options/field.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { Estimator, StepCredit } from "./estimator.ts"
+import { numbersOf, stepNumbers } from "./of-steps.ts"
+import { outcomeFields, outsideRuns, settle } from "./options.ts"
+import { paidBatch, payPenalties } from "./penalties.ts"
+import { stepsAfter } from "./turns.ts"
+import { whiten } from "./whiten.ts"
+
+/** Options of `vinePpo`. */
+export const vinePpoFields = {
+  gamma: scheduled(number(1, "Discount from one step to the next, in (0, 1].", { above: 0, most: 1 })),
+  value: stepNumbers(
+    "monte-carlo-value",
+    "What the state before a step is worth, as the mean return of episodes played on from it: the name of a metric, or in code a " +
+      "function of the batch. Steps without one are left out.",
+  ),
+  whiten: flag(
+    true,
+    "The mean of the advantages over all sampled tokens is taken off, and their standard deviation divided by.",
+  ),
+  epsilon: number(1e-8, "Added to their variance, at least 0.", { least: 0, most: largestReward }),
+  invalidActionPenalty: outcomeFields.invalidActionPenalty,
+}
+
+export type VinePpoOptions = OptionsOf<typeof vinePpoFields>
+
+/**
+ * VinePPO (arXiv 2410.01679) with steps for decisions: A_t = r_t + γ V(s_{t+1}) - V(s_t), V a Monte Carlo estimate that is handed in, 0
+ * after an episode's last step; then whitened over all sampled tokens. No critic is trained.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning
+ */
+export function vinePpo(options: VinePpoOptions = {}): Estimator<StepCredit> {
+  settle("vine-ppo", options, vinePpoFields, outsideRuns)
+  return {
+    name: "vine-ppo",
+    async estimate(plain, context) {
+      const settings = settle("vine-ppo", options, vinePpoFields, context.moment)
+      const { gamma, value, whiten: isWhitened, epsilon } = settings
+      const batch = paidBatch(plain, payPenalties(plain, settings))
+      const values = await numbersOf(value, batch, context, "vine-ppo")
+      const after = stepsAfter(batch.episode)
+      const surprises = batch.rewards.map(
+        (reward, row) => reward + gamma * (after[row]! < 0 ? 0 : values[after[row]!]!) - values[row]!,
+      )
+      const skip = Uint8Array.from(surprises, (one) => (Number.isNaN(one) ? 1 : 0))
+      const known = surprises.map((one) => (Number.isNaN(one) ? 0 : one))
+      const lengths = batch.lengths.map((length, row) => (skip[row] === 1 ? 0 : length))
+      return { advantages: isWhitened ? whiten(known, lengths, { epsilon }) : known, skip }
+    },
+  }
+}

@@ -1,0 +1,14 @@
+import { holderSchedules, losses } from "./successor-losses.ts"
+import { outcomeTopics } from "./successor-outcomes.ts"
+import { sampleTopics } from "./successor-samples.ts"
+import { stepTopics } from "./successor-steps.ts"
+import type { Topic } from "./topic.ts"
+
+/** The topics of a file whose topics share a fixture, by name. */
+export const successorTopics: Readonly<Record<string, Topic>> = {
+  ...outcomeTopics,
+  ...sampleTopics,
+  ...stepTopics,
+  losses,
+  holder_p_schedule: holderSchedules,
+}

@@ -1,0 +1,114 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import type { Estimator } from "../../src/credit/estimator.ts"
+import { estimators } from "../../src/credit/estimators.ts"
+import type { Environment } from "../../src/environment/environment.ts"
+import { only } from "../../src/options/fixed.ts"
+import type { Named } from "../../src/options/named.ts"
+import { readOptions } from "../../src/options/read.ts"
+import type { Fields } from "../../src/options/table.ts"
+import { Run } from "../../src/training/run.ts"
+import { train } from "../../src/training/train.ts"
+import { characters, TablePolicy } from "../training/table-policy.ts"
+import { openDoors, timeless } from "../training/tiny.ts"
+import { creditOf } from "./worlds.ts"
+
+// Every estimator by its name, in the loop, on rooms with doors; what is to be known of steps is told by metrics, as an environment would.
+
+const told = (environment: Environment): Environment => ({
+  ...environment,
+  async start(task, context) {
+    const episode = await environment.start(task, context)
+    let turn = 0
+    return {
+      first: episode.first,
+      async step(action) {
+        const result = await episode.step(action)
+        const metrics = {
+          gain: result.reward - 0.5,
+          belief: 0.1 * turn,
+          value: 1 / ++turn,
+          strategy: action.length % 2,
+          kind: 1,
+        }
+        return { ...result, metrics: { ...result.metrics, ...metrics } }
+      },
+    }
+  },
+})
+
+/** What some must be told. */
+const options: Readonly<Record<string, object>> = {
+  "vine-ppo": { value: "value" },
+  rebel: { beliefRewards: ["belief"], beliefWeights: [1], kind: "kind" },
+  a2tgpo: { gain: "gain" },
+  igpo: { gain: "gain" },
+  mica: { progress: "gain" },
+  "ema-grpo": { kind: "kind" },
+  strata: { strategy: "strategy" },
+  gdpo: { channels: ["reward", "gain"] },
+  empg: { of: { name: "hgpo", history: 1 } },
+  aepo: { of: { name: "grpo" } },
+  spear: { of: { name: "ema-grpo", decay: 0.5 }, warmup: 0, leastAdvantage: 0.1 },
+}
+
+/** Every reply opens a door, by its first character. */
+const parse: Environment["parse"] = (reply) => {
+  const first = reply.codePointAt(0) ?? 0
+  return { action: "abc"[first % 3]!, valid: first % 2 === 0 }
+}
+
+const setup = (name: string, policy = new TablePolicy()) => ({
+  policy,
+  tokenizer: characters,
+  environment: told(openDoors({ parse })),
+  iterations: 4,
+  groups: 4,
+  groupSize: 4,
+  batchRows: 16,
+  estimator: { name, ...options[name] } as never,
+  critic: { batchRows: 16 },
+  optimizer: { learningRate: 2, warmup: 0 },
+  loss: { klWeight: 0 },
+  rollout: { maxReplyTokens: 2 },
+})
+
+describe.each(Object.keys(estimators))("%s", (name) => {
+  it("trains, by its name", async () => {
+    const { policy, ...rest } = setup(name)
+    const reports = await train({ ...rest, policy })
+    expect(reports.length).toBe(4)
+    for (const { metrics } of reports)
+      for (const value of Object.values(metrics)) expect(value === undefined || Number.isFinite(value)).toBe(true)
+    expect(policy.logits.some((logit) => logit !== 0)).toBe(true)
+  })
+})
+
+it.each(Object.keys(estimators).filter((name) => name !== "remax"))("%s gives no steps nothing", async (name) => {
+  const { fields, make }: Named<Fields, Estimator> = estimators[name as keyof typeof estimators]
+  const estimator = make(only(readOptions(name, options[name] ?? {}, fields), fields) as never)
+  const { advantages } = await creditOf(estimator, [], { value: [], entropy: [] })
+  expect(advantages).toHaveLength(0)
+})
+
+describe.each(["ema-grpo", "spear"])("%s", (name) => {
+  it("goes on from a checkpoint as if it had not been stopped", async () => {
+    const whole = await train(setup(name))
+    const folder = await mkdtemp(join(tmpdir(), "gigpo-credit-"))
+    try {
+      for (const part of [1, 2]) {
+        await using run = await Run.open(join(folder, "run"), {}, { resume: part === 2 })
+        const reports = []
+        for await (const report of train({ ...setup(name), run })) {
+          reports.push(report)
+          if (part === 1 && report.iteration === 2) break
+        }
+        expect(reports.map(timeless)).toEqual((part === 1 ? whole.slice(0, 2) : whole.slice(2)).map(timeless))
+      }
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest"
+import { emaGrpo } from "../../src/credit/ema-grpo.ts"
+import type { Credit, Estimator, StepRecord } from "../../src/credit/estimator.ts"
+import { grpo } from "../../src/credit/grpo.ts"
+import { imitationWeight, spear } from "../../src/credit/spear.ts"
+import { sampledTokens } from "../../src/engine/rows.ts"
+import type { State } from "../../src/state.ts"
+import { expectClose } from "./close.ts"
+import { advantagesOf, context, creditOf, returnOf, type Told, worlds } from "./worlds.ts"
+
+/** A world whose steps were sampled: the prompt tells which step it was. */
+const sampled = (steps: readonly Told[], iteration: number): Told[] =>
+  steps.map((step, row) => {
+    const prompt = Int32Array.of(1000 + iteration, row)
+    const reply = Int32Array.from({ length: step.length }, (_, token) => token + 1)
+    const logProbs = Float32Array.from(reply, (token) => -token / 8)
+    return { ...step, record: { ...step.record!, prompt, reply, logProbs } as StepRecord }
+  })
+const iterations = worlds.map(sampled)
+
+const play = async (estimator: Estimator, from: number, to: number): Promise<Credit[]> => {
+  const found: Credit[] = []
+  for (let at = from; at < to; at++) found.push(await creditOf(estimator, iterations[at]!, undefined, context(at, 12)))
+  return found
+}
+
+/** What a checkpoint keeps of it. */
+const saved = ({ json, arrays }: State): State => ({
+  json: JSON.parse(JSON.stringify(json ?? null)),
+  arrays: structuredClone(arrays!),
+})
+
+const median = (values: readonly number[]) => {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted.length % 2 === 1
+    ? sorted[(sorted.length - 1) / 2]!
+    : (sorted[sorted.length / 2]! + sorted[sorted.length / 2 - 1]!) / 2
+}
+
+const how = { of: { name: "grpo" }, warmup: 0, rows: 10_000, keepGroups: 1, leastAdvantage: 0.5, mostAge: 3 } as const
+
+describe("spear", () => {
+  it("learns again what did better than tasks mostly do, and forgets what is old", async () => {
+    const credits = await play(spear({ ...how, coefficient: 0.5 }), 0, 8)
+    const means: number[] = []
+    for (const [now, { extraRows, metrics }] of credits.entries()) {
+      for (const task of [0, 1, 2, 3]) {
+        const firsts = iterations[now]!.filter((step) => step.task === task && step.turn === 0)
+        if (firsts.length > 0)
+          means.push(firsts.reduce((sum, step) => sum + returnOf(iterations[now]!, step), 0) / firsts.length)
+      }
+      const baseline = median(means)
+      const expected = new Map<string, number>()
+      for (let then = Math.max(now - 3, 0); then < now; then++) {
+        const steps = iterations[then]!
+        const advantages = await advantagesOf(grpo(), steps)
+        for (const [row, step] of steps.entries())
+          if (advantages[row]! >= 0.5 && returnOf(steps, step) > baseline)
+            expected.set(`${1000 + then},${row}`, 0.5 * (returnOf(steps, step) - baseline))
+      }
+      const found = new Map(
+        extraRows!.map(({ tokens, spans }) => [`${tokens[0]},${tokens[1]}`, spans[0]!.advantage as number]),
+      )
+      expect([...found.keys()].sort()).toEqual([...expected.keys()].sort())
+      for (const [key, advantage] of expected) expect(found.get(key)).toBeCloseTo(advantage, 9)
+      expect(metrics!["replay/rows"]).toBe(expected.size)
+    }
+    expect(credits[6]!.extraRows!.length).toBeGreaterThan(5)
+    expect(credits[0]!.extraRows).toEqual([])
+  })
+
+  it("keeps what steps were sampled with, and the advantages of the estimator under it", async () => {
+    const [, second] = await play(spear(how), 0, 2)
+    const [
+      {
+        tokens,
+        spans: [span],
+      } = { tokens: undefined, spans: [] },
+    ] = second!.extraRows!
+    const step = iterations[0]![tokens![1]!]!
+    expect([span!.start, span!.length]).toEqual([2, step.length])
+    expectClose(span!.logProbs!, (step.record as unknown as { logProbs: Float32Array }).logProbs)
+    expect(second!.advantages).toEqual((await creditOf(grpo(), iterations[1]!)).advantages)
+    expect(second!.skip).toBeUndefined()
+    expect(sampledTokens(second!.extraRows!)).toBeGreaterThan(0)
+  })
+
+  it("goes on from its state as if it had never stopped, and so does what it stands around", async () => {
+    const make = () => spear({ ...how, of: emaGrpo({ decay: 0.5 }), rows: 7 })
+    const whole = await play(make(), 0, 6)
+    const [part, rest] = [make(), make()]
+    await play(part, 0, 3)
+    rest.restore!(saved(part.state!()))
+    expect(await play(rest, 3, 6)).toEqual(whole.slice(3))
+    expect(await play(make(), 3, 6)).not.toEqual(whole.slice(3))
+  })
+
+  it("draws no more rows than it is told to, others in every iteration, and holds no more than its capacity", async () => {
+    const few = await play(spear({ ...how, rows: 4 }), 0, 6)
+    expect(Math.max(...few.map(({ extraRows }) => extraRows!.length))).toBe(4)
+    const small = await play(spear({ ...how, capacity: 5 }), 0, 6)
+    expect(Math.max(...small.map(({ metrics }) => metrics!["replay/remembered"]!))).toBe(5)
+  })
+
+  it("leaves out the tasks whose returns differ least", async () => {
+    for (const steps of iterations.slice(0, 5)) {
+      const width = (task: unknown) => {
+        const returns = steps
+          .filter((step) => step.task === task && step.turn === 0)
+          .map((step) => returnOf(steps, step))
+        const middle = returns.reduce((sum, one) => sum + one, 0) / returns.length
+        return Math.sqrt(returns.reduce((sum, one) => sum + (one - middle) ** 2, 0) / (returns.length - 1))
+      }
+      const least = [0, 1, 2, 3].map(width).sort((a, b) => a - b)[1]!
+      const { skip } = await creditOf(spear({ ...how, keepGroups: 0.75 }), steps)
+      expect([...skip!]).toEqual(steps.map(({ task }) => (width(task) < least - 1e-9 ? 1 : 0)))
+      expect(skip!.some((one) => one === 1)).toBe(true) // the first task's returns are all equal
+    }
+  })
+
+  it("weighs by half a cosine until it is warm", () => {
+    const settings = { coefficient: 2, warmup: 200 }
+    expectClose(
+      [0, 50, 100, 200, 900].map((at) => imitationWeight(at, settings)),
+      [0, 2 * 0.1464466094, 1, 2, 2],
+      1e-9,
+    )
+    expect(imitationWeight(0, { coefficient: 1, warmup: 0 })).toBe(1)
+  })
+
+  it("refuses steps without tokens, and options without meaning", async () => {
+    await expect(creditOf(spear(how), worlds[0]!)).rejects.toThrow(/give every step a record with its tokens/)
+    expect(() => spear({ keepGroups: 0 })).toThrow(/spear: keepGroups must be/)
+    expect(() => spear({ capacity: 0 })).toThrow(/capacity must be/)
+  })
+})

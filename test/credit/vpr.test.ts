@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest"
+import { vpr } from "../../src/credit/vpr.ts"
+import { expectClose } from "./close.ts"
+import { advantagesOf, creditOf, deviation, equalEpisodes, expectOrderless, mean, type Told, worlds } from "./worlds.ts"
+
+const scoreOf = ({ metrics }: Told) => metrics.gain
+
+/** Advantages, undefined for a step that is left out. */
+function byState(steps: readonly Told[], overBatch: boolean): (number | undefined)[] {
+  const groups = steps.map((step) =>
+    steps
+      .filter((other) => other.task === step.task && other.anchor === step.anchor)
+      .flatMap((other) => scoreOf(other) ?? []),
+  )
+  const distances = steps.map((step, row) => {
+    const [score, group] = [scoreOf(step), groups[row]!]
+    if (score === undefined || group.every((one) => one === group[0])) return undefined
+    const distance = score - mean(group)
+    return overBatch ? distance : distance / (deviation(group, "population") + 1e-8)
+  })
+  if (!overBatch) return distances
+  const learned = distances.filter((one) => one !== undefined)
+  const [middle, width] = [mean(learned), deviation(learned, "population") + 1e-8]
+  return distances.map((one) => (one === undefined ? one : (one - middle) / width))
+}
+
+describe("vpr", () => {
+  it.each(["group", "batch"] as const)("gives what its definition says, whitened over the %s", async (whiten) => {
+    let left = 0
+    for (const steps of worlds) {
+      const { advantages, skip, metrics } = await creditOf(vpr({ score: "gain", whiten }), steps)
+      const expected = byState(steps, whiten === "batch")
+      expect([...skip!]).toEqual(expected.map((one) => (one === undefined ? 1 : 0)))
+      expectClose(
+        advantages as Float64Array,
+        expected.map((one) => one ?? 0),
+        1e-9,
+      )
+      expect(metrics!["step-group/skipped"]).toBeCloseTo(skip!.filter((one) => one === 1).length / steps.length, 12)
+      left += skip!.filter((one) => one === 1).length
+    }
+    expect(left).toBeGreaterThan(20)
+  })
+
+  it("takes what names the state, and adds the bonus of success", async () => {
+    const steps = worlds[1]!
+    const credit = await creditOf(vpr({ state: "kind", bonus: 2, deviation: "sample", epsilon: 0 }), steps)
+    const value = (step: Told) => step.reward + (step.last && step.metrics.success === 1 ? 2 : 0)
+    const expected = steps.map((step) => {
+      const peers = steps.filter(({ task }) => task === step.task).map(value)
+      return new Set(peers).size === 1 ? 0 : (value(step) - mean(peers)) / deviation(peers)
+    })
+    expectClose(credit.advantages as Float64Array, expected, 1e-9)
+  })
+
+  it("compares steps of one number, or of all where these are few", async () => {
+    for (const leastTurns of [1, 4, 9])
+      for (const steps of worlds) {
+        const expected = steps.map((step) => {
+          const same = steps.filter(({ turn }) => turn === step.turn)
+          const peers = (same.length >= leastTurns ? same : steps).map(({ reward }) => reward)
+          const width = deviation(peers, "population")
+          return width === 0 ? 0 : (step.reward - mean(peers)) / (width + 1e-8)
+        })
+        expectClose(await advantagesOf(vpr({ compare: "turn", leastTurns }), steps), expected, 1e-9)
+      }
+  })
+
+  it("does not depend on the order of episodes", async () => {
+    for (const options of [{ whiten: "batch" }, { compare: "turn" }] as const) await expectOrderless(() => vpr(options))
+  })
+
+  it("leaves out equal rewards, which by turns give exactly 0", async () => {
+    for (const reward of [10, 0.1, -3e7]) {
+      const { advantages, skip } = await creditOf(vpr({ whiten: "batch" }), equalEpisodes(reward))
+      expect([...skip!]).toEqual(Array(15).fill(1))
+      expect([...(advantages as Float64Array)]).toEqual(Array(15).fill(0))
+      const byTurn = await creditOf(vpr({ compare: "turn" }), equalEpisodes(reward))
+      expect([[...(byTurn.advantages as Float64Array)], [...byTurn.skip!]]).toEqual([
+        Array(15).fill(0),
+        Array(15).fill(0),
+      ])
+    }
+  })
+
+  it("refuses what has no meaning", async () => {
+    expect(() => vpr({ whiten: "task" as "group" })).toThrow(/vpr: whiten must be/)
+    await expect(advantagesOf(vpr({ score: "oracle" }), worlds[0]!)).rejects.toThrow(
+      /vpr: no step has the metric "oracle"/,
+    )
+    const short = vpr({ score: () => new Float64Array(1) })
+    await expect(advantagesOf(short, worlds[0]!)).rejects.toThrow(
+      /vpr: its function of the batch must give a Float64Array of/,
+    )
+  })
+})

@@ -37,7 +37,7 @@ export const tables = {
   },
   margin: {
     title: "GiGPO beside GRPO",
-    worlds: [worlds.maze, worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"]],
+    worlds: [worlds["maze-weak"], worlds.maze, worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"]],
     variants: variants.margin,
     against: "GRPO",
     columns: shares,
@@ -54,7 +54,7 @@ export const tables = {
   },
   paper: {
     title: "What the paper compares, in the two quickest worlds that tell them apart",
-    worlds: [worlds.maze, worlds.sokoban],
+    worlds: [worlds["maze-weak"], worlds.sokoban],
     variants: variants.paper,
     against: "GRPO",
     columns: { entropy: "policy/entropy", steps: "episode/steps" },
@@ -63,7 +63,7 @@ export const tables = {
   },
   parts: {
     title: "What each part of GiGPO gives",
-    worlds: [worlds.maze],
+    worlds: [worlds["maze-weak"]],
     variants: variants.parts,
     against: "GiGPO",
     columns: {

@@ -8,6 +8,7 @@ const apart = [
   "bench",
   "cli",
   "credit",
+  "data",
   "environment",
   "files",
   "loss",

@@ -7,12 +7,22 @@ export { groupByAnchor, groupBySimilarity } from "./credit/anchors.ts"
 export { type Amendment, amendCredit } from "./credit/as-estimator.ts"
 export { type BatchStep, batchOf } from "./credit/batch.ts"
 export { beliefKey } from "./credit/belief-key.ts"
+export { type CandidateScores, candidateRows, candidateScores } from "./credit/candidates.ts"
 export { type DpepoOptions, dpepo } from "./credit/dpepo.ts"
 export { drGrpo } from "./credit/dr-grpo.ts"
 export { type DrMasOptions, drMas } from "./credit/dr-mas.ts"
 export { type EmaGrpoOptions, emaGrpo } from "./credit/ema-grpo.ts"
 export { type EmpgOptions, empg } from "./credit/empg.ts"
-export type { Batch, Credit, Estimator, EstimatorContext, Need, StepCredit, StepRecord } from "./credit/estimator.ts"
+export type {
+  Batch,
+  CandidateRecord,
+  Credit,
+  Estimator,
+  EstimatorContext,
+  Need,
+  StepCredit,
+  StepRecord,
+} from "./credit/estimator.ts"
 export { farthestPoints } from "./credit/farthest-points.ts"
 export { type GdpoOptions, gdpo } from "./credit/gdpo.ts"
 export { gigpo, gigpoAdvantages } from "./credit/gigpo.ts"
@@ -71,6 +81,9 @@ export type {
 export { type VinePpoOptions, vinePpo } from "./credit/vine-ppo.ts"
 export { type VprOptions, vpr } from "./credit/vpr.ts"
 export { type WhitenOptions, whiten } from "./credit/whiten.ts"
+// What is cloned in place of an expert.
+export type { DataContext, Example, TrainingData } from "./data/data.ts"
+export { transcripts } from "./data/transcripts.ts"
 // The kernels on their own, and the machine.
 export { type DeviceReport, deviceReport } from "./device.ts"
 export type {
@@ -137,8 +150,11 @@ export type {
   StepResult,
   Turn,
 } from "./environment/environment.ts"
+export { type LookFirstOptions, lookFirst } from "./environment/look-first.ts"
 export { openEnv } from "./environment/openenv/openenv.ts"
 export type { ObservedText, OpenEnvMoment, OpenEnvOptions, OpenEnvTask } from "./environment/openenv/options.ts"
+export { type ParallelOptions, parallel } from "./environment/parallel.ts"
+export { type PlanFirstOptions, planFirst } from "./environment/plan-first.ts"
 export {
   type EnvironmentName,
   type EnvironmentOptions,
@@ -180,6 +196,7 @@ export { crossEntropy as crossEntropyLoss } from "./loss/cross-entropy.ts"
 export { type DgpoOptions, dgpo as dgpoLoss } from "./loss/dgpo.ts"
 export { type DgpoWeightOptions, dgpoWeights } from "./loss/dgpo-weights.ts"
 export { type DistillationOptions, distillation as distillationLoss } from "./loss/distillation.ts"
+export { type DpoOptions, dpo as dpoLoss } from "./loss/dpo.ts"
 export { type DppoOptions, dppoKl as dppoKlLoss, dppoTv as dppoTvLoss } from "./loss/dppo.ts"
 export { type DroOptions, dro as droLoss } from "./loss/dro.ts"
 export { type GmpoOptions, gmpo as gmpoLoss } from "./loss/gmpo.ts"
@@ -232,22 +249,44 @@ export { Random } from "./random.ts"
 // Rollout: episodes on their own.
 export { type CheckOptions, checkEnvironment } from "./rollout/check-environment.ts"
 export {
+  type Candidate,
   type Episode,
   type EpisodeSetup,
   type EpisodeStep,
   type Outcome,
   playEpisode,
   runEpisode,
+  type ScoredCandidate,
 } from "./rollout/episode.ts"
 export { type ExpertSetup, type ExpertStep, playExpert } from "./rollout/expert.ts"
+export {
+  arpoBranches,
+  type EntropyBranchingOptions,
+  entropyBranching,
+} from "./rollout/hooks/entropy-branching.ts"
+export { type ForkAtOptions, forkAt } from "./rollout/hooks/fork-at.ts"
+export { type T2poOptions, t2po } from "./rollout/hooks/t2po.ts"
+export {
+  type T2poCutOptions,
+  type T2poResampleOptions,
+  type T2poScoreOptions,
+  t2poCut,
+  t2poResamples,
+  t2poScore,
+} from "./rollout/hooks/t2po-score.ts"
+export { type ThinkWhenUnsureOptions, thinkWhenUnsure } from "./rollout/hooks/think-when-unsure.ts"
 export type {
+  Candidates,
   EpisodeStart,
   Group,
   HookContext,
   RolloutHooks,
+  SampledReply,
   SampledTurn,
+  SamplingTurn,
   TaskSource,
   TurnDecision,
+  TurnSituation,
 } from "./rollout/hooks.ts"
 export type { EpisodeEnd, Play, PlayContext, PlaySample, PlaySampleOptions, RecordedStep } from "./rollout/play.ts"
 export { type Rollout, type RolloutSetup, rollout, type StepPlace } from "./rollout/rollout.ts"
@@ -302,6 +341,7 @@ export { Run, type RunMode, type RunOptions } from "./training/run.ts"
 export { train } from "./training/train.ts"
 export type { RecordedEpisode, RecordedGroup } from "./view/data/recorded.ts"
 export type { RunInfo } from "./view/data/source.ts"
+export { recordedEpisodes } from "./view/record/as-data.ts"
 export type { IterationSummary } from "./view/record/file.ts"
 export type { RecordingOptions } from "./view/record/options.ts"
 export { type EpisodesRange, readEpisodes, readGroup, readSummaries } from "./view/record/read.ts"

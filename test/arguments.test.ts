@@ -82,6 +82,17 @@ const setups: Readonly<Record<string, Case>> = {
 }
 
 const optional: Readonly<Record<string, Case>> = {
+  parallel: { call: (options) => gigpo.parallel(gigpo.numberLine(), options), slip: ["copis", "copies"] },
+  planFirst: { call: (options) => gigpo.planFirst(gigpo.numberLine(), options), slip: ["shwn", "shown"] },
+  lookFirst: { call: (options) => gigpo.lookFirst(gigpo.numberLine(), options), slip: ["step", "steps"] },
+  entropyBranching: { call: gigpo.entropyBranching, slip: ["treshold", "threshold"] },
+  arpoBranches: { call: (options) => gigpo.arpoBranches(0, 0, 0, options), slip: ["treshold", "threshold"] },
+  forkAt: { call: gigpo.forkAt, slip: ["steps", "step"] },
+  t2po: { call: gigpo.t2po, slip: ["thoughts", "thought"] },
+  t2poCut: { call: (options) => gigpo.t2poCut([], options), slip: ["flats", "flat"] },
+  t2poResamples: { call: (options) => gigpo.t2poResamples(0, 0, 0, options), slip: ["nears", "near"] },
+  t2poScore: { call: (options) => gigpo.t2poScore([], [], 2, options), slip: ["entropyWeigth", "entropyWeight"] },
+  thinkWhenUnsure: { call: gigpo.thinkWhenUnsure, slip: ["treshold", "threshold"] },
   sokoban: { call: gigpo.sokoban, slip: ["boxs", "boxes"] },
   alfworld: { call: gigpo.alfworld, slip: ["taskType", "taskTypes"] },
   numberLine: { call: gigpo.numberLine, slip: ["maxStep", "maxSteps"] },
@@ -189,6 +200,7 @@ const optional: Readonly<Record<string, Case>> = {
   dgpoLoss: { call: gigpo.dgpoLoss, slip: ["taus", "tau"] },
   dgpoWeights: { call: (options) => gigpo.dgpoWeights([], [], options), slip: ["kapa", "kappa"] },
   distillationLoss: { call: gigpo.distillationLoss, slip: ["divergense", "divergence"] },
+  dpoLoss: { call: gigpo.dpoLoss, slip: ["betas", "beta"] },
   dppoKlLoss: { call: gigpo.dppoKlLoss, slip: ["truncat", "truncate"] },
   dppoTvLoss: { call: gigpo.dppoTvLoss, slip: ["truncat", "truncate"] },
   droLoss: { call: gigpo.droLoss, slip: ["betas", "beta"] },
@@ -224,6 +236,7 @@ const optional: Readonly<Record<string, Case>> = {
 const plain = [
   ...["acrossTasks", "anchorLevels", "batchOf", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "overlongPenalty", "similarityRatio", "mismatch", "crossEntropyLoss"],
+  ...["transcripts", "recordedEpisodes"],
   ...["reinforceLoss", "at", "atMoment", "readOptions", "batches", "byTask", "collectSteps", "giveCredit", "layRows"],
   ...["toRows", "sampledPositions", "sampledTokens", "stepRow", "environmentTasks", "takeTasks", "firstContained"],
   ...["episodesToJsonl", "episodesToParquet", "findRuns", "readGroup", "readEvaluation", "writeEvaluation"],
@@ -240,6 +253,7 @@ const plain = [
   ...["describePanel", "reportPanel"],
   ...["readTagged", "withoutNoise", "rememberTurns", "replayFailure", "deviceReport", "agentPlay", "jsonSchema"],
   ...["replySpans", "tokenKinds", "tokenTexts", "hindsightWeight"],
+  ...["candidateRows", "candidateScores"],
 ]
 
 /** Waits for whatever comes of a call, the first of many included. */

@@ -12,6 +12,23 @@ export interface StepRecord {
   readonly action: string
   /** What the environment measured at this step, where it did: rewards of several kinds, say. */
   readonly metrics?: Readonly<Record<string, number>> | undefined
+  /** Where several replies were sampled to its prompt (`hooks.candidates`): what its own is worth, and those that were not acted on. */
+  readonly score?: number | undefined
+  readonly candidates?: readonly CandidateRecord[] | undefined
+}
+
+/** A reply that was not acted on. */
+export interface CandidateRecord {
+  readonly prompt: Int32Array
+  readonly attachments?: readonly unknown[]
+  readonly reply: Int32Array
+  readonly logProbs: Float32Array
+  /** 1 for a token that was put there and not sampled. */
+  readonly forced?: Uint8Array
+  readonly text: string
+  readonly action: string
+  readonly valid: boolean
+  readonly score: number
 }
 
 /** What is to be known of the model's distribution before credit is given; each is computed because somebody asks for it. */

@@ -19,8 +19,8 @@ export interface LossInputOptions {
   /** What counts as a sequence. Default "span". */
   readonly unit?: Unit | undefined
   /**
-   * An expert said what is in the rows: nobody gives it credit, and no log-probabilities were recorded. The advantages are then 1,
-   * the old log-probabilities those of now. Default false.
+   * An expert said what is in the rows: no log-probabilities were recorded, and nobody need give it credit. Advantages are then 1 where
+   * there are none, the old log-probabilities those of now. Default false.
    */
   readonly imitation?: boolean | undefined
 }
@@ -72,9 +72,7 @@ export function lossInput(
       teacherLogProbs: table.ofSpans((span) => span.teacherLogProbs, "teacherLogProbs"),
     }),
     ...(teacherTop > 0 && { teacherTop: topOf(table, statistics, teacherTop) }),
-    advantages: imitation
-      ? new Float32Array(table.tokens).fill(1)
-      : table.ofSpans((span) => span.advantage, "advantage"),
+    advantages: table.ofSpans((span) => span.advantage ?? (imitation ? 1 : undefined), "advantage"),
     ...(has("weights") && { weights: table.ofSpans((span) => span.weights ?? 1, "weights") }),
     shares: shares("token-mean", offsets),
     ...(has("offPolicy") && { offPolicy: Uint8Array.from(table.spans, ({ offPolicy }) => (offPolicy ? 1 : 0)) }),

@@ -25,6 +25,8 @@ export interface Players<Task> {
 
 const hookNames: Record<keyof RolloutHooks | "name", true> = {
   begin: true,
+  candidates: true,
+  sample: true,
   onTurn: true,
   score: true,
   keep: true,
@@ -77,6 +79,7 @@ const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
   retries: true,
   leastGroupSize: true,
   resamples: true,
+  forks: true,
   refills: true,
   onlyVaried: true,
   hooks: true,
@@ -101,7 +104,7 @@ export function checkSampler(policy: Sampler, tokenizer: ChatCodec): void {
 /** Checks the setup of a rollout and says how many groups are wanted. */
 export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
   checkEpisodes("rollout", setup)
-  const { policy, tokenizer, tasks, groups, resamples = 0, refills = 0, retries = 0 } = setup
+  const { policy, tokenizer, tasks, groups, resamples = 0, forks = 0, refills = 0, retries = 0 } = setup
   checkSampler(policy, tokenizer)
   for (const name of ["groupSize", "concurrency", "maxSteps", "maxPositions", "maxReplyTokens"] as const)
     checkWhole(setup[name], name)
@@ -109,7 +112,7 @@ export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
   const { environmentTimeout, turnTimeout = none, episodeTimeout = none, groupTimeout = none } = setup
   for (const [name, seconds] of Object.entries({ environmentTimeout, turnTimeout, episodeTimeout, groupTimeout }))
     if (!(seconds > 0)) throw bad(`${name} is ${seconds}; it must be above 0 seconds`)
-  for (const [name, value] of Object.entries({ resamples, refills, retries }))
+  for (const [name, value] of Object.entries({ resamples, forks, refills, retries }))
     if (!(Number.isSafeInteger(value) && value >= 0))
       throw bad(`${name} is ${value}; it must be a whole number of at least 0`)
   checkPlayers(setup)
@@ -126,12 +129,12 @@ export function isList<Task>(tasks: readonly Task[] | TaskSource<Task>): tasks i
 
 function checkHooks<Task>(hooks: RolloutHooks<Task>, byAgent: boolean): void {
   if (typeof hooks !== "object" || hooks === null || Array.isArray(hooks))
-    throw bad(`hooks is ${shown(hooks)}; it must be an object with begin, onTurn, score or keep`)
+    throw bad(`hooks is ${shown(hooks)}; it must be an object with begin, candidates, sample, onTurn, score or keep`)
   const unknown = unknownKey(hooks, hookNames)
   if (unknown) throw bad(`In hooks ${unknown}`)
-  for (const name of ["begin", "onTurn", "score", "keep", "state", "restore"] as const)
+  for (const name of Object.keys(hookNames).filter((name) => name !== "name") as (keyof RolloutHooks)[])
     if (hooks[name] !== undefined && typeof hooks[name] !== "function") throw bad(`hooks.${name} must be a function`)
-  for (const name of ["begin", "onTurn"] as const)
+  for (const name of ["begin", "candidates", "sample", "onTurn"] as const)
     if (byAgent && hooks[name])
       throw bad(`hooks.${name} is for an environment's loop; leave it off where play drives the episode`)
 }

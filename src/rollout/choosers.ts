@@ -21,15 +21,16 @@ export function randomActions(random: Random, others: readonly string[] = []): C
   }
 }
 
-/** These actions one after the other, then whatever the other chooser says, whose turns count from 0. */
+/** These actions or choices one after the other, then whatever the other chooser says; to that the first `uncounted` of them are no turns. */
 export function firstTake<Chosen extends Choice, Stop extends string>(
-  actions: readonly string[],
+  taken: readonly (string | Choice)[],
   choose: Chooser<Chosen, Stop>,
+  uncounted: number = taken.length,
 ): Chooser<Chosen | Choice, Stop> {
   return async (situation) => {
-    const action = actions[situation.index]
-    if (action !== undefined) return bareAction(action)
-    return await choose({ ...situation, index: situation.index - actions.length })
+    const choice = taken[situation.index]
+    if (choice !== undefined) return typeof choice === "string" ? bareAction(choice) : choice
+    return await choose({ ...situation, index: situation.index - uncounted })
   }
 }
 

@@ -3,15 +3,17 @@ import type { Completion, SampleRequest } from "../engine/engine.ts"
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
 import { isColumn, tokenOutside } from "./check-step.ts"
 
-/** What an engine sampled, checked before anything is learned from it. */
-export function checkCompletion(
-  completion: Completion,
+/** What an engine sampled, or a hook with it, checked before anything is learned from it. */
+export function checkCompletion<Sampled extends Completion & { readonly forced?: Uint8Array }>(
+  completion: Sampled,
   { maxTokens }: Pick<SampleRequest, "maxTokens">,
   vocabularySize: number,
-): Completion {
+  who = "The policy's sample()",
+): Sampled {
+  const wrong = (rule: string, code: GigpoErrorCode = "BAD_ARGUMENT") => new GigpoError(code, `${who} ${rule}.`)
   if (typeof completion !== "object" || completion === null)
     throw wrong(`gave ${inspect(completion)}; give { tokens, logProbs, finishReason }`)
-  const { tokens, logProbs, entropies, finishReason } = completion
+  const { tokens, logProbs, entropies, forced, finishReason } = completion
   if (!types.isInt32Array(tokens)) throw wrong("gave no tokens; give the sampled ids as an Int32Array")
   if (tokens.length === 0 || tokens.length > maxTokens)
     throw wrong(`gave ${tokens.length} tokens; give at least 1 and at most maxTokens, which was ${maxTokens}`)
@@ -29,11 +31,9 @@ export function checkCompletion(
     throw wrong(
       `gave other entropies than ${tokens.length} finite numbers, one a token; give a Float32Array of these, or none`,
     )
+  if (forced !== undefined && !(types.isUint8Array(forced) && forced.length === tokens.length))
+    throw wrong(`gave a forced that is no Uint8Array of ${tokens.length} numbers, one a token`)
   if (finishReason !== "stop" && finishReason !== "length")
     throw wrong(`gave the finishReason ${inspect(finishReason)}; give "stop" or "length"`)
   return completion
-}
-
-function wrong(rule: string, code: GigpoErrorCode = "BAD_ARGUMENT"): GigpoError {
-  return new GigpoError(code, `The policy's sample() ${rule}.`)
 }

@@ -4,6 +4,7 @@ import type { Environment, Observation } from "../environment/environment.ts"
 import type { GigpoError } from "../errors.ts"
 import type { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { type Course, checkBrought, type Taken } from "./branches.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import { checkEpisodes, checkMethods, checkSampler } from "./check-setup.ts"
 import { firstTake } from "./choosers.ts"
@@ -13,7 +14,8 @@ import { orEndRollout, RolloutFault } from "./faults.ts"
 import { checkStart } from "./hook-answers.ts"
 import type { RolloutHooks } from "./hooks.ts"
 import type { Outcome } from "./outcome.ts"
-import { policyReplies } from "./policy-replies.ts"
+import { type PolicyChoice, recordedReply } from "./policy-choice.ts"
+import { policyReplies, type RepliesCourse } from "./policy-replies.ts"
 import { playTurns } from "./turns.ts"
 
 export { type Outcome, outcomes } from "./outcome.ts"
@@ -27,6 +29,8 @@ export interface EpisodeStep {
   readonly logProbs: Float32Array
   /** The entropy, in nats, of what each was drawn from; absent where the engine does not tell. See `Completion`. */
   readonly entropies?: Float32Array
+  /** [tokens] 1 for a token that was put there and not sampled; absent where there is none. See `SampledReply`. */
+  readonly forced?: Uint8Array
   /** The reply as text, without special tokens. */
   readonly text: string
   readonly action: string
@@ -47,6 +51,19 @@ export interface EpisodeStep {
   readonly temperature?: number
   /** What sampling was constrained by. */
   readonly constraint?: unknown
+  /** Where several replies were sampled to the prompt (`hooks.candidates`): what this one is worth, and the others. */
+  readonly score?: number
+  readonly candidates?: readonly ScoredCandidate[]
+}
+
+/** A reply that might be acted on. */
+export type Candidate = Pick<
+  EpisodeStep,
+  "prompt" | "attachments" | "reply" | "logProbs" | "entropies" | "forced" | "text" | "action" | "valid"
+>
+
+export interface ScoredCandidate extends Candidate {
+  readonly score: number
 }
 
 export interface Episode {
@@ -62,6 +79,8 @@ export interface Episode {
   readonly error?: GigpoError
   /** How many times it was played before and failed, with `rollout.retries`; absent where it is the first attempt. */
   readonly attempt?: number
+  /** Where it branched off another one: that one's number in its group, and the first step that is not the other's. Earlier ones are the same objects. */
+  readonly branch?: { readonly of: number; readonly step: number }
 }
 
 export interface EpisodeSetup<Task = unknown> extends HookCaller {
@@ -83,8 +102,8 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
   readonly turnTimeout?: number | undefined
   /** Seconds for the whole episode. Default: no limit. */
   readonly episodeTimeout?: number | undefined
-  /** Where episodes begin, and which replies are acted on. */
-  readonly hooks?: Pick<RolloutHooks<Task>, "begin" | "onTurn"> | undefined
+  /** Where episodes begin, how replies are sampled, and which are acted on. An episode that is played alone has no branches. */
+  readonly hooks?: Pick<RolloutHooks<Task>, "begin" | "candidates" | "sample" | "onTurn"> | undefined
   /** Most replies to one prompt that `onTurn` may reject; the one after that is taken as it is. Default 3. */
   readonly resamples?: number | undefined
 }
@@ -97,8 +116,17 @@ export async function runEpisode<Task>(
   setup: EpisodeSetup<Task>,
   onStep?: (step: EpisodeStep, index: number) => void,
 ): Promise<Episode> {
-  const steps: EpisodeStep[] = []
-  const player = playEpisode(setup)
+  return await runCourse(setup, {}, onStep)
+}
+
+/** The same of one that may branch, or is a branch, of which only its own steps are told. */
+export async function runCourse<Task>(
+  setup: EpisodeSetup<Task>,
+  course: Course,
+  onStep?: (step: EpisodeStep, index: number) => void,
+): Promise<Episode> {
+  const steps = [...(course.origin?.steps ?? [])]
+  const player = playCourse(setup, course)
   try {
     for (;;) {
       const { done, value } = await player.next()
@@ -115,49 +143,59 @@ export async function runEpisode<Task>(
 export async function* playEpisode<Task>(
   setup: EpisodeSetup<Task>,
 ): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
+  return yield* playCourse(setup, {})
+}
+
+async function* playCourse<Task>(
+  setup: EpisodeSetup<Task>,
+  { origin, fork }: Course,
+): AsyncGenerator<EpisodeStep, Omit<Episode, "steps" | "return">, undefined> {
   checkEpisodes("An episode", setup)
   checkSampler(setup.policy, setup.tokenizer)
   checkMethods("environment", setup.environment, ["start", "prompt", "parse"])
   const { environment, task, random, hooks } = setup
+  const { name } = environment
   let metrics: Readonly<Record<string, number>> = {}
   using deadline = new Deadline(setup.signal)
   const within = { ...setup, signal: deadline.signal }
+  const begin = async () =>
+    await callHook("hooks.begin", within, ["begin"], (context) => hooks?.begin?.(task, context), checkStart)
   try {
-    deadline.set("episodeTimeout", `${environment.name}: the episode`, setup.episodeTimeout)
-    const begun = callHook("hooks.begin", within, ["begin"], (context) => hooks?.begin?.(task, context), checkStart)
-    const { maxSteps = setup.maxSteps, replay = [], hint } = await orEndRollout(begun)
-    await using episode = await startEpisode({ ...within, random: random.fork("environment") })
-    const choose = firstTake(replay, policyReplies(within, hint))
-    const turns = playTurns(episode, choose, { maxTurns: replay.length + maxSteps })
+    deadline.set("episodeTimeout", `${name}: the episode`, setup.episodeTimeout)
+    const start = origin?.start ?? (await orEndRollout(begin()))
+    const { maxSteps = setup.maxSteps, replay = [], hint } = start
+    const world = (origin?.random ?? random).fork("environment")
+    await using episode = await startEpisode({ ...within, random: world })
+    if (origin) checkBrought(name, origin, 0, { observation: episode.first })
+    const turns: Taken[] = []
+    const branchOff: RepliesCourse["fork"] = fork && ((at) => fork({ ...at, start, turns: [...turns] }))
+    const taken = origin?.turns.map(({ choice }) => choice) ?? replay
+    const choose = firstTake(taken, policyReplies(within, { hint, origin, fork: branchOff }), replay.length)
+    const played = playTurns(episode, choose, { maxTurns: replay.length + maxSteps })
     for (let turn = 0; ; turn++) {
-      deadline.set("turnTimeout", `${environment.name}: turn ${turn}`, setup.turnTimeout)
-      const { done, value } = await deadline.unlessPassed(() => turns.next())
+      deadline.set("turnTimeout", `${name}: turn ${turn}`, setup.turnTimeout)
+      const { done, value } = await deadline.unlessPassed(() => played.next())
       deadline.set("turnTimeout", "") // whoever is told of the step has time
       if (done) return { ...value, metrics }
       const { observation, choice, result } = value
       metrics = result.metrics ?? metrics
-      if (!("completion" in choice)) continue // replayed
-      const { prompt, completion, reply, action, valid } = choice
+      turns.push({ observation, choice })
+      if (turn < taken.length) {
+        if (origin) checkBrought(name, origin, turn + 1, result)
+        continue
+      }
       yield {
         observation,
-        prompt: prompt.tokens,
-        reply: completion.tokens,
-        logProbs: completion.logProbs,
-        ...(completion.entropies && { entropies: completion.entropies }),
-        text: reply,
-        action,
-        valid,
+        ...recordedReply(choice as PolicyChoice),
         reward: result.reward,
         ...(result.metrics && { metrics: { ...result.metrics } }), // its own object may be counted on
-        finishReason: completion.finishReason,
-        ...(prompt.attachments && { attachments: prompt.attachments }),
       }
     }
   } catch (error) {
     if (deadline.passed) return { outcome: "failed", metrics, error: deadline.passed }
     setup.signal?.throwIfAborted()
     if (error instanceof RolloutFault) throw error.cause
-    return { outcome: "failed", metrics, error: environmentError(environment.name, error) }
+    return { outcome: "failed", metrics, error: environmentError(name, error) }
   }
 }
 

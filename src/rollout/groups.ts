@@ -1,5 +1,5 @@
+import { type Grown, ordered } from "./branches.ts"
 import { Deadline } from "./deadline.ts"
-import type { Episode } from "./episode.ts"
 import type { Group } from "./hooks.ts"
 
 export interface GroupsSetup<Task> {
@@ -13,18 +13,18 @@ export interface GroupsSetup<Task> {
   readonly stop: AbortController
   /** The task of this number; undefined where there are no more. */
   readonly draw: (index: number) => Promise<Task | undefined>
-  /** The signal is the group's, with its deadline. */
-  readonly play: (task: Task, index: number, member: number, signal: AbortSignal) => Promise<Episode>
+  /** A member with its branches. The signal is the group's, with its deadline. */
+  readonly play: (task: Task, index: number, member: number, signal: AbortSignal) => Promise<Grown>
   /** Seconds for a group from its first episode on. Default: no limit. */
   readonly groupTimeout?: number | undefined
-  /** Told whenever an episode ends, with how many groups there are to be as far as is known. */
+  /** Told whenever a member has been played, with how many groups there are to be as far as is known. */
   readonly onEpisode: (groups: number) => void
 }
 
 /** Plays the episodes of the tasks that follow, each task drawn as its first episode begins; fewer groups where there are no more. */
 export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<Task>[]> {
   const { first, groupSize, concurrency, stop, draw, play, onEpisode } = setup
-  const groups: { task: Task; index: number; episodes: Episode[] }[] = []
+  const groups: { task: Task; index: number; members: Grown[] }[] = []
   const deadlines: Deadline[] = []
   const begin = (index: number): Deadline => {
     const deadline = new Deadline(stop.signal)
@@ -43,9 +43,9 @@ export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<
         count = Math.min(count, place)
         return
       }
-      groups[place] ??= { task, index, episodes: [] }
+      groups[place] ??= { task, index, members: [] }
       deadlines[place] ??= begin(index)
-      groups[place].episodes[member] = await play(task, index, member, deadlines[place].signal)
+      groups[place].members[member] = await play(task, index, member, deadlines[place].signal)
       onEpisode(count)
     }
   }
@@ -54,7 +54,7 @@ export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<
   } finally {
     for (const deadline of deadlines) deadline?.[Symbol.dispose]()
   }
-  return groups
+  return groups.map(({ members, ...group }) => ({ ...group, episodes: ordered(members) }))
 }
 
 /** Waits for all of these works. The first to fail stops the others, and is told once every one has ended. */

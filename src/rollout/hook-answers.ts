@@ -4,7 +4,7 @@ import { GigpoError } from "../errors.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import { checkMeasured, checkStep, type StepLimits } from "./check-step.ts"
 import { type Episode, outcomes, totalReward } from "./episode.ts"
-import type { EpisodeStart, Group, TurnDecision } from "./hooks.ts"
+import type { Candidates, EpisodeStart, Group, TurnDecision } from "./hooks.ts"
 
 // What hooks answered, checked before anything is done with it.
 
@@ -27,8 +27,34 @@ export function checkStart(start: EpisodeStart | undefined): EpisodeStart {
 }
 
 export function checkDecision(decision: TurnDecision): TurnDecision {
-  if (decision?.kind === "accept" || decision?.kind === "resample") return decision
-  throw wrong("hooks.onTurn", `decided ${inspect(decision)}; give { kind: "accept" } or { kind: "resample" }`)
+  const { kind, hint, into } = (decision ?? {}) as { kind?: string; hint?: unknown; into?: unknown }
+  if (kind === "accept") return decision
+  if (kind === "resample" && (hint === undefined || typeof hint === "string")) return decision
+  if (kind === "fork" && Number.isSafeInteger(into) && (into as number) >= 1) return decision
+  throw wrong(
+    "hooks.onTurn",
+    `decided ${inspect(decision)}; give { kind: "accept" }, { kind: "resample" }, with a hint or without, or ` +
+      '{ kind: "fork", into: 2 } or more',
+  )
+}
+
+export function checkCandidates(candidates: Candidates | undefined): Candidates | undefined {
+  if (candidates === undefined) return undefined
+  const { count, score, choose } = candidates ?? {}
+  if (Number.isSafeInteger(count) && count >= 1 && typeof score === "function" && isFunction(choose)) return candidates
+  throw wrong("hooks.candidates", `gave ${inspect(candidates)}; give { count, score, choose? }, or undefined`)
+}
+
+export function checkScore(score: number): number {
+  if (Number.isFinite(score)) return score
+  throw wrong("hooks.candidates", `scored a candidate ${inspect(score)}; give a finite number`)
+}
+
+export function checkChoice(count: number): (chosen: number) => number {
+  return (chosen) => {
+    if (Number.isSafeInteger(chosen) && chosen >= 0 && chosen < count) return chosen
+    throw wrong("hooks.candidates", `chose ${inspect(chosen)}; give the number of a candidate, 0 to ${count - 1}`)
+  }
 }
 
 export function checkKeep(keep: boolean): boolean {
@@ -62,4 +88,8 @@ export function checkScored(
 
 function wrong(name: string, rule: string): GigpoError {
   return new GigpoError("BAD_ARGUMENT", `${name} ${rule}.`)
+}
+
+function isFunction(value: unknown): boolean {
+  return value === undefined || typeof value === "function"
 }

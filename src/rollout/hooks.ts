@@ -1,9 +1,10 @@
-import type { Completion } from "../engine/engine.ts"
+import type { Completion, SampleRequest } from "../engine/engine.ts"
 import type { Message, Observation, ParsedAction, Turn } from "../environment/environment.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import type { Stateful } from "../state.ts"
-import type { Episode } from "./episode.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { Candidate, Episode, ScoredCandidate } from "./episode.ts"
 
 // The seams of a rollout, used in training only. Each is given what is recorded, random numbers keyed by what it is asked about, and
 // a signal, so that what it decides depends on nothing else and a run can be repeated and resumed.
@@ -15,24 +16,66 @@ export interface HookContext {
   readonly signal: AbortSignal
 }
 
-/** A reply that was sampled and is not acted on yet. */
-export interface SampledTurn<Task = unknown> {
+/** A reply as it is recorded. */
+export interface SampledReply extends Completion {
+  /**
+   * [tokens] 1 for a token that a hook put there and nobody sampled; absent where there is none. Such tokens are part of the reply and weigh
+   * nothing in the policy's loss.
+   */
+  readonly forced?: Uint8Array
+}
+
+/** A turn that is about to be played. */
+export interface TurnSituation<Task = unknown> {
   readonly task: Task
   /** The step's number in its episode, from 0. */
   readonly index: number
-  /** Replies that were rejected before this one. */
-  readonly attempt: number
   readonly observation: Observation
   readonly history: readonly Turn[]
+  /** What was sampled at the episode's steps so far. */
+  readonly earlier: readonly SampledReply[]
   readonly messages: readonly Message[]
-  readonly completion: Completion
+  readonly tokenizer: ChatCodec
+  readonly vocabularySize: number
+}
+
+/** A reply that is about to be sampled. */
+export interface SamplingTurn<Task = unknown> extends TurnSituation<Task> {
+  /** Replies that were rejected before this one. */
+  readonly attempt: number
+  readonly request: SampleRequest
+  /** What the policy says to a request: this one, or one that is made of it, whose key is then another. */
+  sample(request: SampleRequest): Promise<Completion>
+}
+
+/** A reply that was sampled and is not acted on yet. */
+export interface SampledTurn<Task = unknown> extends TurnSituation<Task> {
+  /** Replies that were rejected before this one. */
+  readonly attempt: number
+  readonly completion: SampledReply
   /** The reply as text, and what `parse` made of it. */
   readonly text: string
   readonly parsed: ParsedAction
 }
 
-/** What becomes of a sampled turn. Forks and candidates will join this union. */
-export type TurnDecision = { readonly kind: "accept" } | { readonly kind: "resample" }
+/**
+ * What becomes of a sampled turn. A fork acts on the reply, too, and has `into` - 1 further episodes begin from the state before it, with
+ * replies of their own: they join the group behind its members, as far as `rollout.forks` lets them.
+ */
+export type TurnDecision =
+  | { readonly kind: "accept" }
+  /** `hint` stands in the prompts of the further attempts, in place of that of `begin`. */
+  | { readonly kind: "resample"; readonly hint?: string | undefined }
+  | { readonly kind: "fork"; readonly into: number }
+
+/** Several replies to one prompt, of which one is acted on. */
+export interface Candidates {
+  readonly count: number
+  /** How good a reply is, by an oracle, say: a finite number. */
+  score(candidate: Candidate): number | Promise<number>
+  /** The number of the one that is acted on. Default: uniformly one of the best. */
+  choose?(candidates: readonly ScoredCandidate[], random: Random): number | Promise<number>
+}
 
 /** Where an episode starts and how long it may be. */
 export interface EpisodeStart {
@@ -58,9 +101,16 @@ export interface Group<Task = unknown> {
 /** What a hook throws ends the rollout. */
 export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
   begin?(task: Task, context: HookContext): EpisodeStart | undefined | Promise<EpisodeStart | undefined>
+  /** Asked once a turn: how many replies are sampled for it and what each is worth. By default one is, and nobody scores it. */
+  candidates?(
+    situation: TurnSituation<Task>,
+    context: HookContext,
+  ): Candidates | undefined | Promise<Candidates | undefined>
+  /** How a reply is sampled, in one request or several: the whole reply, of at most `maxTokens`. */
+  sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledReply>
   /**
    * Whether a reply is acted on or sampled again. After `rollout.resamples` replies to one prompt were rejected the next is acted on
-   * whatever is said of it.
+   * whatever is said of it. A branch is asked about its first reply as well, but not forked there once more.
    */
   onTurn?(turn: SampledTurn<Task>, context: HookContext): TurnDecision | Promise<TurnDecision>
   /**

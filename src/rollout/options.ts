@@ -41,6 +41,7 @@ export const rolloutFields = {
     { least: 1 },
   ),
   resamples: whole(3, "Most times that a turn is sampled again, where `onTurn` asks for it.", { least: 0 }),
+  forks: whole(4, "Most branches that an episode and its branches may have, where `onTurn` forks.", { least: 0 }),
   refills: whole(10, "Most rounds in which groups that `keep` dropped are replaced.", { least: 0 }),
 }
 

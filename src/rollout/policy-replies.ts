@@ -1,62 +1,100 @@
-import type { Completion } from "../engine/engine.ts"
+import { addToPrompt } from "../environment/add-to-prompt.ts"
 import type { Message } from "../environment/environment.ts"
-import type { Prompt } from "../tokenizer/chat-codec.ts"
+import { unlessAborted } from "../linked-abort.ts"
+import type { Fork, Origin } from "./branches.ts"
 import { callHook } from "./call-hook.ts"
+import { chooseCandidate } from "./candidates.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
-import { checkCompletion } from "./completion.ts"
+import { drawReply } from "./draw-reply.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
-import { checkDecision } from "./hook-answers.ts"
+import { checkCandidates, checkDecision } from "./hook-answers.ts"
+import type { SampledReply, TurnSituation } from "./hooks.ts"
 import { rolloutDefaults } from "./options.ts"
-import type { Choice, Chooser } from "./turns.ts"
+import type { PolicyChoice } from "./policy-choice.ts"
+import type { Chooser, Situation } from "./turns.ts"
 
-/** What the policy was shown and said, besides the choice that it comes to. */
-export interface PolicyChoice extends Choice {
-  readonly prompt: Prompt
-  readonly completion: Completion
+export interface RepliesCourse {
+  /** Added to every prompt. */
+  readonly hint?: string | undefined
+  /** Where the episode branched off another one. */
+  readonly origin?: Origin | undefined
+  /** Told where others are to branch off this one. */
+  readonly fork?: ((at: Pick<Fork, "step" | "more" | "now" | "draw">) => void) | undefined
 }
 
-/** What the policy says, until a prompt and a reply no longer fit the model. `hint` is added to every prompt. */
-export function policyReplies<Task>(setup: EpisodeSetup<Task>, hint?: string): Chooser<PolicyChoice, "overflow"> {
-  const { policy, tokenizer, task, random, temperature, maxReplyTokens, signal, hooks } = setup
-  const { resamples = rolloutDefaults.resamples } = setup
-  return async ({ index, now, history, messages: render, parse }) => {
-    const messages = withHint(await render(), hint)
-    const prompt = await encodePrompt(tokenizer, messages, policy.vocabularySize)
-    if (prompt.tokens.length + maxReplyTokens > setup.maxPositions) return "overflow"
-    for (let attempt = 0; ; attempt++) {
-      // The first attempt's key is what it would be without a hook.
-      const { key } = random.fork("reply", index, ...(attempt > 0 ? [attempt] : []))
-      const request = {
-        prompt: prompt.tokens,
-        ...(prompt.attachments && { attachments: prompt.attachments }),
-        maxTokens: maxReplyTokens,
-        temperature,
-        stopTokens: tokenizer.eosTokens,
-        key,
-        signal,
-      }
-      const sampling = async () => checkCompletion(await policy.sample(request), request, policy.vocabularySize)
-      const completion = await orEndRollout(sampling())
-      const text = decodeReply(tokenizer, completion.tokens)
-      const parsed = await parse(text)
-      const choice = { ...parsed, reply: text, prompt, completion }
-      if (!hooks?.onTurn) return choice
-      const turn = { task, index, attempt, observation: now, history: [...history], messages, completion, text, parsed }
-      const decided = callHook(
-        "hooks.onTurn",
+/** What the policy says, until a prompt and a reply no longer fit the model. */
+export function policyReplies<Task>(
+  setup: EpisodeSetup<Task>,
+  { hint, origin, fork }: RepliesCourse = {},
+): Chooser<PolicyChoice, "overflow"> {
+  const { policy, tokenizer, task, signal, hooks, resamples = rolloutDefaults.resamples } = setup
+  const { vocabularySize } = policy
+  const earlier = (origin?.turns ?? []).flatMap(({ choice: { completion } }) => completion ?? [])
+  const branchedAt = origin && earlier.length
+
+  /** The prompt with this hint and all that is known before a reply to it; undefined where these would not fit. */
+  const show = async (situation: Situation, rendered: readonly Message[], hint: string | undefined) => {
+    const messages = hint === undefined ? rendered : addToPrompt(rendered, hint)
+    const prompt = await encodePrompt(tokenizer, messages, vocabularySize)
+    if (prompt.tokens.length + setup.maxReplyTokens > setup.maxPositions) return undefined
+    const { index, now: observation, history } = situation
+    const known = { task, index, observation, history: [...history], earlier: earlier.slice(0, index) }
+    return { prompt, turn: { ...known, messages, tokenizer, vocabularySize } satisfies TurnSituation<Task> }
+  }
+
+  return async (situation) => {
+    const { index, now, parse } = situation
+    const rendered = await situation.messages()
+    const first = await show(situation, rendered, hint)
+    if (!first) return "overflow"
+    const asked =
+      hooks?.candidates &&
+      callHook(
+        "hooks.candidates",
         setup,
-        ["turn", index, attempt],
-        (to) => hooks.onTurn!(turn, to),
-        checkDecision,
+        ["candidates", index],
+        (to) => hooks.candidates!(first.turn, to),
+        checkCandidates,
       )
-      if ((await orEndRollout(decided)).kind === "accept" || attempt === resamples) return choice
+    const candidates = asked && (await orEndRollout(asked))
+    let shown = first
+    for (let attempt = 0; ; attempt++) {
+      const { prompt, turn } = shown
+      const read = async (completion: SampledReply): Promise<PolicyChoice> => {
+        const reply = decodeReply(tokenizer, completion.tokens)
+        return { ...(await parse(reply)), reply, prompt, completion }
+      }
+      const draw = async (candidate: number): Promise<SampledReply> =>
+        origin?.first && index === branchedAt && attempt === 0 && candidate === 0
+          ? await unlessAborted(signal, () => origin.first!)
+          : await drawReply(setup, turn, prompt, attempt, candidate)
+      const replies = await Promise.all(Array.from({ length: candidates?.count ?? 1 }, (_, at) => draw(at)))
+      const choices: PolicyChoice[] = []
+      for (const reply of replies) choices.push(await read(reply))
+      const choice = candidates ? await chooseCandidate(setup, candidates, choices, [index, attempt]) : choices[0]!
+      const { completion, reply: text, action, valid } = choice
+      earlier[index] = completion
+      if (!hooks?.onTurn) return choice
+      const sampled = { ...turn, attempt, completion, text, parsed: { action, valid } }
+      const place = ["turn", index, attempt]
+      const decided = callHook("hooks.onTurn", setup, place, (to) => hooks.onTurn!(sampled, to), checkDecision)
+      const decision = await orEndRollout(decided)
+      if (decision.kind === "resample" && attempt < resamples) {
+        const again = decision.hint === undefined ? shown : await show(situation, rendered, decision.hint)
+        if (again) {
+          shown = again
+          continue
+        }
+      }
+      if (decision.kind === "fork" && index !== branchedAt)
+        fork?.({
+          step: index,
+          more: decision.into - 1,
+          now,
+          draw: (random, signal) => drawReply({ ...setup, random, signal }, first.turn, first.prompt),
+        })
+      return choice
     }
   }
-}
-
-function withHint(messages: readonly Message[], hint: string | undefined): readonly Message[] {
-  const last = messages.at(-1)
-  if (hint === undefined || last === undefined) return messages
-  return [...messages.slice(0, -1), { ...last, content: `${last.content}\n\n${hint}` }]
 }

@@ -3,10 +3,11 @@ import type { Environment } from "../environment/environment.ts"
 import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
 import { runAgent } from "./agent.ts"
+import { type Course, type FamilyPlace, type Grown, playFamily } from "./branches.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import { checkSetup, isList } from "./check-setup.ts"
 import type { StepLimits } from "./check-step.ts"
-import { type Episode, type EpisodeSetup, type EpisodeStep, runEpisode } from "./episode.ts"
+import { type Episode, type EpisodeSetup, type EpisodeStep, runCourse } from "./episode.ts"
 import { playGroups, together } from "./groups.ts"
 import { checkKeep, checkScored } from "./hook-answers.ts"
 import type { Group, RolloutHooks, TaskSource } from "./hooks.ts"
@@ -37,12 +38,14 @@ export interface RolloutSetup<Task = unknown>
    * `random.fork(t, m, "attempt", a)`. The last attempt counts. Default 0.
    */
   readonly retries?: number | undefined
+  /** Most branches that an episode and its branches may have, where `hooks.onTurn` forks; beyond it a fork is an accept. Default 4. */
+  readonly forks?: number | undefined
   readonly hooks?: RolloutHooks<Task> | undefined
   /** Drop groups whose episodes all have the same return: DAPO's dynamic sampling (arXiv 2503.14476, eq. 11). Default false. */
   readonly onlyVaried?: boolean | undefined
   /** Most rounds in which groups that were dropped are replaced. Default 10. */
   readonly refills?: number | undefined
-  /** Told whenever an episode ends, with how many there are to be as far as is known. */
+  /** Told whenever an episode ends, with its branches where it has some, with how many there are to be as far as is known. */
   readonly onEpisode?: ((done: number, total: number) => void) | undefined
   /** Told of every step as it happens. */
   readonly onStep?: ((step: EpisodeStep, place: StepPlace) => void) | undefined
@@ -53,6 +56,8 @@ export interface StepPlace {
   readonly task: number
   readonly member: number
   readonly attempt: number
+  /** Which of the member's branches it is, from 1 in the order in which they are played; 0 is the member itself. */
+  readonly branch: number
   readonly step: number
 }
 
@@ -82,7 +87,7 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
   const caller = { moment: setup.moment, random, signal: stop.signal }
   const draw = drawInOrder(isList(setup.tasks) ? listedTasks(setup.tasks) : setup.tasks, caller)
   const play = (task: Task, index: number, member: number, signal: AbortSignal) =>
-    playAttempts(setup, task, index, member, signal)
+    playMember(setup, task, index, member, signal)
   const [kept, dropped]: [Group<Task>[], Group<Task>[]] = [[], []]
   let done = 0
   try {
@@ -105,34 +110,23 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
   }
 }
 
-/** Plays an episode until it does not fail, or may not be tried again. */
-async function playAttempts<Task>(
+/** Plays a member of a group and what branches off it. */
+async function playMember<Task>(
   setup: RolloutSetup<Task>,
   task: Task,
   index: number,
   member: number,
   signal: AbortSignal,
-): Promise<Episode> {
-  const { retries = rolloutDefaults.retries } = setup
-  for (let attempt = 0; ; attempt++) {
-    const episode = await playOne(setup, task, { task: index, member, attempt }, signal)
-    if (episode.outcome !== "failed" || attempt >= retries || signal.aborted)
-      return attempt > 0 ? { ...episode, attempt } : episode
-  }
-}
-
-async function playOne<Task>(
-  { hooks, environment, play, onStep, ...setup }: RolloutSetup<Task>,
-  task: Task,
-  place: Omit<StepPlace, "step">,
-  signal: AbortSignal,
-): Promise<Episode> {
-  const { task: index, member, attempt } = place
-  const told = onStep && ((step: EpisodeStep, number: number) => onStep(step, { ...place, step: number }))
-  const random = setup.random.fork(index, member, ...(attempt > 0 ? ["attempt", attempt] : []))
-  const own = { ...setup, task, random, signal }
-  if (play) return await runAgent({ ...own, play, index, member }, told)
-  return await runEpisode({ ...own, environment: environment!, hooks }, told)
+): Promise<Grown> {
+  const { hooks, environment, play, onStep, retries = rolloutDefaults.retries, forks = rolloutDefaults.forks } = setup
+  const family = { random: setup.random.fork(index, member), forks, retries, signal }
+  return await playFamily(family, async (random: Random, course: Course, place: FamilyPlace) => {
+    const told =
+      onStep && ((step: EpisodeStep, at: number) => onStep(step, { task: index, member, ...place, step: at }))
+    const own = { ...setup, task, random, signal }
+    if (play) return await runAgent({ ...own, play, index, member }, told)
+    return await runCourse({ ...own, environment: environment!, hooks }, course, told)
+  })
 }
 
 type Hooks<Task> = RolloutHooks<Task> | undefined

@@ -3,7 +3,7 @@ import { GigpoError } from "../errors.ts"
 import { joined } from "../joined.ts"
 import type { ChatMessage } from "../tokenizer/tokenizer.ts"
 import { ApiError } from "./api-error.ts"
-import type { Call, CallMessage } from "./call.ts"
+import type { Call, CallMessage, Tool } from "./call.ts"
 import type { Continued } from "./transcript.ts"
 
 /** What of a tokenizer the endpoint needs. */
@@ -32,11 +32,7 @@ export async function promptTokens(
   const messages = call.messages.map((message, index) =>
     replies[index] ? { role: "assistant", content: mark } : forTemplate(message),
   )
-  const tools = call.tools.map(({ name, description, parameters }) => ({
-    type: "function",
-    function: { name, ...(description !== undefined && { description }), parameters },
-  }))
-  const offered = tools.length > 0 && call.toolChoice !== "none" ? { tools } : {}
+  const offered = toolVariables(call.toolChoice === "none" ? [] : call.tools)
   const rendered = await codec.renderChat(messages, { variables: offered }).catch((error: unknown) => {
     throw refusedByTemplate(error)
   })
@@ -63,7 +59,7 @@ export async function promptTokens(
 }
 
 /** Some templates want roles to take turns, say. Which file it is in is not the client's to know. */
-function refusedByTemplate(error: unknown): unknown {
+export function refusedByTemplate(error: unknown): unknown {
   if (!GigpoError.is(error)) return error
   if (error.code === "TEMPLATE_TIMEOUT")
     return new ApiError(503, "The model's chat template took too long; try again, or with fewer messages.")
@@ -79,8 +75,18 @@ function behind(codec: PromptCodec, reply: Int32Array, text: string): Int32Array
   return ended && codec.eosTokens.includes(tokens[0]!) ? tokens.subarray(1) : tokens
 }
 
+/** What tells a chat template of tools. */
+export function toolVariables(tools: readonly Tool[]): { readonly tools?: readonly object[] } {
+  if (tools.length === 0) return {}
+  const told = tools.map(({ name, description, parameters }) => ({
+    type: "function",
+    function: { name, ...(description !== undefined && { description }), parameters },
+  }))
+  return { tools: told }
+}
+
 /** As chat templates take messages: arguments are objects. */
-function forTemplate(message: CallMessage): ChatMessage {
+export function forTemplate(message: CallMessage): ChatMessage {
   switch (message.role) {
     case "assistant": {
       const { role, content, reasoning, toolCalls } = message

@@ -16,7 +16,7 @@ export interface AccumulateOptions {
   readonly temperature?: number | undefined
   /** Default "span". */
   readonly unit?: Unit | undefined
-  /** The rows are an expert's: they have no credit and were not sampled. Default false. */
+  /** The rows are an expert's: they need no credit and were not sampled. Default false. */
   readonly imitation?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }

@@ -1,26 +1,28 @@
 import type { Trainable } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
-import { crossEntropy } from "../loss/cross-entropy.ts"
 import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import { accumulate } from "./accumulate.ts"
 import { checkModel } from "./check-setup.ts"
+import { checkCloningLoss, clonedRows } from "./cloned-rows.ts"
 import { CloningRun } from "./cloning-run.ts"
 import { Epoch } from "./epoch.ts"
-import { expertRows } from "./expert-rows.ts"
-import { rateRules, settleRate } from "./learning-rate.ts"
+import { cloningRate, settleRate } from "./learning-rate.ts"
+import { makeCloningLoss } from "./make.ts"
 import { type CloneOptions, cloneFields } from "./options.ts"
 import type { TeacherSetup } from "./player.ts"
 import type { Progress } from "./progress.ts"
 import { Reports } from "./reports.ts"
-import { batches, byTask } from "./rows.ts"
+import { batches } from "./rows.ts"
 import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
 import { rateKeys } from "./settle-rates.ts"
 
-export interface CloneSetup<Task = unknown> extends CloneOptions, TeacherSetup<Task> {
+/** Who is learned from is an environment's expert, or `data` that somebody brings. */
+export interface CloneSetup<Task = unknown> extends CloneOptions, Omit<TeacherSetup<Task>, "environment"> {
+  readonly environment?: TeacherSetup<Task>["environment"] | undefined
   readonly policy: Trainable
   readonly tokenizer: ChatCodec
   /** Where its log and checkpoints go; without it nothing is written. A run's iterations are here optimizer steps. */
@@ -34,21 +36,23 @@ export interface CloneSetup<Task = unknown> extends CloneOptions, TeacherSetup<T
 export interface CloneReport {
   readonly epoch: number
   readonly epochs: number
-  /** Mean cross-entropy of the expert's tokens during this epoch, in nats. */
+  /** Mean of the loss during this epoch: of cross-entropy over the tokens that are learned, in nats, of dpo over pairs. */
   readonly loss: number
-  /** The expert's steps. */
+  /** Steps, or replies, that are learned. */
   readonly rows: number
   readonly seconds: number
+  /** Means likewise of what the loss and the engine tell, by full names: "preference/accuracy". */
+  readonly metrics: Readonly<Record<string, number>>
 }
 
 /**
- * Behaviour cloning: fits the policy to the replies of the environment's expert, or of one that spoke to an agent in the model's
- * place, so that reinforcement learning starts from something sensible. Each report is one pass over the expert's steps. Iterate it,
- * or await it for all of them.
+ * Behaviour cloning: fits the policy to the replies of the environment's expert, of one that spoke to an agent in the model's
+ * place, or of `data` (chat transcripts, recorded episodes), so that reinforcement learning starts from something sensible. With the loss
+ * dpo it learns what is preferred, from pairs. Each report is one pass over all of it. Iterate it, or await it for all of them.
  *
  * With a run each report is logged, a checkpoint is written after every `checkpointEvery` epochs, and however the cloning ends, its
  * last whole step is saved. Everything random is keyed by (seed, epoch, batch), so one that is resumed comes to what it would have
- * come to; the expert plays again then.
+ * come to; the expert plays, or the data is read, again then.
  */
 export function clone<Task>(setup: CloneSetup<Task>): Reports<CloneReport> {
   return new Reports(() => passes(setup))
@@ -60,25 +64,27 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
   const { run, signal, onProgress, onWarning: _____, ...given } = own
   const options = readOptions("clone", given, cloneFields)
   checkModel("clone", policy, tokenizer)
-  const { seed, tasks, epochs, batchRows, checkpointEvery } = options
+  const { seed, epochs, batchRows, checkpointEvery } = options
   const { warmup = epochs / 20, ...rest } = options.optimizer
-  const optimizer = { ...settleRate(rest, rateRules.cloning, policy, run?.settled[rateKeys.policy]), warmup }
+  const optimizer = { ...settleRate(rest, cloningRate(options), policy, run?.settled[rateKeys.policy]), warmup }
   if (warmup > epochs)
     throw new GigpoError(
       "BAD_ARGUMENT",
       `clone: optimizer.warmup is ${warmup} epochs, but there are ${epochs}; in cloning it counts epochs, and 0.1 is a ` +
         "tenth of one.",
     )
+  const loss = makeCloningLoss(options.loss)
+  await checkCloningLoss(policy, loss)
   const epoch = new Epoch()
   const settled = rest.learningRate === undefined ? { [rateKeys.policy]: optimizer.learningRate } : {}
-  const cloning = run && (await CloningRun.check(setup, run, epoch, settled))
+  const cloning = run && (await CloningRun.check(setup, run, epoch, settled, loss))
   const random = new Random(seed).fork("clone")
-  const rows = await expertRows(setup, tasks, random)
-  const apart = byTask(rows)
-  const loss = crossEntropy()
-  // An agent's row may hold several steps; a batch holds one row at least.
+  const apart = await clonedRows(setup, options, loss, random)
+  const items = apart.flat()
+  const rows = items.flat()
+  // A row may hold several steps, and a pair is of several rows; a batch holds one at least.
   const steps = rows.reduce((sum, { spans }) => sum + spans.length, 0)
-  const perEpoch = Math.min(Math.ceil(steps / batchRows), rows.length)
+  const perEpoch = Math.min(Math.ceil(steps / batchRows), items.length)
   const total = epochs * perEpoch
   epoch.over(rows, perEpoch)
   await cloning?.begin()
@@ -88,8 +94,9 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
     while (epoch.index < epochs) {
       const done = step - epoch.index * perEpoch
       const drawn = batches(apart, { parts: perEpoch }, random.fork("epoch", epoch.index), () => 1)
-      for (const [index, batch] of drawn.entries()) {
+      for (const [index, together] of drawn.entries()) {
         if (index < done) continue
+        const batch = together.flat()
         const started = performance.now()
         const moment = { iteration: epoch.index, iterations: epochs }
         const draws = random.fork("loss", epoch.index, index)
@@ -99,13 +106,14 @@ async function* passes<Task>(setup: CloneSetup<Task>): AsyncGenerator<CloneRepor
           adamwAt(optimizer, { index: step, total, perIteration: perEpoch }),
         )
         if (skipped) throw diverged(step)
-        epoch.add(report, (performance.now() - started) / 1000)
+        const weight = loss.name === "dpo" ? together.length : report.tokens
+        epoch.add(report, weight, (performance.now() - started) / 1000)
         step++
         whole = true
         onProgress?.({ stage: "clone", done: step, total })
       }
-      const { loss: mean, seconds } = epoch
-      const report = { epoch: epoch.index + 1, epochs, loss: mean, rows: steps, seconds }
+      const { loss: mean, seconds, metrics } = epoch
+      const report = { epoch: epoch.index + 1, epochs, loss: mean, rows: steps, seconds, metrics }
       await cloning?.log(step, report)
       epoch.next()
       if (epoch.index === epochs || epoch.index % checkpointEvery === 0) await cloning?.save(step)

@@ -1,5 +1,6 @@
 import type { Trainable } from "../engine/engine.ts"
 import { GigpoError } from "../errors.ts"
+import type { TokenLoss } from "../loss/token-loss.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 import type { Saved } from "./checkpoint.ts"
 import type { CloneReport } from "./clone.ts"
@@ -32,13 +33,16 @@ export class CloningRun {
     run: Run,
     epoch: Epoch,
     settled: SettledRates,
+    loss: TokenLoss,
   ): Promise<CloningRun> {
     const { store } = policy
     if (!store) throw new GigpoError("BAD_ARGUMENT", "This engine cannot be saved: clone without a run.")
     if (run.iteration > 0 && !run.saved)
       throw new GigpoError("BAD_ARGUMENT", "A cloning cannot be forked: resume it, or clone its model into a new run.")
-    const frozen = await policy.frozen?.({ reference: run.checkpoint === undefined, signal })
-    const saved = { store, files: tokenizer.files ?? [], parts: { epoch }, frozen }
+    const reference = run.checkpoint === undefined || (loss.needs?.includes("reference") ?? false)
+    const frozen = await policy.frozen?.({ reference, signal })
+    const parts = { epoch, ...(loss.state && { loss }) }
+    const saved = { store, files: tokenizer.files ?? [], parts, frozen }
     await run.check({ ...saved, settled })
     return new CloningRun(run, saved, epoch)
   }
@@ -50,9 +54,9 @@ export class CloningRun {
     this.#kept = this.#place(this.#run.iteration)
   }
 
-  async log(step: number, { epoch, loss, rows, seconds }: CloneReport): Promise<void> {
-    const metrics = { "clone/epoch": epoch, "clone/loss": loss, "clone/rows": rows, "time/epoch": seconds }
-    await this.#run.log({ iteration: step, metrics })
+  async log(step: number, { epoch, loss, rows, seconds, metrics }: CloneReport): Promise<void> {
+    const own = { "clone/epoch": epoch, "clone/loss": loss, "clone/rows": rows, "time/epoch": seconds }
+    await this.#run.log({ iteration: step, metrics: { ...own, ...metrics } })
   }
 
   /** Writes a checkpoint in place of the one before, unless that is of this moment. */

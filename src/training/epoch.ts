@@ -21,22 +21,31 @@ export class Epoch implements Stateful {
     return this.#sums.epoch
   }
 
-  /** Mean over all tokens. */
+  /** Mean over all that was learned from. */
   get loss(): number {
-    return this.#sums.loss / this.#sums.tokens
+    return this.#sums.loss / this.#sums.weight
+  }
+
+  /** Means likewise, of what all batches told. */
+  get metrics(): Record<string, number> {
+    const { metrics, weight } = this.#sums
+    return Object.fromEntries(Object.entries(metrics).map(([name, sum]) => [name, sum / weight]))
   }
 
   get seconds(): number {
     return this.#sums.seconds
   }
 
-  add({ loss, tokens }: LossReport, seconds: number): void {
+  /** @param weight what the batch counts: its tokens, or what else its loss is a mean over */
+  add({ loss, metrics }: LossReport, weight: number, seconds: number): void {
     const sums = this.#sums
+    const named = Object.entries(metrics).map(([name, value]) => [name, (sums.metrics[name] ?? 0) + value * weight])
     this.#sums = {
       ...sums,
-      loss: sums.loss + loss * tokens,
-      tokens: sums.tokens + tokens,
+      loss: sums.loss + loss * weight,
+      weight: sums.weight + weight,
       seconds: sums.seconds + seconds,
+      metrics: Object.fromEntries(named),
     }
   }
 
@@ -50,22 +59,27 @@ export class Epoch implements Stateful {
   }
 
   restore({ json }: State): void {
-    const { work, ...sums } = json as unknown as Sums & { readonly work: string }
+    // Earlier checkpoints say "tokens", and have no metrics.
+    const { work, tokens, ...sums } = json as unknown as SavedSums
     if (work !== this.#work)
       throw new GigpoError(
         "BAD_CONFIG",
-        "This cloning cannot go on: its steps are not those that it began with. Give the tasks, the batchRows and the environment " +
-          "that it began with, or begin it anew.",
+        "This cloning cannot go on: its steps are not those that it began with. Give the tasks, the batchRows and the environment, or the " +
+          "data, that it began with, or begin it anew.",
       )
-    this.#sums = sums
+    this.#sums = { metrics: {}, ...sums, ...(tokens !== undefined && { weight: tokens }) }
   }
 }
+
+type SavedSums = Omit<Sums, "metrics"> &
+  Partial<Pick<Sums, "metrics">> & { readonly work: string; readonly tokens?: number }
 
 interface Sums {
   readonly epoch: number
   readonly loss: number
-  readonly tokens: number
+  readonly weight: number
   readonly seconds: number
+  readonly metrics: Readonly<Record<string, number>>
 }
 
-const nothing: Sums = { epoch: 0, loss: 0, tokens: 0, seconds: 0 }
+const nothing: Sums = { epoch: 0, loss: 0, weight: 0, seconds: 0, metrics: {} }

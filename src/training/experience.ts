@@ -14,6 +14,7 @@ import { isVaried } from "../rollout/varied.ts"
 import { valueMetrics } from "./critic.ts"
 import { wastedShare } from "./episode-shares.ts"
 import { playerName } from "./failure-reasons.ts"
+import { fillForced } from "./forced-tokens.ts"
 import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
@@ -65,6 +66,7 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   const shaped = shapeRewards(collected, options, moment, baselines)
   const steps = needs.has("text") ? withTexts(shaped, tokenizer) : shaped
   const rows = layRows(steps)
+  await fillForced(training, rows, steps, moment)
   const [statistics, metrics] = await compute(training, rows, steps, moment)
   const [batch, withheld] = withKl(training, batchOf(steps, statistics), moment)
   const credit = await estimate(estimator, batch, { moment, random: random.fork("credit"), signal })
@@ -120,13 +122,15 @@ async function playGreedily<Task>(
   random: Random,
 ): Promise<number[]> {
   const tasks = groups.map(({ task }) => task)
-  // Played and judged as the others were, but none is left out.
+  // Played and judged as the others were, but none is left out, nor branches: candidates would all be the same.
   const same = hooks && {
     ...(hooks.begin && { begin: hooks.begin.bind(hooks) }),
+    ...(hooks.sample && { sample: hooks.sample.bind(hooks) }),
     ...(hooks.onTurn && { onTurn: hooks.onTurn.bind(hooks) }),
     ...(hooks.score && { score: hooks.score.bind(hooks) }),
   }
-  const { groups: greedy } = await rollout({ ...setup, tasks, groupSize: 1, random, hooks: same, temperature: 0 })
+  const alone = { groupSize: 1, forks: 0, temperature: 0 }
+  const { groups: greedy } = await rollout({ ...setup, ...alone, tasks, random, hooks: same })
   return greedy.map(({ episodes: [episode] }) => (isScored(episode!) ? episode!.return : Number.NaN))
 }
 

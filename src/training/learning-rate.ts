@@ -31,6 +31,11 @@ export function learningRateFor({ overWeights, least, most }: RateRule, paramete
   return Math.min(Math.max(Number((overWeights / parameters).toPrecision(2)), least), most)
 }
 
+/** Preferences are learned more gently than what is to be said. */
+export function cloningRate({ loss }: { readonly loss: object }): RateRule {
+  return "name" in loss && loss.name === "dpo" ? rateRules.training : rateRules.cloning
+}
+
 type Optimizer = { readonly learningRate: Scheduled | undefined }
 
 export type Settled<O extends Optimizer> = Omit<O, "learningRate"> & { readonly learningRate: Scheduled }

@@ -4,6 +4,7 @@ import { estimators } from "../credit/estimators.ts"
 import { teacherWeights } from "../credit/teacher-weights.ts"
 import { tokenWeights } from "../credit/token-weights.ts"
 import { asTokenLoss } from "../loss/as-token-loss.ts"
+import { cloningLosses } from "../loss/cloning-losses.ts"
 import { composeLoss } from "../loss/compose-loss.ts"
 import { losses } from "../loss/losses.ts"
 import { lossFields } from "../loss/options.ts"
@@ -14,7 +15,7 @@ import { readOptions } from "../options/read.ts"
 import type { Fields } from "../options/table.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { type Kl, makeKl } from "./kl.ts"
-import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
+import { type ResolvedCloneOptions, type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 
 /** The estimator and the loss of a training, and what they ask to be computed. */
 export interface Credited {
@@ -58,6 +59,13 @@ export function needsReference(needs: ReadonlySet<string>): boolean {
 export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estimator {
   if ("use" in options) return asEstimator(options.use)
   const { fields, make }: Named<Fields, Estimator> = estimators[options.name]
+  return make(only(options, fields) as never)
+}
+
+/** The loss of a cloning. */
+export function makeCloningLoss(options: ResolvedCloneOptions["loss"]): TokenLoss {
+  if ("use" in options) return asTokenLoss(options.use)
+  const { fields, make }: Named<Fields, TokenLoss> = cloningLosses[options.name]
   return make(only(options, fields) as never)
 }
 

@@ -32,10 +32,12 @@ export function rolloutMetrics(
   const { cut, late } = limitShares(episodes)
   const unscored = share("dropped")
   const tooSmall = groups.filter((group) => isTooSmall(group.episodes, leastGroupSize)).length
+  const branches = episodes.filter(({ branch }) => branch !== undefined).length
   const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
   return {
     ...Object.fromEntries(own),
     "episode/count": episodes.length,
+    ...(branches > 0 && { "episode/branches": branches }),
     "episode/return": mean(finished.map((episode) => episode.return)),
     "episode/steps": mean(finished.map((episode) => episode.steps.length)),
     ...(dropped.length > 0 && { "group/dropped": dropped.length }),

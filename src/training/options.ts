@@ -3,7 +3,9 @@ import { ownEstimator } from "../credit/options.ts"
 import { overlongFields } from "../credit/overlong.ts"
 import { teacherWeightFields } from "../credit/teacher-weights.ts"
 import { tokenWeightFields } from "../credit/token-weights.ts"
+import { dataProblem, type TrainingData } from "../data/data.ts"
 import { lowestTemperature } from "../engine/check-arguments.ts"
+import { cloningLosses } from "../loss/cloning-losses.ts"
 import { importanceFields } from "../loss/importance-weights.ts"
 import { losses } from "../loss/losses.ts"
 import { ownLoss } from "../loss/options.ts"
@@ -116,9 +118,29 @@ export const evaluateFields = {
 
 export const cloneFields = {
   seed,
+  data: field<
+    TrainingData | string | undefined,
+    "Chat transcripts, or preference pairs, to learn from: a JSON Lines file."
+  >(undefined, "Chat transcripts, or preference pairs, to learn from: a JSON Lines file.", dataProblem, {
+    otherwise: "the expert is learned from",
+  }),
+  loss: choice("cross-entropy", fieldsOf(cloningLosses), "What is minimised; dpo learns from preference pairs.", {
+    own: ownLoss,
+  }),
+  replies: oneOf(
+    "all",
+    ["all", "last"],
+    "Which replies of a transcript are learned, where its messages have no weight.",
+  ),
+  successes: flag(true, "Of recorded episodes learn from those alone that succeeded."),
+  tooLong: oneOf(
+    "leave-out",
+    ["leave-out", "cut"],
+    "What becomes of conversations of the data that are longer than the model learns from.",
+  ),
   tasks: whole(1000, "Tasks that the expert solves to learn from.", { least: 1 }),
-  epochs: whole(10, "Passes over the expert's steps.", { least: 1 }),
-  batchRows: whole(64, "Steps of one optimizer step.", { least: 1 }),
+  epochs: whole(10, "Passes over what is learned from.", { least: 1 }),
+  batchRows: whole(64, "Steps of one optimizer step; both replies of a pair count.", { least: 1 }),
   optimizer: group(cloningOptimizerFields, "How AdamW takes its steps."),
   checkpointEvery: whole(1, "Write a checkpoint after every so many epochs; the last always is.", { least: 1 }),
 }
@@ -154,6 +176,7 @@ export type EvaluationOptions = OptionsOf<typeof evaluationFields>
 export type EvaluateOptions = OptionsOf<typeof evaluateFields>
 export type CloneOptions = OptionsOf<typeof cloneFields>
 export type InitializeOptions = OptionsOf<typeof initializeFields>
+export type ResolvedCloneOptions = Resolved<typeof cloneFields>
 export type ResolvedTrainOptions = Resolved<typeof trainFields>
 export type { RolloutOptions } from "../rollout/options.ts"
 export type { OptimizerOptions } from "./optimizer.ts"

@@ -104,7 +104,7 @@ export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
     const start = end
     const spans: LaidSpan[] = []
     for (const { record, index, task, episode } of row) {
-      const { prompt, reply, logProbs, temperature, constraint } = record
+      const { prompt, reply, logProbs, forced, temperature, constraint } = record
       all.set(end === start ? prompt : prompt.subarray(end - start), end)
       all.set(reply, start + prompt.length)
       end = start + prompt.length + reply.length
@@ -117,6 +117,7 @@ export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
         logProbs,
         advantage: 0,
       }
+      if (forced) span.weights = Float32Array.from(forced, (mark) => 1 - mark) // was not sampled
       if (temperature !== undefined) span.temperature = temperature
       if (constraint !== undefined) span.constraint = constraint
       spans.push(span)
@@ -183,7 +184,8 @@ export function giveCredit(rows: readonly LaidRow[], credit: Credit): LaidRow[] 
     if (skip) leaveOut(row, skip)
     for (const span of row.spans) {
       span.advantage = advantages[span.step]!
-      if (weights) span.weights = weights[span.step]!
+      const [before, given] = [span.weights, weights?.[span.step]]
+      if (given) span.weights = before ? given.map((weight, t) => weight * before[t]!) : given
       if (returns) span.returns = returns[span.step]!
       if (clipScale) span.clipScale = clipScale[span.step]!
     }

@@ -36,7 +36,7 @@ export async function compute(
     if (entropy) statistics.entropy = spread(current, "entropies")
   }
   // Where the trainer's are not asked for, the sampler's are as good for a KL in the reward.
-  if (kl.place === "reward") statistics.old ??= steps.map(({ record }) => record.logProbs)
+  if (kl.place === "reward") statistics.old ??= sampledLogProbs(rows)
   if (needs.has("reference")) {
     const reference = await policy.logProbs(rows, { of: "reference", temperature, signal })
     addColumn(rows, "referenceLogProbs", (row) => reference[row]!.logProbs)
@@ -57,6 +57,13 @@ export async function compute(
     statistics.value = byStep(rows, steps.length, (row) => inRewards[row])
   }
   return [statistics, metrics]
+}
+
+/** One array a step. */
+function sampledLogProbs(rows: readonly LaidRow[]): Float32Array[] {
+  const found: Float32Array[] = []
+  for (const { spans } of rows) for (const { step, logProbs } of spans) found[step] = logProbs!
+  return found
 }
 
 /** Where the KL stands in the reward: the batch with what it takes off, and how far the policy is, in nats a token. */

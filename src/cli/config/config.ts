@@ -24,13 +24,17 @@ type Around<Part> = Omit<Extract<Part, { readonly use: unknown; readonly name?: 
  * A configuration file with every default filled in, but for the environment's own options. Paths are relative to the working
  * directory, those of modules to the file until it is loaded, and absolute then.
  */
-export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "training"> {
+export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "training" | "clone"> {
   readonly run: string
   readonly environment: ({ readonly name: string } & Readonly<Record<string, unknown>>) | Used
   readonly agent?: Named<NonNullable<Keys["agent"]>> | (Used & Around<NonNullable<Keys["agent"]>>) | undefined
   readonly training: Omit<Training, "estimator" | "loss"> & {
     readonly estimator: Named<Training["estimator"]> | Used
     readonly loss: Named<Training["loss"]> | (Used & Around<Training["loss"]>)
+  }
+  readonly clone: Omit<Keys["clone"], "data" | "loss"> & {
+    readonly data?: string | undefined
+    readonly loss: Named<Keys["clone"]["loss"]> | Used
   }
 }
 

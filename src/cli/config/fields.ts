@@ -71,7 +71,10 @@ export const configFields = {
     "nothing is sent",
   ),
   episodes: group(recordingFields, "What of the episodes of training is recorded, in the run's folder."),
-  clone: group(without(cloneFields, "seed"), "gigpo clone: a start from the moves of the environment's expert."),
+  clone: group(
+    without(cloneFields, "seed"),
+    "gigpo clone: a start from the moves of the environment's expert, or from transcripts.",
+  ),
   initialize: group(
     without(initializeFields, "seed"),
     "gigpo init: the shape of a small Qwen3-like model (no biases, norms on queries and keys, tied embeddings).",

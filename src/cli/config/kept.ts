@@ -6,7 +6,7 @@ import { resolveConfig } from "./resolve.ts"
 /** Where and how fast it runs, and where its parts lie. */
 export const placeKeys: readonly string[] = [
   // Where a module of one's own lies: what it is, its digest tells.
-  ...["environment.use", "agent.use", "training.estimator.use", "training.loss.use"],
+  ...["environment.use", "agent.use", "training.estimator.use", "training.loss.use", "clone.loss.use"],
   ...[
     "run",
     "agent.grace",

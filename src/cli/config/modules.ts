@@ -11,7 +11,7 @@ import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
 import { withoutNoise } from "../../server/normalize.ts"
 import { allGroupsEnded } from "../../server/process-group.ts"
 import { aroundLoss } from "../../training/kl.ts"
-import type { TrainOptions } from "../../training/options.ts"
+import type { CloneOptions, TrainOptions } from "../../training/options.ts"
 import type { AgentSetup } from "../../training/player.ts"
 import type { Config, Used } from "./config.ts"
 import type { ConfigDocument } from "./document.ts"
@@ -24,6 +24,7 @@ const places = [
   { path: ["agent"], around: aroundAgent },
   { path: ["training", "estimator"], around: {} },
   { path: ["training", "loss"], around: aroundLoss },
+  { path: ["clone", "loss"], around: {} },
 ] as const satisfies readonly { path: readonly string[]; around: Fields }[]
 
 /** Where a loaded part is written, its `use` where it has one: for what turns out when it is put to use. */
@@ -115,6 +116,11 @@ export async function configuredTraining({ seed, training }: Config): Promise<Tr
     estimator: isUsed(estimator) ? await own(estimator, ownEstimator) : estimator,
     loss: isUsed(loss) ? { use: await own(loss, ownLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
   }
+}
+
+/** What it says of cloning, likewise. */
+export async function configuredCloning({ seed, clone: { loss, ...rest } }: Config): Promise<CloneOptions> {
+  return { ...rest, seed, loss: isUsed(loss) ? { use: await own(loss, ownLoss) } : loss }
 }
 
 async function own<T>(part: Used, value: OwnValue<T>, around: Fields = {}): Promise<T> {

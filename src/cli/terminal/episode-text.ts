@@ -16,13 +16,14 @@ export function episodeId({ iteration, group }: Pick<RecordedGroup, "iteration" 
  * @param longest - characters of one text that are shown.
  */
 export function episodeText(group: RecordedGroup, episode: RecordedEpisode, longest: number): string {
-  const { steps, last, outcome, error, metrics, attempt, member } = episode
+  const { steps, last, outcome, error, metrics, attempt, branch, member } = episode
   const cut = (text: string) => shortened(text, longest)
   const numbers = [
     `return ${formatNumber(episode.return)}`,
     `${steps.length} steps`,
     ...Object.entries(metrics).map(([name, value]) => `${name} ${formatNumber(value)}`),
     ...(attempt === undefined ? [] : [`attempt ${attempt + 1}`]),
+    ...(branch ? [`branched off ${episodeId(group, branch.of)} at step ${branch.step + 1}`] : []),
   ]
   const parts = [
     `${mark(metrics.success)} episode ${episodeId(group, member)}: ${outcome}, ${numbers.join(", ")}`,

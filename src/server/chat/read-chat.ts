@@ -17,7 +17,7 @@ export function readChat(body: unknown): ChatCall {
   const read = new FieldReader(body)
   const model = read.required("model")
   const messages = readMessages(read.list("messages"))
-  const tools = (read.list("tools") ?? []).map((tool, index) => readTool(tool, `tools[${index}]`))
+  const tools = readTools(read.list("tools"))
   const stream = read.boolean("stream") ?? false
   const streamOptions = read.any("stream_options")
   const logProbs = read.boolean("logprobs") ?? false
@@ -91,7 +91,7 @@ export function readStop(value: unknown): readonly string[] {
   return texts
 }
 
-function readMessages(values: readonly unknown[] | undefined): readonly CallMessage[] {
+export function readMessages(values: readonly unknown[] | undefined): readonly CallMessage[] {
   if (!values || values.length === 0) throw badField("messages", "must be a list of at least one message")
   return values.map((value, index) => readMessage(value, `messages[${index}]`))
 }
@@ -147,6 +147,10 @@ function readToolCall(value: unknown, path: string): ToolCall {
     throw badField(`${path}.type`, "must be function")
   const called = new FieldReader(read.any("function"), `${path}.function`)
   return { id, name: called.required("name"), arguments: called.string("arguments") ?? "{}" }
+}
+
+export function readTools(values: readonly unknown[] = []): readonly Tool[] {
+  return values.map((tool, index) => readTool(tool, `tools[${index}]`))
 }
 
 function readTool(value: unknown, path: string): Tool {

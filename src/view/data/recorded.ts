@@ -28,6 +28,8 @@ export interface RecordedEpisode {
   readonly error?: string
   /** How many times it was played before and failed. */
   readonly attempt?: number
+  /** Where it branched off another episode of its group: that one's number, and the first step of its own, each from 0. */
+  readonly branch?: { readonly of: number; readonly step: number }
   readonly steps: readonly RecordedStep[]
 }
 

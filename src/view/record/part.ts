@@ -34,6 +34,7 @@ export interface AboutEpisode {
   readonly last?: { readonly text: string; readonly anchor: string }
   readonly error?: string
   readonly attempt?: number
+  readonly branch?: NonNullable<Episode["branch"]>
   /** How many of the part's steps are its own. */
   readonly steps: number
   /** Whether it took no part: what the arrays say of its credit is nothing. */
@@ -98,7 +99,7 @@ function count(part: readonly Recordable[], of: (step: EpisodeStep) => number): 
 }
 
 export function aboutEpisode({ member, episode, credit }: Recordable): AboutEpisode {
-  const { outcome, metrics, last, error, attempt, steps } = episode
+  const { outcome, metrics, last, error, attempt, branch, steps } = episode
   return {
     member,
     outcome,
@@ -107,6 +108,7 @@ export function aboutEpisode({ member, episode, credit }: Recordable): AboutEpis
     ...(last && { last: { text: last.text, anchor: last.anchor } }),
     ...(error && { error: error.message }),
     ...(attempt !== undefined && { attempt }),
+    ...(branch && { branch }),
     steps: steps.length,
     ...(!credit && { left: true }),
     ...(steps.some(({ metrics: any }) => any) && {

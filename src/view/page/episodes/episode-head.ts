@@ -76,7 +76,7 @@ function taskOf(task: unknown): HTMLElement {
 }
 
 /** How an episode went, in a few words. */
-export function facts({ metrics, outcome, return: earned, steps, attempt }: RecordedEpisode): HTMLElement[] {
+export function facts({ metrics, outcome, return: earned, steps, attempt, branch }: RecordedEpisode): HTMLElement[] {
   const tokens = steps.reduce((sum, { reply }) => sum + reply.length, 0)
   const result = resultOf(metrics.success)
   return [
@@ -93,6 +93,7 @@ export function facts({ metrics, outcome, return: earned, steps, attempt }: Reco
       element("span", {}, fact),
     ),
     ...(attempt === undefined ? [] : [element("span", {}, `played again after ${counted(attempt, "failure")}`)]),
+    ...(branch ? [element("span", {}, `branched off episode ${branch.of} at step ${branch.step + 1}`)] : []),
   ]
 }
 

@@ -1,0 +1,69 @@
+import { type Row, stepRow } from "../engine/rows.ts"
+import { GigpoError } from "../errors.ts"
+import type { Batch, CandidateRecord } from "./estimator.ts"
+
+// Replies that were sampled beside those that were acted on (`hooks.candidates`): they were given in the very same state, and are learned
+// from as extra rows.
+
+/** The scores of all replies to the steps' prompts, each step's own before the others of it. */
+export interface CandidateScores {
+  /** [replies] */
+  readonly scores: Float64Array
+  /** The step of each, [replies]: groups for a normalizer. */
+  readonly steps: Int32Array
+  /** Where the replies of each step begin, [steps + 1]. */
+  readonly offsets: Int32Array
+}
+
+/**
+ * A step without candidates is alone, with its reward for a score.
+ *
+ * @throws BAD_ARGUMENT for a batch without records
+ */
+export function candidateScores(batch: Batch): CandidateScores {
+  const records = recordsOf(batch)
+  const offsets = new Int32Array(records.length + 1)
+  for (const [step, { candidates = [] }] of records.entries())
+    offsets[step + 1] = offsets[step]! + 1 + candidates.length
+  const all = records.map(({ score, candidates = [] }, step) => [
+    score ?? batch.rewards[step]!,
+    ...candidates.map((candidate) => candidate.score),
+  ])
+  const steps = Int32Array.from(all.flatMap((scores, step) => scores.map(() => step)))
+  return { scores: Float64Array.from(all.flat()), steps, offsets }
+}
+
+/**
+ * `Credit.extraRows` of the candidates, with an advantage each; tokens that were put there and not sampled weigh nothing.
+ *
+ * @param advantagesOf the candidates' of one step; undefined leaves them all out, NaN one
+ * @throws BAD_ARGUMENT for a batch without records, or another number of advantages
+ */
+export function candidateRows(
+  batch: Batch,
+  advantagesOf: (step: number, candidates: readonly CandidateRecord[]) => ArrayLike<number> | undefined,
+): Row[] {
+  return recordsOf(batch).flatMap(({ candidates = [] }, step) => {
+    const advantages = candidates.length > 0 ? advantagesOf(step, candidates) : undefined
+    if (advantages === undefined) return []
+    if (advantages.length !== candidates.length)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `candidateRows: step ${step} has ${candidates.length} candidates but ${advantages.length} advantages; give one each.`,
+      )
+    return candidates.flatMap((candidate, at) =>
+      Number.isNaN(advantages[at]!) ? [] : [rowOf(candidate, advantages[at]!)],
+    )
+  })
+}
+
+function rowOf({ prompt, reply, logProbs, forced, attachments }: CandidateRecord, advantage: number): Row {
+  const weights = forced && Float32Array.from(forced, (mark) => 1 - mark)
+  const row = stepRow(prompt, reply, { logProbs, advantage, ...(weights && { weights }) })
+  return attachments ? { ...row, attachments } : row
+}
+
+function recordsOf({ steps, length }: Batch): NonNullable<Batch["steps"]> {
+  if (steps !== undefined || length === 0) return steps ?? []
+  throw new GigpoError("BAD_ARGUMENT", "Candidates stand in what was recorded of steps; give every step its record.")
+}

@@ -1,0 +1,79 @@
+import { isObject } from "../options/read.ts"
+import { badField } from "../server/api-error.ts"
+import type { CallMessage, Tool } from "../server/call.ts"
+import { readMessages, readTools } from "../server/chat/read-chat.ts"
+import { commonSpelling, commonTools } from "./spellings.ts"
+
+/** A transcript, and what of it is learned. */
+export interface Conversation {
+  readonly messages: readonly CallMessage[]
+  /** [messages] What each weighs in the loss; 0 where it is context alone. */
+  readonly weights: readonly number[]
+  readonly tools: readonly Tool[]
+  /** More variables of the chat template. */
+  readonly variables: Readonly<Record<string, unknown>>
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+/**
+ * A conversation from a line of data: `{ messages }`, as OpenAI and Hugging Face have it, or Hugging Face's `{ prompt, completion }`, of
+ * which the completion is learned. `tools` and `chat_template_kwargs` may stand beside.
+ *
+ * @param replies which are learned where `weight` (a number, 0 for not at all) or `train` (true or false) of the message does not say
+ */
+export function readConversation(line: unknown, replies: "all" | "last"): Conversation {
+  const { messages, prompt, completion } = fieldsOf(line)
+  if (messages !== undefined && messages !== null) return conversation(line, list(messages, "messages"), 0, replies)
+  if (prompt === undefined || completion === undefined)
+    throw badField("messages", "is missing; give the conversation as a list of messages")
+  const [asked, said] = [talk(prompt, "prompt", "user"), talk(completion, "completion", "assistant")]
+  return conversation(line, [...asked, ...said], asked.length, replies)
+}
+
+/** One of which the messages from `from` on may be learned, with what stands beside them in the line. */
+export function conversation(
+  line: unknown,
+  all: readonly unknown[],
+  from: number,
+  replies: "all" | "last",
+): Conversation {
+  const { tools, chat_template_kwargs: variables = {} } = fieldsOf(line)
+  const messages = readMessages(commonSpelling(all, "messages"))
+  const last = messages.findLastIndex(({ role }) => role === "assistant")
+  const weights = messages.map(({ role }, index) => {
+    if (role !== "assistant" || index < from) return 0
+    return weightOf(all[index] as Values, `messages[${index}]`, replies === "all" || index === last)
+  })
+  if (!weights.some((weight) => weight > 0)) throw badField("messages", "has no reply to learn: give an assistant's")
+  if (!isObject(variables ?? {})) throw badField("chat_template_kwargs", "must be an object")
+  return { messages, weights, tools: readTools(commonTools(tools)), variables: (variables ?? {}) as Values }
+}
+
+function weightOf({ weight, train }: Values, path: string, otherwise: boolean): number {
+  if (weight !== undefined && weight !== null) {
+    if (typeof weight === "number" && weight >= 0 && Number.isFinite(weight)) return weight
+    throw badField(`${path}.weight`, "must be a number of at least 0; 0 leaves the message out of the loss")
+  }
+  if (train !== undefined && train !== null) {
+    if (typeof train === "boolean") return Number(train)
+    throw badField(`${path}.train`, "must be true or false")
+  }
+  return Number(otherwise)
+}
+
+/** Messages as a list, one alone, or the text of one. */
+export function talk(value: unknown, path: string, role: "user" | "assistant"): readonly unknown[] {
+  if (typeof value === "string") return [{ role, content: value }]
+  return list(isObject(value) ? [value] : value, path)
+}
+
+function list(value: unknown, path: string): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  throw badField(path, "must be a list of messages")
+}
+
+export function fieldsOf(line: unknown): Values {
+  if (isObject(line)) return line
+  throw badField("The line", 'must be an object, as {"messages": […]}')
+}

@@ -1,0 +1,68 @@
+import { isObject } from "../options/read.ts"
+import { badField } from "../server/api-error.ts"
+
+// Data sets spell messages in several ways. OpenAI's is the one that is read (src/server/chat); Hugging Face's has calls without ids,
+// arguments as objects and answers of tools that name no call, and older sets have `function_call`.
+
+type Values = Readonly<Record<string, unknown>>
+
+/** The messages of a conversation in OpenAI's spelling. What is wrong with them otherwise stays as it is, for the reader to tell. */
+export function commonSpelling(messages: readonly unknown[], path: string): readonly unknown[] {
+  const open: { readonly id: string; readonly name: unknown }[] = [] // calls that no tool has answered
+  let made = 0
+  const callOf = (value: unknown): unknown => {
+    if (!isObject(value)) return value
+    const { id = `call_${made++}`, type = "function", function: called = value } = value
+    if (!isObject(called)) return value
+    open.push({ id: String(id), name: called.name })
+    return { id, type, function: { name: called.name, arguments: written(called.arguments) } }
+  }
+  /** Which call a message answers: the one that it names, by id or by tool, else the first that is open. */
+  const answered = ({ tool_call_id: id, name }: Values, at: string): string => {
+    const known = open.findIndex((call) => (typeof id === "string" ? call.id === id : call.name === name))
+    if (typeof id !== "string" && open.length === 0)
+      throw badField(at, "answers a call, but there is none before it: give tool_calls in the assistant's message")
+    const [call] = known < 0 && typeof id === "string" ? [] : open.splice(Math.max(known, 0), 1)
+    return call?.id ?? String(id)
+  }
+  return messages.map((value, index) => {
+    if (!isObject(value)) return value
+    const message = withoutNulls(value)
+    const { role, tool_calls: calls, function_call: old, thinking, ...rest } = message
+    if (role === "tool" || role === "function")
+      return { ...rest, role: "tool", tool_call_id: answered(message, `${path}[${index}]`) }
+    if (role !== "assistant") return message
+    const all = calls ?? (old === undefined ? undefined : [old])
+    return {
+      ...(thinking !== undefined && { reasoning: thinking }),
+      ...rest,
+      role,
+      ...(all !== undefined && { tool_calls: Array.isArray(all) ? all.map(callOf) : all }),
+    }
+  })
+}
+
+/** Tools as a list, or as the JSON of one; each a function with or without what says so. */
+export function commonTools(tools: unknown): readonly unknown[] | undefined {
+  const value = typeof tools === "string" ? parsed(tools) : tools
+  if (value === undefined || value === null) return undefined
+  if (!Array.isArray(value)) throw badField("tools", "must be a list, or the JSON of one")
+  return value.map((tool) => (isObject(tool) && !("function" in tool) ? { type: "function", function: tool } : tool))
+}
+
+function parsed(json: string): unknown {
+  try {
+    return json.trim() === "" ? undefined : JSON.parse(json)
+  } catch {
+    return json // refused as no list
+  }
+}
+
+function written(given: unknown): unknown {
+  return isObject(given) ? JSON.stringify(given) : (given ?? undefined)
+}
+
+/** Tables hold every key in every row. */
+function withoutNulls(value: Values): Values {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null && one !== undefined))
+}

@@ -1,0 +1,45 @@
+import type { Row } from "../engine/rows.ts"
+
+/** Rows that the model can learn from; cut, a row is what of it fits, its last reply perhaps without its end. */
+export function fitted(
+  rows: readonly Row[],
+  most: number,
+  tooLong: "leave-out" | "cut",
+  onLong: (length: number) => void,
+): readonly Row[] {
+  return rows.flatMap((row) => {
+    if (row.tokens.length <= most) return [row]
+    onLong(row.tokens.length)
+    if (tooLong === "leave-out") return []
+    const spans = row.spans
+      .filter(({ start }) => start < most)
+      .map((span) => {
+        const length = Math.min(span.length, most - span.start)
+        return { ...span, length, ...(span.weights && { weights: span.weights.subarray(0, length) }) }
+      })
+    return spans.length > 0 ? [{ ...row, tokens: row.tokens.subarray(0, most), spans }] : []
+  })
+}
+
+/** Counts what does not fit, and names some of it. */
+export class TooLong {
+  #longest = 0
+  readonly #places = new Set<string>()
+
+  add(place: string, length: number): void {
+    this.#longest = Math.max(this.#longest, length)
+    this.#places.add(place)
+  }
+
+  describe(name: string, most: number, tooLong: "leave-out" | "cut"): string | undefined {
+    const count = this.#places.size
+    if (count === 0) return undefined
+    const [what, are] = count === 1 ? ["1 conversation is", "is"] : [`${count} conversations are`, "are"]
+    const places = [...this.#places].slice(0, 5).join(", ")
+    const done = tooLong === "cut" ? "cut" : "left out; raise maxPositions, or set tooLong to cut"
+    return (
+      `${name}: ${what} longer than the ${most} tokens that the model learns from (${places}${count > 5 ? ", …" : ""}; ` +
+      `the longest has ${this.#longest}), and ${are} ${done}.`
+    )
+  }
+}

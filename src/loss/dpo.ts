@@ -1,0 +1,102 @@
+import { GigpoError } from "../errors.ts"
+import { flag, number, oneOf, scheduled } from "../options/field.ts"
+import { readOptions } from "../options/read.ts"
+import { at } from "../options/schedule.ts"
+import type { OptionsOf } from "../options/table.ts"
+import type { LossInput, TokenLoss } from "./token-loss.ts"
+
+export const dpoFields = {
+  beta: scheduled(number(0.1, "How firmly the reference holds: the weight of its KL.", { above: 0 })),
+  objective: oneOf(
+    "sigmoid",
+    ["sigmoid", "ipo"],
+    "DPO's logistic loss of the margin, or IPO's squared distance to 1 / (2 beta).",
+  ),
+  labelSmoothing: number(
+    0,
+    "Share of the pairs that may have been labelled the wrong way round; of the sigmoid alone.",
+    {
+      least: 0,
+      below: 0.5,
+    },
+  ),
+  average: flag(false, "The log-ratio of a reply is the mean over its tokens, in place of their sum."),
+}
+
+export type DpoOptions = OptionsOf<typeof dpoFields>
+
+/**
+ * Direct preference optimisation (arXiv 2305.18290, equation 7), and with `objective: "ipo"` IPO (arXiv 2310.12036, equation 17):
+ *
+ *     h = Σ_w (log p - log p_ref) - Σ_l (log p - log p_ref)
+ *     sigmoid: -(1 - ε) log σ(β h) - ε log σ(-β h)        ipo: (h - 1 / (2β))²
+ *
+ * over the tokens of what was chosen (w) and rejected (l), as a mean over pairs, whatever the aggregation. Our reading: a pair is a task
+ * whose rows have advantages above 0 where they were chosen and below 0 where they were rejected; all replies of a conversation count, each
+ * token by its weight; and ε (DPO's conservative form) is not IPO's. Reports "preference/accuracy" (pairs with h > 0),
+ * "preference/margin" (β h), and "preference/chosen" and "preference/rejected", its two parts.
+ */
+export function dpo(given: DpoOptions = {}): TokenLoss {
+  const { beta, objective, labelSmoothing, average } = readOptions("dpo", given, dpoFields)
+  if (objective === "ipo" && labelSmoothing > 0)
+    throw new GigpoError("BAD_ARGUMENT", "dpo: labelSmoothing is of the objective sigmoid; leave it out with ipo.")
+  return {
+    name: "dpo",
+    needs: ["reference"],
+    evaluate(input) {
+      const { tokens, logProbs, referenceLogProbs, weights } = input
+      const b = at(beta, input.moment)
+      const gradient = new Float32Array(tokens)
+      const pairs = pairsOf(input)
+      let [loss, accurate, chosen, rejected] = [0, 0, 0, 0]
+      const ratio = (side: readonly number[], scale: number) =>
+        side.reduce((sum, t) => sum + scale * (weights?.[t] ?? 1) * (logProbs[t]! - referenceLogProbs![t]!), 0)
+      for (const sides of pairs) {
+        const [won, lost] = sides.map((side) => (average ? 1 / side.length : 1)) as [number, number]
+        const [w, l] = [ratio(sides[0], won), ratio(sides[1], lost)]
+        const { value, slope } = objective === "ipo" ? ipo(w - l, b) : sigmoid(w - l, b, labelSmoothing)
+        loss += value / pairs.length
+        for (const t of sides[0]) gradient[t] = (slope * won * (weights?.[t] ?? 1)) / pairs.length
+        for (const t of sides[1]) gradient[t] = (-slope * lost * (weights?.[t] ?? 1)) / pairs.length
+        accurate += Number(w > l) / pairs.length
+        chosen += (b * w) / pairs.length
+        rejected += (b * l) / pairs.length
+      }
+      const metrics = {
+        "preference/accuracy": accurate,
+        "preference/margin": chosen - rejected,
+        "preference/chosen": chosen,
+        "preference/rejected": rejected,
+      }
+      return { loss, gradient, metrics }
+    },
+  }
+}
+
+/** Value and derivative by h. */
+function sigmoid(h: number, beta: number, smoothing: number): { value: number; slope: number } {
+  const minusLogSigmoid = (x: number) => Math.max(-x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
+  const [x, likely] = [beta * h, 1 / (1 + Math.exp(-beta * h))]
+  return {
+    value: (1 - smoothing) * minusLogSigmoid(x) + smoothing * minusLogSigmoid(-x),
+    slope: beta * (likely - (1 - smoothing)),
+  }
+}
+
+function ipo(h: number, beta: number): { value: number; slope: number } {
+  const far = h - 1 / (2 * beta)
+  return { value: far ** 2, slope: 2 * far }
+}
+
+/** The tokens of each pair, chosen and rejected. */
+function pairsOf({ tasks, spanOffsets, advantages }: LossInput): (readonly [number[], number[]])[] {
+  const pairs = new Map<number, readonly [number[], number[]]>()
+  for (const [span, task] of tasks.entries()) {
+    const sides = pairs.get(task) ?? [[], []]
+    pairs.set(task, sides)
+    for (let t = spanOffsets[span]!; t < spanOffsets[span + 1]!; t++) sides[advantages[t]! > 0 ? 0 : 1].push(t)
+  }
+  const all = [...pairs.values()]
+  if (all.every(([chosen, rejected]) => chosen.length > 0 && rejected.length > 0)) return all
+  throw new GigpoError("BAD_ARGUMENT", "dpo needs pairs: give data with chosen and rejected, and both in one batch.")
+}

@@ -1,0 +1,34 @@
+import { callHook } from "./call-hook.ts"
+import type { EpisodeSetup, ScoredCandidate } from "./episode.ts"
+import { orEndRollout } from "./faults.ts"
+import { checkChoice, checkScore } from "./hook-answers.ts"
+import type { Candidates } from "./hooks.ts"
+import { type PolicyChoice, recordedReply } from "./policy-choice.ts"
+
+/** Scores several replies to one prompt and takes one, which knows the others. `place`: the turn's, for random numbers. */
+export async function chooseCandidate<Task>(
+  setup: EpisodeSetup<Task>,
+  { score, choose = oneOfTheBest }: Candidates,
+  choices: readonly PolicyChoice[],
+  place: readonly number[],
+): Promise<PolicyChoice> {
+  const ask = <Answer>(key: string, call: Parameters<typeof callHook<Answer>>[3], check: (answer: Answer) => Answer) =>
+    orEndRollout(callHook("hooks.candidates", setup, [key, ...place], call, check))
+  const all: ScoredCandidate[] = []
+  for (const choice of choices) {
+    const { finishReason: _, ...candidate } = recordedReply(choice)
+    all.push({ ...candidate, score: await ask("score", () => score(candidate), checkScore) })
+  }
+  const chosen = await ask("choose", ({ random }) => choose(all, random), checkChoice(all.length))
+  return {
+    ...choices[chosen]!,
+    score: all[chosen]!.score,
+    candidates: all.filter((_, at) => at !== chosen),
+  }
+}
+
+const oneOfTheBest: NonNullable<Candidates["choose"]> = (candidates, random) => {
+  const most = Math.max(...candidates.map(({ score }) => score))
+  const best = [...candidates.keys()].filter((at) => candidates[at]!.score === most)
+  return best[random.below(best.length)]!
+}

@@ -1,0 +1,38 @@
+import type { SampleRequest } from "../engine/engine.ts"
+import type { Prompt } from "../tokenizer/chat-codec.ts"
+import { callHook } from "./call-hook.ts"
+import { checkCompletion } from "./completion.ts"
+import type { EpisodeSetup } from "./episode.ts"
+import { orEndRollout } from "./faults.ts"
+import type { SampledReply, TurnSituation } from "./hooks.ts"
+
+/** One reply to a prompt, as `hooks.sample` samples it, else in one request. Keyed by the episode, the turn, the attempt and the candidate. */
+export async function drawReply<Task>(
+  setup: EpisodeSetup<Task>,
+  situation: TurnSituation<Task>,
+  prompt: Prompt,
+  attempt = 0,
+  candidate = 0,
+): Promise<SampledReply> {
+  const { policy, tokenizer, random, temperature, maxReplyTokens, signal, hooks } = setup
+  const { index, vocabularySize } = situation
+  // The first attempt's key, and the first candidate's, is what it would be without a hook.
+  const further = [...(attempt > 0 ? [attempt] : []), ...(candidate > 0 ? ["candidate", candidate] : [])]
+  const { key } = random.fork("reply", index, ...further)
+  const request: SampleRequest = {
+    prompt: prompt.tokens,
+    ...(prompt.attachments && { attachments: prompt.attachments }),
+    maxTokens: maxReplyTokens,
+    temperature,
+    stopTokens: tokenizer.eosTokens,
+    key,
+    signal,
+  }
+  const sample = async (request: SampleRequest) =>
+    checkCompletion(await policy.sample(request), request, vocabularySize)
+  if (!hooks?.sample) return await orEndRollout(sample(request))
+  const turn = { ...situation, attempt, request, sample }
+  const check = (reply: SampledReply) => checkCompletion(reply, request, vocabularySize, "hooks.sample")
+  const place = ["sample", index, ...further]
+  return await orEndRollout(callHook("hooks.sample", setup, place, (to) => hooks.sample!(turn, to), check))
+}

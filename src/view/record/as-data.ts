@@ -1,0 +1,78 @@
+import { basename, dirname, resolve } from "node:path"
+import type { DataContext, Example, TrainingData } from "../../data/data.ts"
+import { GrowingRows } from "../../data/growing-rows.ts"
+import { GigpoError } from "../../errors.ts"
+import { checkPath } from "../../options/arguments.ts"
+import { runFiles } from "../../training/run-files.ts"
+import { isSolved } from "../../training/summary.ts"
+import { type RecordedEpisode, type RecordedGroup, type RecordedStep, replyText } from "../data/recorded.ts"
+import { readEpisodes } from "./read.ts"
+
+/**
+ * The episodes that a run recorded, to be cloned (`clone({ data })`): those that succeeded, or with `successes: false` all that neither
+ * failed nor were dropped. A recording holds texts, which are tokenised anew: give a model with the tokenizer and the chat template of
+ * the one that played. Our reading: replies that could not be read, or were cut off, are context and not learned.
+ *
+ * @param folder the run's, or its `episodes/`
+ */
+export function recordedEpisodes(folder: string): TrainingData {
+  checkPath("The folder of the run", folder)
+  const path = resolve(folder)
+  const run = basename(path) === runFiles.episodes ? dirname(path) : path
+  return {
+    name: folder,
+    async *examples(context) {
+      const { successes, signal, onWarning } = context
+      let [played, other] = [0, 0]
+      for await (const group of readEpisodes(run)) {
+        for (const episode of group.episodes) {
+          signal?.throwIfAborted()
+          if (episode.outcome === "failed" || episode.outcome === "dropped") continue
+          played++
+          if (successes && !isSolved(episode)) continue
+          const { example, tokenizedOtherwise } = exampleOf(group, episode, context)
+          if (tokenizedOtherwise) other++
+          yield example
+        }
+      }
+      if (played === 0)
+        throw new GigpoError(
+          "BAD_DATA",
+          `${folder} has no recorded episodes: give the folder of a run that records them (episodes.every).`,
+        )
+      if (other > 0)
+        onWarning(
+          `${folder}: the prompts of ${other} episodes have other tokens here than when they were played; was it another tokenizer?`,
+        )
+    },
+  }
+}
+
+function exampleOf(
+  { iteration, group }: RecordedGroup,
+  { member, steps }: RecordedEpisode,
+  { tokenizer }: DataContext,
+) {
+  const conversations = new Map<string, GrowingRows>() // of each agent
+  let tokenizedOtherwise = false
+  for (const step of steps) {
+    const key = JSON.stringify([step.conversation, step.agent])
+    const rows = conversations.get(key) ?? new GrowingRows((text) => tokenizer.encode(text))
+    conversations.set(key, rows)
+    const reply = replyText(step)
+    const tokens = rows.add({
+      prompt: step.prompt,
+      reply,
+      tokens: tokenizer.encode(reply),
+      weight: Number(isWhole(step)),
+    })
+    if (tokens !== undefined && tokens !== step.promptTokens) tokenizedOtherwise = true
+  }
+  const place = `iteration ${iteration}, task ${group}, episode ${member}`
+  const example: Example = { place, rows: [...conversations.values()].flatMap((rows) => rows.rows()) }
+  return { example, tokenizedOtherwise }
+}
+
+function isWhole({ valid, finishReason }: RecordedStep): boolean {
+  return valid && finishReason === "stop"
+}

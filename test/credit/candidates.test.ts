@@ -1,0 +1,62 @@
+import { expect, it } from "vitest"
+import { batchOf } from "../../src/credit/batch.ts"
+import { candidateRows, candidateScores } from "../../src/credit/candidates.ts"
+import type { Batch, CandidateRecord, Credit } from "../../src/credit/estimator.ts"
+import { normalizer } from "../../src/credit/normalizer.ts"
+
+const [prompt, logProbs] = [Int32Array.of(1, 2), Float32Array.of(-1)]
+const candidate = (score: number, token = 3, more: Partial<CandidateRecord> = {}): CandidateRecord => ({
+  ...{ prompt, logProbs, reply: Int32Array.of(token), text: "t", action: "t", valid: true, score },
+  ...more,
+})
+const step = (score: number | undefined, others: readonly CandidateRecord[] = [], reward = 0) => ({
+  ...{ task: 0, episode: 0, anchor: "s", reward },
+  record: { observation: { text: "s", anchor: "s" }, text: "t", action: "t", score, candidates: others },
+})
+
+/** VPR's state groups: replies to one prompt are compared among themselves, and where all are as good none is learned from. */
+function stateGroups(batch: Batch): Credit {
+  const { scores, steps, offsets } = candidateScores(batch)
+  const advantages = normalizer({ std: "population", epsilon: 1e-8 })(scores, steps)
+  const ofStep = (at: number) => advantages.subarray(offsets[at], offsets[at + 1])
+  const isLeft = (at: number) => ofStep(at).every((value) => value === 0)
+  return {
+    advantages: Float64Array.from({ length: batch.length }, (_, at) => ofStep(at)[0]!),
+    skip: Uint8Array.from({ length: batch.length }, (_, at) => Number(isLeft(at))),
+    extraRows: candidateRows(batch, (at) => (isLeft(at) ? undefined : ofStep(at).subarray(1))),
+  }
+}
+
+it("candidates are compared with the reply that was acted on, and become rows", () => {
+  const batch = batchOf([
+    step(1, [candidate(0, 4), candidate(0, 5), candidate(1, 6)]),
+    step(2, [candidate(2)]),
+    step(undefined, [], 5),
+  ])
+  const { advantages, skip, extraRows } = stateGroups(batch)
+  const one = expect.closeTo(0.5 / (0.5 + 1e-8), 12)
+  const less = expect.closeTo(-0.5 / (0.5 + 1e-8), 12)
+  expect([...advantages]).toEqual([one, 0, 0])
+  expect([...skip!]).toEqual([0, 1, 1])
+  expect(extraRows!.map(({ tokens, spans: [span] }) => [[...tokens], span!.start, span!.advantage])).toEqual([
+    [[1, 2, 4], 2, less],
+    [[1, 2, 5], 2, less],
+    [[1, 2, 6], 2, one],
+  ])
+  expect([...candidateScores(batch).scores]).toEqual([1, 0, 0, 1, 2, 2, 5])
+})
+
+it("tokens that were not sampled weigh nothing, and NaN leaves a candidate out", () => {
+  const forced = { reply: Int32Array.of(3, 4), logProbs: Float32Array.of(-1, 0), forced: Uint8Array.of(0, 1) }
+  const batch = batchOf([step(1, [candidate(0, 3, forced), candidate(2)])])
+  const rows = candidateRows(batch, () => [0.5, Number.NaN])
+  expect(rows).toHaveLength(1)
+  expect(rows[0]!.spans[0]).toMatchObject({ advantage: 0.5, weights: Float32Array.of(1, 0), length: 2 })
+})
+
+it("what cannot be is refused", () => {
+  const batch = batchOf([step(1, [candidate(0)])])
+  expect(() => candidateRows(batch, () => [])).toThrow(/step 0 has 1 candidates but 0 advantages/)
+  const bare = batchOf([{ task: 0, episode: 0, reward: 1 }])
+  expect(() => candidateScores(bare)).toThrow(/give every step its record/)
+})

@@ -1,0 +1,256 @@
+import { describe, expect, it } from "vitest"
+import { type Answer, speaking, thinks } from "../server/speaking.ts"
+import { codec, examplesOf, marked } from "./examples.ts"
+
+const user = (content: string) => ({ role: "user", content })
+const said = (content: string, more: object = {}) => ({ role: "assistant", content, ...more })
+const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }]
+const call = (given: string) => `<tool_call>\n{"name": "f", "arguments": ${given}}\n</tool_call>`
+const turn = (role: string, content: string) => `<|im_start|>${role}\n${content}<|im_end|>\n`
+const reply = (content: string) => `<|im_start|>assistant\n[${content}<|im_end|>]`
+
+describe("a transcript", () => {
+  it("is one row, of which every reply is learned up to its end", async () => {
+    const tokenizer = await codec()
+    const messages = [{ role: "system", content: "Be brief." }, user("Hi"), said("Ho"), user("Bye"), said("So long")]
+    const [example, ...others] = await examplesOf(tokenizer, [{ messages }])
+    expect(others).toEqual([])
+    expect(example).toMatchObject({ place: "line 1", rows: [expect.anything()] })
+    const [row] = example!.rows
+    expect(marked(tokenizer, row!)).toBe(
+      `${turn("system", "Be brief.")}${turn("user", "Hi")}${reply("Ho")}\n${turn("user", "Bye")}${reply("So long")}`,
+    )
+    const [first] = row!.spans
+    expect([...row!.tokens.subarray(first!.start, first!.start + first!.length)]).toEqual([
+      ...tokenizer.encode("Ho"),
+      tokenizer.eosTokens[0],
+    ])
+  })
+
+  it.each<[string, ((template: string) => string) | undefined, string]>([
+    ["", undefined, ""],
+    [", with thoughts that the model opens", undefined, "<think>\nHm.\n</think>\n\n"],
+    [", with thoughts that the prompt opens", thinks, "Hm.\n</think>\n\n"],
+  ])("is token for token what the endpoint asked and the model said%s", async (_, template, thought) => {
+    const replies = [`${thought}${call('{"x": 1}')}`, `${thought}It is 42.`]
+    const { post, policy, tokenizer } = await speaking(replies, template ? { template } : {})
+    const messages: object[] = [user("How much?")]
+    for (const _ of replies) {
+      const { choices }: Answer = await (await post("chat/completions", { messages, tools })).json()
+      const { message } = choices[0]
+      messages.push(message)
+      for (const { id } of message.tool_calls ?? []) messages.push({ role: "tool", tool_call_id: id, content: "42" })
+    }
+    if (thought === "") {
+      const [{ rows }] = (await examplesOf(tokenizer, [{ messages, tools }])) as [Answer]
+      const [row] = rows
+      expect(row.spans).toHaveLength(2)
+      for (const [index, { start, length }] of row.spans.entries()) {
+        expect([...row.tokens.subarray(0, start)]).toEqual([...policy.requests[index]!.prompt])
+        expect([...row.tokens.subarray(start, start + length)]).toEqual(policy.tokens(replies[index]!))
+      }
+      return
+    }
+    // ChatML's plain template drops thoughts that have been given: only where the prompt opens one it must be ended.
+    const [{ rows }] = (await examplesOf(tokenizer, [{ messages, tools }])) as [Answer]
+    const texts = rows.map((row: Answer) => marked(tokenizer, row))
+    if (template) {
+      expect(texts).toHaveLength(2)
+      expect(texts[0]).toMatch(/<think>\n\[Hm\.\n<\/think>\n\n<tool_call>[^[\]]*<\|im_end\|>\]$/)
+      expect(texts[1]).toMatch(
+        /assistant\n<tool_call>[^[\]]*assistant\n<think>\n\[Hm\.\n<\/think>\n\nIt is 42\.<\|im_end\|>\]$/,
+      )
+    } else expect(texts.join("")).not.toContain("Hm.")
+  })
+
+  it("of Hugging Face, with calls without ids and arguments as objects, is that of OpenAI", async () => {
+    const tokenizer = await codec()
+    const [name, given] = ["f", { x: 1 }]
+    const openai = {
+      messages: [
+        user("Go"),
+        said("", {
+          tool_calls: [
+            { id: "1", type: "function", function: { name, arguments: JSON.stringify(given) } },
+            { id: "2", type: "function", function: { name: "g", arguments: "{}" } },
+          ],
+        }),
+        { role: "tool", tool_call_id: "1", content: "one" },
+        { role: "tool", tool_call_id: "2", content: "two" },
+        said("Done"),
+      ],
+      tools,
+    }
+    const calls = [
+      { type: "function", function: { name, arguments: given } },
+      { function: { name: "g", arguments: {} } },
+    ]
+    const others = [
+      {
+        messages: [
+          { ...user("Go"), tool_calls: null, name: null },
+          said("", { content: null, tool_calls: calls }),
+          { role: "tool", name: "f", content: "one" },
+          { role: "tool", name: "g", content: "two", tool_call_id: null },
+          said("Done", { tool_calls: null }),
+        ],
+        tools: JSON.stringify(tools),
+      },
+      { prompt: openai.messages.slice(0, 1), completion: openai.messages.slice(1), tools: [tools[0]!.function], id: 7 },
+    ]
+    const [one, ...rest] = await examplesOf(tokenizer, [openai, ...others])
+    expect(marked(tokenizer, one!.rows[0]!)).toContain(
+      reply(`${call('{"x": 1}')}\n<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>`),
+    )
+    for (const other of rest) expect(other.rows).toEqual(one!.rows)
+    const old = {
+      messages: [
+        user("Go"),
+        said("", { function_call: { name, arguments: "{}" } }),
+        { role: "function", name, content: "1" },
+      ],
+    }
+    const [{ rows }] = (await examplesOf(tokenizer, [old])) as [Answer]
+    expect(marked(tokenizer, rows[0])).toContain(reply(call("{}")))
+  })
+
+  it("is learned as its messages say", async () => {
+    const tokenizer = await codec()
+    const learned = async (first: object, last: object, replies: "all" | "last" = "all") => {
+      const messages = [user("a"), said("1", first), user("b"), said("2", last)]
+      const [{ rows }] = (await examplesOf(tokenizer, [{ messages }], { replies })) as [Answer]
+      return [
+        marked(tokenizer, rows[0]).match(/\[\d/g)!.join(""),
+        rows[0].spans.map(({ weights }: Answer) => weights?.[0]),
+      ]
+    }
+    const both = "[1[2"
+    expect(await learned({}, {})).toEqual([both, [undefined, undefined]])
+    expect(await learned({ weight: 0 }, { weight: 1 })).toEqual(["[2", [undefined]])
+    expect(await learned({ train: true }, { train: false })).toEqual(["[1", [undefined]])
+    expect(await learned({ weight: 0.5 }, {})).toEqual([both, [0.5, undefined]])
+    expect(await learned({}, {}, "last")).toEqual(["[2", [undefined]])
+    expect(await learned({ weight: 1 }, {}, "last")).toEqual([both, [undefined, undefined]])
+  })
+
+  it("whose template drops what was said before is a row a reply", async () => {
+    const tokenizer = await codec((template) =>
+      template.replace(
+        "+ message['content'] }}",
+        "+ (message['content'] if loop.last or message['role'] != 'assistant' else '…') }}",
+      ),
+    )
+    const messages = [user("a"), said("1"), user("b"), said("2")]
+    const [{ rows }] = (await examplesOf(tokenizer, [{ messages }])) as [Answer]
+    expect(rows.map((row: Answer) => marked(tokenizer, row))).toEqual([
+      `${turn("user", "a")}${reply("1")}`,
+      `${turn("user", "a")}${turn("assistant", "…")}${turn("user", "b")}${reply("2")}`,
+    ])
+  })
+
+  it("is given the variables that stand beside it", async () => {
+    const tokenizer = await codec((template) => `{{ mood }}${template}`)
+    const line = { messages: [user("a"), said("1")], chat_template_kwargs: { mood: "Gay. " } }
+    const [{ rows }] = (await examplesOf(tokenizer, [line])) as [Answer]
+    expect(marked(tokenizer, rows[0])).toBe(`Gay. ${turn("user", "a")}${reply("1")}`)
+  })
+})
+
+it("behind a template without an end of turns ends all the same", async () => {
+  const tokenizer = await codec(
+    () =>
+      "{% for message in messages %}{{ message.role + ': ' + message.content + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}",
+  )
+  const [{ rows }] = (await examplesOf(tokenizer, [{ messages: [user("a"), said("1"), user("b"), said("2")] }])) as [
+    Answer,
+  ]
+  expect(marked(tokenizer, rows[0])).toBe("user: a\nassistant: [1\n<|im_end|>]user: b\nassistant: [2\n<|im_end|>]")
+})
+
+describe("a line is refused with its number", () => {
+  const fine = { messages: [user("a"), said("1")] }
+  const refusals: [string, unknown, RegExp][] = [
+    ["that is no JSON", "{", /line 2 is not JSON/],
+    ["that is no object", "[1]", /line 2: The line must be an object, as \{"messages"/],
+    ["without messages", { conversations: [] }, /line 2: messages is missing; give the conversation/],
+    ["whose messages are no list", { messages: "a" }, /line 2: messages must be a list of messages/],
+    ["of no known role", { messages: [{ role: "human", content: "a" }] }, /messages\[0\]\.role must be one of system/],
+    ["without content", { messages: [{ role: "user" }, said("1")] }, /messages\[0\]\.content is missing/],
+    [
+      "with a picture",
+      { messages: [{ role: "user", content: [{ type: "image_url" }] }, said("1")] },
+      /content\[0\]\.type must be/,
+    ],
+    ["without a reply", { messages: [user("a")] }, /messages has no reply to learn/],
+    ["whose replies are all left out", { messages: [user("a"), said("1", { weight: 0 })] }, /has no reply to learn/],
+    [
+      "that begins with a reply",
+      { messages: [said("1"), user("a")] },
+      /messages\[0\] is a reply to nothing.*"weight": 0/,
+    ],
+    [
+      "with a weight that is none",
+      { messages: [user("a"), said("1", { weight: -1 })] },
+      /\[1\]\.weight must be a number/,
+    ],
+    [
+      "with an answer to no call",
+      { messages: [user("a"), { role: "tool", content: "1" }, said("2")] },
+      /messages\[1\] answers a call/,
+    ],
+    ["with tools that are none", { ...fine, tools: "f" }, /tools must be a list, or the JSON of one/],
+    ["with a tool without a name", { ...fine, tools: [{ description: "f" }] }, /tools\[0\]\.function\.name is missing/],
+    ["with variables that are none", { ...fine, chat_template_kwargs: 1 }, /chat_template_kwargs must be an object/],
+    ["of a pair with one side", { prompt: "a", chosen: "1" }, /line 2: rejected is missing/],
+    ["of a pair of equals", { prompt: "a", chosen: "1", rejected: "1" }, /rejected says what chosen says/],
+    ["of a pair without a prompt", { chosen: "1", rejected: "2" }, /prompt is missing/],
+  ]
+
+  it("whatever is wrong with it", async () => {
+    const tokenizer = await codec()
+    for (const [which, line, message] of refusals)
+      await expect(examplesOf(tokenizer, [fine, line]), which).rejects.toMatchObject({
+        code: "BAD_DATA",
+        message: expect.stringMatching(message),
+      })
+  })
+
+  it("that the template refuses", async () => {
+    const tokenizer = await codec(
+      (template) => `{% if messages|length > 2 %}{{ raise_exception('too many') }}{% endif %}${template}`,
+    )
+    const messages = [user("a"), said("1"), user("b"), said("2")]
+    await expect(examplesOf(tokenizer, [fine, { messages }])).rejects.toMatchObject({
+      code: "BAD_DATA",
+      message: expect.stringMatching(/line 2: The model's chat template failed: too many/),
+    })
+  })
+})
+
+describe("a preference pair", () => {
+  it("is read in every spelling alike", async () => {
+    const tokenizer = await codec()
+    const [asked, good, bad] = [[user("a")], [said("1")], [said("2")]]
+    const [one, ...others] = await examplesOf(tokenizer, [
+      { prompt: asked, chosen: good, rejected: bad },
+      { prompt: "a", chosen: "1", rejected: "2" },
+      { messages: asked, chosen: good[0], rejected: bad[0] },
+      { chosen: [...asked, ...good], rejected: [...asked, ...bad] },
+      { prompt: "a", chosen: [...asked, ...good], rejected: [...asked, ...bad], messages: [...asked, ...good] },
+      { input: { messages: asked }, preferred_output: good, non_preferred_output: bad },
+    ])
+    const texts = (example: typeof one) => [example!.rows, example!.rejected!].map(([row]) => marked(tokenizer, row!))
+    expect(texts(one)).toEqual([`${turn("user", "a")}${reply("1")}`, `${turn("user", "a")}${reply("2")}`])
+    expect(others.map(texts)).toEqual(others.map(() => texts(one)))
+  })
+
+  it("is compared from where its sides part", async () => {
+    const tokenizer = await codec()
+    const shared = [user("a"), said("1"), user("b")]
+    const on = (last: string) => [...shared, said(last), user("c"), said("!")]
+    const [{ rows, rejected }] = (await examplesOf(tokenizer, [{ chosen: on("2"), rejected: on("3") }])) as [Answer]
+    const learned = ([row]: Answer) => marked(tokenizer, row).match(/\[[^\]]*/g)
+    expect(learned(rows)).toEqual(["[2<|im_end|>", "[!<|im_end|>"])
+    expect(learned(rejected)).toEqual(["[3<|im_end|>", "[!<|im_end|>"])
+  })
+})

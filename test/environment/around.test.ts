@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest"
+import type { Environment } from "../../src/environment/environment.ts"
+import { lookFirst } from "../../src/environment/look-first.ts"
+import { parallel } from "../../src/environment/parallel.ts"
+import { planFirst } from "../../src/environment/plan-first.ts"
+import { Random } from "../../src/random.ts"
+import { checkEnvironment } from "../../src/rollout/check-environment.ts"
+import { type DoorsTask, doorsEnvironment } from "../rollout/doors.ts"
+
+const doors = doorsEnvironment()
+const [task] = [...doorsEnvironment({ count: 1 }).tasks("train", new Random(1))]
+const right = (room: DoorsTask["rooms"][number]) => ({ red: "a", green: "b", blue: "c" })[room]
+const start = async (environment: Environment<DoorsTask>) =>
+  await environment.start(task!, { signal: new AbortController().signal, random: new Random(2) })
+const asked = (
+  environment: Environment<DoorsTask>,
+  ...rest: [Parameters<typeof doors.prompt>[1], { text: string; anchor: string }]
+) => environment.prompt(task!, ...rest).at(-1)!.content
+
+describe("environments around others", () => {
+  it.each([
+    ["parallel", parallel(doors, { copies: 3 })],
+    ["planFirst", planFirst(doors)],
+    ["lookFirst", lookFirst(doors, { steps: 2 })],
+  ])("%s keeps the contract", async (_, environment) => {
+    await checkEnvironment(environment)
+  })
+
+  it("parallel drives copies that end each by themselves", async () => {
+    const environment = parallel(doors, { copies: 2 })
+    const episode = await start(environment)
+    const [one, two, three] = task!.rooms.map(right)
+    const { action, valid } = environment.parse(`<env1>${one}</env1> and <env2>nothing</env2>`, episode.first)
+    expect([action, valid]).toEqual([`${one}\nwait`, false])
+    const first = await episode.step(action)
+    expect(first).toMatchObject({ reward: 0.5, terminated: false, metrics: { success: 0, rooms: 0.5 } })
+    const turn = { observation: episode.first, reply: `<env1>${one}</env1>`, action }
+    const shown = asked(environment, [turn], first.observation)
+    expect(shown).toMatch(/# Environment 1\n/)
+    expect(shown).not.toMatch(/# Environment 2|<env2>/)
+    expect(environment.parse(`<env1>${two}</env1>`, first.observation)).toEqual({ action: `${two}\n`, valid: true })
+    await episode.step(`${two}\n`)
+    expect(await episode.step(`${three}\n`)).toMatchObject({ reward: 0.5, terminated: true, metrics: { success: 1 } })
+  })
+
+  it("planFirst shows the plan in every later prompt", async () => {
+    const environment = planFirst(doors, { ask: "Plan!", shown: "Planned:" })
+    const episode = await start(environment)
+    expect(asked(environment, [], episode.first)).toMatch(/\n\nPlan!$/)
+    expect(environment.parse(" first this ", episode.first)).toEqual({ action: "first this", valid: true })
+    const { observation, reward } = await episode.step("first this")
+    expect([observation.text, reward]).toEqual([episode.first.text, 0])
+    expect(observation.anchor).not.toBe(episode.first.anchor)
+    const turn = { observation: episode.first, reply: "first this", action: "first this" }
+    expect(asked(environment, [turn], observation)).toMatch(/\n\nPlanned:\nfirst this$/)
+    expect(await episode.step(right(task!.rooms[0]!))).toMatchObject({ reward: 1 })
+  })
+
+  it("lookFirst acts from the beginning after what it saw, which earns nothing", async () => {
+    const environment = lookFirst(doors, { steps: 2, ask: "Look.", shown: "Seen:" })
+    const episode = await start(environment)
+    expect(asked(environment, [], episode.first)).toMatch(/\n\nLook\.$/)
+    const action = right(task!.rooms[0]!)
+    const one = await episode.step(action)
+    expect(one).toMatchObject({ reward: 0, terminated: false })
+    const two = await episode.step("wait") // ends the copy
+    expect(two).toMatchObject({ reward: 0, terminated: false, observation: { text: episode.first.text } })
+    const turns = [episode.first, one.observation].map((observation) => ({ observation, reply: "r", action }))
+    expect(asked(environment, turns, two.observation)).toBe(
+      `${episode.first.text}\n\nSeen:\n${episode.first.text}\n> ${action}\n${one.observation.text}\n> wait\n${one.observation.text}`,
+    )
+    expect(await episode.step(action)).toMatchObject({ reward: 1 })
+  })
+})

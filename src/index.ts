@@ -151,6 +151,23 @@ export type {
   Turn,
 } from "./environment/environment.ts"
 export { type LookFirstOptions, lookFirst } from "./environment/look-first.ts"
+// Memories: what prompts tell of the past.
+export { type BeliefOptions, beliefs } from "./environment/memory/beliefs.ts"
+export { type ChunkOptions, chunks } from "./environment/memory/chunks.ts"
+export type {
+  AskOptions,
+  EpisodeMemory,
+  Memory,
+  MemoryContext,
+  RememberedEpisode,
+  TellPast,
+  Told,
+} from "./environment/memory/memory.ts"
+export { type PlanOptions, plan } from "./environment/memory/plan.ts"
+export { type RecentOptions, recent } from "./environment/memory/recent.ts"
+export { type SkillOptions, skills } from "./environment/memory/skills.ts"
+export { type StateBlockOptions, stateBlock } from "./environment/memory/state.ts"
+export { type SummaryOptions, summary } from "./environment/memory/summary.ts"
 export { openEnv } from "./environment/openenv/openenv.ts"
 export type { ObservedText, OpenEnvMoment, OpenEnvOptions, OpenEnvTask } from "./environment/openenv/options.ts"
 export { type ParallelOptions, parallel } from "./environment/parallel.ts"
@@ -279,6 +296,7 @@ export type {
   Candidates,
   EpisodeStart,
   Group,
+  GuideContext,
   HookContext,
   RolloutHooks,
   SampledReply,
@@ -315,6 +333,13 @@ export {
 } from "./training/anchor-report.ts"
 export type { BestEvaluation } from "./training/best.ts"
 export { type CloneReport, type CloneSetup, clone } from "./training/clone.ts"
+// Curricula: what is played, from where and for how long.
+export { type ActGuideCurriculumOptions, actGuideCurriculum } from "./training/curriculum/act-guide.ts"
+export { type BySuccessOptions, bySuccess } from "./training/curriculum/by-success.ts"
+export type { Curriculum, CurriculumHooks, CurriculumSetup } from "./training/curriculum/curriculum.ts"
+export { type HorizonOptions, horizon } from "./training/curriculum/horizon.ts"
+export { joinHooks } from "./training/curriculum/join-hooks.ts"
+export { type TcodOptions, tcod, tcodSchedule } from "./training/curriculum/tcod.ts"
 export { type EvaluateSetup, evaluate } from "./training/evaluate.ts"
 export type { FailureReason } from "./training/failure-reasons.ts"
 export { replayFailure } from "./training/guards/failure.ts"

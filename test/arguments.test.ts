@@ -82,6 +82,17 @@ const setups: Readonly<Record<string, Case>> = {
 }
 
 const optional: Readonly<Record<string, Case>> = {
+  recent: { call: gigpo.recent, slip: ["lenght", "length"] },
+  stateBlock: { call: gigpo.stateBlock, slip: ["longst", "longest"] },
+  summary: { call: gigpo.summary, slip: ["evry", "every"] },
+  chunks: { call: gigpo.chunks, slip: ["sizes", "size"] },
+  skills: { call: gigpo.skills, slip: ["shows", "show"] },
+  plan: { call: gigpo.plan, slip: ["evry", "every"] },
+  beliefs: { call: gigpo.beliefs, slip: ["longst", "longest"] },
+  tcod: { call: gigpo.tcod, slip: ["directoin", "direction"] },
+  horizon: { call: gigpo.horizon, slip: ["form", "from"] },
+  actGuideCurriculum: { call: gigpo.actGuideCurriculum, slip: ["probs", "probes"] },
+  bySuccess: { call: gigpo.bySuccess, slip: ["pools", "pool"] },
   parallel: { call: (options) => gigpo.parallel(gigpo.numberLine(), options), slip: ["copis", "copies"] },
   planFirst: { call: (options) => gigpo.planFirst(gigpo.numberLine(), options), slip: ["shwn", "shown"] },
   lookFirst: { call: (options) => gigpo.lookFirst(gigpo.numberLine(), options), slip: ["step", "steps"] },
@@ -236,7 +247,7 @@ const optional: Readonly<Record<string, Case>> = {
 const plain = [
   ...["acrossTasks", "anchorLevels", "batchOf", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
   ...["groupByAnchor", "klRewards", "overlongPenalty", "similarityRatio", "mismatch", "crossEntropyLoss"],
-  ...["transcripts", "recordedEpisodes"],
+  ...["transcripts", "recordedEpisodes", "joinHooks", "tcodSchedule"],
   ...["reinforceLoss", "at", "atMoment", "readOptions", "batches", "byTask", "collectSteps", "giveCredit", "layRows"],
   ...["toRows", "sampledPositions", "sampledTokens", "stepRow", "environmentTasks", "takeTasks", "firstContained"],
   ...["episodesToJsonl", "episodesToParquet", "findRuns", "readGroup", "readEvaluation", "writeEvaluation"],

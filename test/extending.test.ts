@@ -2,9 +2,11 @@ import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import rewardWeights from "../examples/extend/curriculum.ts"
 import { bigramEngine } from "../examples/extend/engine.ts"
 import runningBaseline from "../examples/extend/estimator.ts"
 import cispo from "../examples/extend/loss.ts"
+import notebook from "../examples/extend/memory.ts"
 import { page } from "../examples/extend/observer.ts"
 import { drafting, sums } from "../examples/extend/player.ts"
 import type { Environment } from "../src/environment/environment.ts"
@@ -13,7 +15,7 @@ import { doorsEnvironment } from "./rollout/doors.ts"
 import { characters } from "./training/table-policy.ts"
 
 const root = join(import.meta.dirname, "..")
-const files = ["estimator", "loss", "engine", "player", "observer"]
+const files = ["estimator", "loss", "engine", "player", "memory", "curriculum", "observer"]
 
 describe("docs/extending.md", () => {
   it.each(files)("shows examples/extend/%s.ts word for word, in fewer than 40 lines of code", async (name) => {
@@ -72,6 +74,16 @@ describe("what it shows", () => {
     expect(reports).toHaveLength(60)
     expect(reports[0]!.metrics["episode/steps"]).toBe(3)
     expect(last(reports, "episode/success")).toBeGreaterThan(reports[0]!.metrics["episode/success"]!)
+  })
+
+  it("runs: the memory, whose calls are learned from, and the curriculum, which moves its weights", async () => {
+    const weights = rewardWeights({ channels: ["rooms"], validation: 2, size: 0.5 })
+    let opened: ReturnType<typeof weights.open> | undefined
+    const curriculum = { ...weights, open: (around: never) => (opened = weights.open(around)) }
+    const remembering = { ...environment, memory: notebook({ lines: 2 }) }
+    const reports = await train(setup({ iterations: 6, environment: remembering, curriculum: curriculum as never }))
+    expect(reports.some(({ metrics }) => metrics["episode/steps"]! > 1 + metrics["episode/rooms"]!)).toBe(true)
+    expect((opened!.state!().json as { tried: readonly number[] }).tried[0]).not.toBe(1)
   })
 
   it("runs: the loop of one's own", async () => {

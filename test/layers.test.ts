@@ -22,7 +22,7 @@ const below: Record<string, readonly string[]> = {
   options: ["errors", "edit-distance"],
   files: ["errors", "version"],
   retrieval: ["errors", "pace"],
-  environment: ["errors", "random", "largest-reward", "linked-abort", "pace", "options", "retrieval"],
+  environment: ["errors", "random", "state", "largest-reward", "linked-abort", "pace", "options", "retrieval"],
   tokenizer: ["errors", "pace", "options", "files", "environment", "model-files"],
   "model-files": ["errors", "files", "native"],
   grammar: ["errors", "canonical"],
@@ -113,7 +113,7 @@ const below: Record<string, readonly string[]> = {
     "data",
     "training",
   ],
-  vectors: ["errors", "random", "dense-ids", "options", "engine", "kernels", "loss", "credit"],
+  vectors: ["errors", "random", "dense-ids", "options", "engine", "kernels", "loss", "credit", "training"],
   replay: ["errors", "random", "credit", "retrieval", "environment"],
   cli: [
     "errors",

@@ -1,9 +1,15 @@
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
-import { callback, field, flag, oneOf } from "../options/field.ts"
-import type { OptionsOf } from "../options/table.ts"
+import { callback, choice, flag, oneOf, optionalChoice } from "../options/field.ts"
+import { only } from "../options/fixed.ts"
+import { fieldsOf, type Named } from "../options/named.ts"
+import type { Fields, OptionsOf, Resolved } from "../options/table.ts"
 import type { Environment, ParsedAction, Turn } from "./environment.ts"
-import { formatTurns, recentTurns } from "./memory.ts"
+import { memories } from "./memory/memories.ts"
+import { type Memory, ownMemory, type TellPast } from "./memory/memory.ts"
+import { formatTurns, historyField, recentTurns } from "./memory/recent.ts"
 import { strip } from "./python-text.ts"
+
+export { historyField } from "./memory/recent.ts"
 
 const thinkings = ["optional", "required", "off"] as const
 
@@ -19,9 +25,11 @@ export function agentFields<Task>() {
       "Whether the prompt explains role, rules and reply format. Without them it is as bare as can be: for small models " +
         "trained from scratch.",
     ),
-    memory: callback(
-      undefined as ((history: readonly Turn[]) => string) | undefined,
-      "Writes the past steps in place of the default `[Observation n: '..', Action n: '..']` lines.",
+    memory: optionalChoice(
+      choice(undefined, fieldsOf(memories), "What prompts tell of the past, in place of the last `history` steps.", {
+        own: ownMemory,
+      }),
+      "the last `history` steps, as the environment writes them",
     ),
     prompt: callback(undefined as Environment<Task>["prompt"] | undefined, "Writes the whole prompt."),
     parse: callback(undefined as Environment<Task>["parse"] | undefined, "Reads the reply."),
@@ -29,14 +37,6 @@ export function agentFields<Task>() {
 }
 
 export type AgentOptions<Task = unknown> = OptionsOf<ReturnType<typeof agentFields<Task>>>
-
-export function historyField(fallback: number | "all") {
-  const fits = (value: unknown) =>
-    value === "all" || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 1000)
-  return field(fallback, 'Past steps that the prompt shows, or "all".', (value) =>
-    fits(value) ? undefined : 'must be a whole number from 0 to 1000 or "all"',
-  )
-}
 
 export function thinkingField(fallback: Thinking) {
   return oneOf<Thinking, Thinking, string>(
@@ -47,10 +47,39 @@ export function thinkingField(fallback: Thinking) {
   )
 }
 
+/** Options of an environment as its prompts read them. */
+export type Speech<Settings> = Omit<Settings, "memory"> & { readonly memory?: TellPast | undefined }
+
+/**
+ * How an environment's prompts tell the past. A function writes it where the environment's own lines would stand; a memory writes it
+ * before the prompt, which the player sees to, and the environment's own lines are left out.
+ *
+ * @param least - past steps that prompts show beside a memory too, where one step says what another began.
+ */
+export function recall<
+  Settings extends { readonly history: number | "all"; readonly memory?: ResolvedMemory | undefined },
+>(
+  settings: Settings,
+  least = 0,
+): { readonly speech: Speech<Settings>; readonly remembers: { readonly memory?: Memory } } {
+  const { memory: chosen, ...rest } = settings
+  const memory = chosen && openMemory(chosen)
+  if (memory === undefined || typeof memory === "function") return { speech: { ...rest, memory }, remembers: {} }
+  return { speech: { ...rest, history: least }, remembers: { memory } }
+}
+
+type ResolvedMemory = NonNullable<Resolved<ReturnType<typeof agentFields>>["memory"]>
+
+function openMemory(chosen: ResolvedMemory): Memory | TellPast {
+  if ("use" in chosen) return chosen.use
+  const { fields, make }: Named<Fields, Memory> = memories[chosen.name]
+  return make(only(chosen, fields) as never)
+}
+
 /** What the prompt tells of the past: `memory`'s text, or the last `history` steps; "" where there is nothing to tell. */
 export function rememberTurns(
   turns: readonly Turn[],
-  options: { readonly history: number | "all"; readonly memory: AgentOptions["memory"] },
+  options: { readonly history: number | "all"; readonly memory?: TellPast | undefined },
 ): string {
   checkArguments("rememberTurns", options)
   const { history, memory } = options

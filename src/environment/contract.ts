@@ -2,6 +2,7 @@ import { inspect } from "node:util"
 import { GigpoError, type GigpoErrorCode } from "../errors.ts"
 import { largestReward } from "../largest-reward.ts"
 import type { Message, Observation, ParsedAction, StepResult } from "./environment.ts"
+import type { Told } from "./memory/memory.ts"
 
 // What an environment's answers must be like, checked where they come in. Playing asks for what it relies on, and no more;
 // checkEnvironment is strict and asks for everything that the types in environment.ts promise.
@@ -52,6 +53,13 @@ export function checkMessages(contract: Contract, messages: readonly Message[]):
     ? "a role (system, user, assistant) and a content that is not blank"
     : "the strings role and content"
   throw contract.broken(`prompt must give at least one message, each with ${parts}`)
+}
+
+/** What a memory told; `name` is its. */
+export function checkTold(contract: Contract, name: string, told: string | Told): Told {
+  const { past, observation } = typeof told === "string" ? { past: told, observation: undefined } : (told ?? {})
+  if (typeof past === "string" && ["string", "undefined"].includes(typeof observation)) return { past, observation }
+  throw contract.broken(`the memory ${name} told ${inspect(told)}; give a text, or { past, observation }, both texts`)
 }
 
 export function checkParsed(contract: Contract, call: string, parsed: ParsedAction): ParsedAction {

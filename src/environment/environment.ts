@@ -1,4 +1,5 @@
 import type { Random } from "../random.ts"
+import type { Memory } from "./memory/memory.ts"
 
 /** One message of a chat, as chat templates take it. */
 export interface Message {
@@ -85,6 +86,8 @@ export interface Environment<Task = unknown> {
   start(task: Task, context: EpisodeContext): Promise<EnvironmentEpisode>
   /** The messages shown to the model at this step. */
   prompt(task: Task, history: readonly Turn[], now: Observation): Message[]
+  /** What prompts tell of the past besides: it stands before the text of the last message. */
+  readonly memory?: Memory | undefined
   /** Reads an action from the model's reply. Must not throw. */
   parse(reply: string, now: Observation): ParsedAction
   expert?(task: Task): Expert

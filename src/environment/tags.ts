@@ -25,6 +25,11 @@ export function readTagged(reply: string, tag: string): TaggedReply {
   }
 }
 
+/** A reply without its thought: what stands after the last `</think>`, all of it where there is none. */
+export function withoutThought(reply: string): string {
+  return (reply.split(/<\/think>/i).at(-1) ?? "").trim()
+}
+
 /** The first of these lower-case words, in the order of the list, that the text contains. */
 export function firstContained<Word extends string>(text: string, words: readonly Word[]): Word | undefined {
   const lower = text.toLowerCase()

@@ -181,7 +181,13 @@ function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly
     // Elsewhere they may stay where they are, if their owner would take them: one key then turns GiGPO into GRPO and back.
     else if (rest[key] !== undefined) readEntry(reader, rest[key], choice.variants[owners[0]!]![key]!, [...path, key])
   }
-  return choice.asGiven ? { ...given, name } : { name, ...found }
+  return choice.asGiven ? { ...given, ...choicesIn(rest, fields, reader.source), name } : { name, ...found }
+}
+
+/** The choices among options that stay as they are given: in a file they may be a text alone. */
+function choicesIn(given: Values, fields: Fields, source: Reader["source"]): Values {
+  const chosen = Object.entries(given).filter(([key]) => "variants" in (fields[key] ?? {}))
+  return Object.fromEntries(chosen.map(([key, value]) => [key, source === "file" ? spelledOut(value) : value]))
 }
 
 /** In a file the options beside `use` are the module's, and stay as they are until it is loaded. */

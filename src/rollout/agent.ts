@@ -7,11 +7,12 @@ import { unknownKey } from "../options/unknown-key.ts"
 import { checkMeasured, checkSampled } from "./check-step.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
 import { Deadline } from "./deadline.ts"
+import { checkFits, EndOfEpisode } from "./end-of-episode.ts"
 import type { Episode, EpisodeSetup, EpisodeStep } from "./episode.ts"
 import { RolloutFault } from "./faults.ts"
 import { guardPolicy, notAtOnce } from "./guard-policy.ts"
 import type { Play, PlayContext, PlaySampleOptions, RecordedStep } from "./play.ts"
-import { EndOfEpisode, episodeOf, StepLog } from "./step-log.ts"
+import { episodeOf, StepLog } from "./step-log.ts"
 
 export interface AgentSetup<Task> extends Omit<EpisodeSetup<Task>, "environment" | "environmentTimeout"> {
   readonly play: Play<Task>
@@ -116,11 +117,7 @@ export async function runAgent<Task>(
     checkWhole(maxTokens, "maxTokens")
     const { tokens: prompt, attachments } = await encodePrompt(tokenizer, messages, vocabularySize)
     const came = attachments && { attachments }
-    if (prompt.length + maxTokens > maxPositions)
-      throw new EndOfEpisode(
-        "overflow",
-        `A prompt of ${prompt.length} tokens and a reply of ${maxTokens} do not fit the model's ${maxPositions} positions; shorten the prompt or lower maxTokens.`,
-      )
+    checkFits(prompt.length, maxTokens, maxPositions)
     const { key } = random.fork("reply", step)
     const request = { prompt, ...came, maxTokens, temperature, stopTokens, key }
     const { tokens, logProbs, entropies, finishReason } = await policy.sample(request)

@@ -28,8 +28,10 @@ const hookNames: Record<keyof RolloutHooks | "name", true> = {
   candidates: true,
   sample: true,
   onTurn: true,
+  guide: true,
   score: true,
   keep: true,
+  played: true,
   state: true,
   restore: true,
   name: true,
@@ -44,6 +46,7 @@ export function checkPlayers<Task>({ environment, play, hooks, tasks }: Players<
   if (environment !== undefined) {
     const asked = play ? [] : (["start", "prompt", "parse"] as const)
     checkMethods("environment", environment, tasks === undefined ? [...asked, "tasks"] : asked)
+    if (environment.memory !== undefined) checkMethods("environment.memory", environment.memory, ["begin"])
   }
   if (hooks !== undefined) checkHooks(hooks, play !== undefined)
   if (tasks === undefined && environment === undefined)
@@ -129,12 +132,14 @@ export function isList<Task>(tasks: readonly Task[] | TaskSource<Task>): tasks i
 
 function checkHooks<Task>(hooks: RolloutHooks<Task>, byAgent: boolean): void {
   if (typeof hooks !== "object" || hooks === null || Array.isArray(hooks))
-    throw bad(`hooks is ${shown(hooks)}; it must be an object with begin, candidates, sample, onTurn, score or keep`)
+    throw bad(
+      `hooks is ${shown(hooks)}; it must be an object with begin, candidates, sample, onTurn, guide, score, keep or played`,
+    )
   const unknown = unknownKey(hooks, hookNames)
   if (unknown) throw bad(`In hooks ${unknown}`)
   for (const name of Object.keys(hookNames).filter((name) => name !== "name") as (keyof RolloutHooks)[])
     if (hooks[name] !== undefined && typeof hooks[name] !== "function") throw bad(`hooks.${name} must be a function`)
-  for (const name of ["begin", "candidates", "sample", "onTurn"] as const)
+  for (const name of ["begin", "candidates", "sample", "onTurn", "guide"] as const)
     if (byAgent && hooks[name])
       throw bad(`hooks.${name} is for an environment's loop; leave it off where play drives the episode`)
 }

@@ -2,6 +2,8 @@ import { checkMessages, checkObservation, checkParsed, checkResult, playing } fr
 import type { Environment, EnvironmentEpisode } from "../environment/environment.ts"
 import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
+import type { Ask } from "./memory-calls.ts"
+import { remember, withPast } from "./remember.ts"
 import { withoutStrays } from "./stray-promises.ts"
 import { withTimeLimit } from "./time-limit.ts"
 import type { GuardedEpisode } from "./turns.ts"
@@ -13,6 +15,8 @@ export interface EnvironmentEpisodeSetup<Task> {
   readonly random: Random
   /** Seconds for one call of the environment. */
   readonly environmentTimeout: number
+  /** Answers what the environment's memory asks; left out where no policy plays. */
+  readonly ask?: Ask | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -26,7 +30,7 @@ const lastCall = 1
 export async function startEpisode<Task>(
   setup: EnvironmentEpisodeSetup<Task>,
 ): Promise<GuardedEpisode & AsyncDisposable> {
-  const { environment, task, random, environmentTimeout, signal } = setup
+  const { environment, task, random, environmentTimeout, ask, signal } = setup
   const contract = playing(environment.name)
   const controller = new AbortController()
   const unlink = linkAbort(signal, controller)
@@ -48,11 +52,16 @@ export async function startEpisode<Task>(
     throw error
   }
 
+  const context = { task, random: random.fork("memory"), signal: controller.signal, ask }
+  const tell = environment.memory && remember(environment.memory, context, contract)
   return {
     first: episode.first,
     async prompt(history, now) {
       controller.signal.throwIfAborted()
-      return checkMessages(contract, withoutStrays(environment.prompt(task, history, now)))
+      const told = await tell?.(history, now)
+      const shown = told?.observation === undefined ? now : { ...now, text: told.observation }
+      const messages = checkMessages(contract, withoutStrays(environment.prompt(task, history, shown)))
+      return told ? withPast(messages, told) : messages
     },
     async parse(reply, now) {
       controller.signal.throwIfAborted() // the reply comes too late

@@ -13,6 +13,7 @@ import { startEpisode } from "./environment-episode.ts"
 import { orEndRollout, RolloutFault } from "./faults.ts"
 import { checkStart } from "./hook-answers.ts"
 import type { RolloutHooks } from "./hooks.ts"
+import { MemoryCalls } from "./memory-calls.ts"
 import type { Outcome } from "./outcome.ts"
 import { type PolicyChoice, recordedReply } from "./policy-choice.ts"
 import { policyReplies, type RepliesCourse } from "./policy-replies.ts"
@@ -51,6 +52,8 @@ export interface EpisodeStep {
   readonly temperature?: number
   /** What sampling was constrained by. */
   readonly constraint?: unknown
+  /** Sampled with more in the prompt than `prompt` holds (a hint). */
+  readonly offPolicy?: true
   /** Where several replies were sampled to the prompt (`hooks.candidates`): what this one is worth, and the others. */
   readonly score?: number
   readonly candidates?: readonly ScoredCandidate[]
@@ -158,24 +161,31 @@ async function* playCourse<Task>(
   let metrics: Readonly<Record<string, number>> = {}
   using deadline = new Deadline(setup.signal)
   const within = { ...setup, signal: deadline.signal }
+  const calls = new MemoryCalls(within)
   const begin = async () =>
     await callHook("hooks.begin", within, ["begin"], (context) => hooks?.begin?.(task, context), checkStart)
   try {
     deadline.set("episodeTimeout", `${name}: the episode`, setup.episodeTimeout)
     const start = origin?.start ?? (await orEndRollout(begin()))
-    const { maxSteps = setup.maxSteps, replay = [], hint } = start
+    const { maxSteps = setup.maxSteps, replay = [], ...said } = start
     const world = (origin?.random ?? random).fork("environment")
-    await using episode = await startEpisode({ ...within, random: world })
+    await using episode = await startEpisode({ ...within, random: world, ask: calls.ask })
     if (origin) checkBrought(name, origin, 0, { observation: episode.first })
     const turns: Taken[] = []
-    const branchOff: RepliesCourse["fork"] = fork && ((at) => fork({ ...at, start, turns: [...turns] }))
+    const branchOff: RepliesCourse["fork"] =
+      fork &&
+      ((at) => {
+        calls.refuseForks()
+        fork({ ...at, start, turns: [...turns] })
+      })
     const taken = origin?.turns.map(({ choice }) => choice) ?? replay
-    const choose = firstTake(taken, policyReplies(within, { hint, origin, fork: branchOff }), replay.length)
+    const choose = firstTake(taken, policyReplies(within, { ...said, origin, fork: branchOff }), replay.length)
     const played = playTurns(episode, choose, { maxTurns: replay.length + maxSteps })
     for (let turn = 0; ; turn++) {
       deadline.set("turnTimeout", `${name}: turn ${turn}`, setup.turnTimeout)
       const { done, value } = await deadline.unlessPassed(() => played.next())
       deadline.set("turnTimeout", "") // whoever is told of the step has time
+      yield* calls.take()
       if (done) return { ...value, metrics }
       const { observation, choice, result } = value
       metrics = result.metrics ?? metrics
@@ -189,12 +199,14 @@ async function* playCourse<Task>(
         ...recordedReply(choice as PolicyChoice),
         reward: result.reward,
         ...(result.metrics && { metrics: { ...result.metrics } }), // its own object may be counted on
+        ...(said.offPolicy && { offPolicy: true }),
       }
     }
   } catch (error) {
     if (deadline.passed) return { outcome: "failed", metrics, error: deadline.passed }
     setup.signal?.throwIfAborted()
-    if (error instanceof RolloutFault) throw error.cause
+    const fault = error instanceof RolloutFault ? error : calls.fault
+    if (fault) throw fault.cause
     return { outcome: "failed", metrics, error: environmentError(name, error) }
   }
 }

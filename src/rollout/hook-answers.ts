@@ -8,22 +8,31 @@ import type { Candidates, EpisodeStart, Group, TurnDecision } from "./hooks.ts"
 
 // What hooks answered, checked before anything is done with it.
 
-const startKeys: Record<keyof EpisodeStart, true> = { maxSteps: true, replay: true, hint: true }
+const startKeys: Record<keyof EpisodeStart, true> = { maxSteps: true, replay: true, hint: true, offPolicy: true }
 
-export function checkStart(start: EpisodeStart | undefined): EpisodeStart {
+export function checkStart(start: EpisodeStart | undefined, hook = "hooks.begin"): EpisodeStart {
   if (start === undefined) return {}
   if (typeof start !== "object" || start === null)
-    throw wrong("hooks.begin", `gave ${inspect(start)}; give an object with maxSteps, replay or hint, or undefined`)
+    throw wrong(hook, `gave ${inspect(start)}; give an object with maxSteps, replay or hint, or undefined`)
   const unknown = unknownKey(start, startKeys)
-  if (unknown) throw wrong("hooks.begin", `gave an object in which ${unknown}`)
-  const { maxSteps, replay, hint } = start
+  if (unknown) throw wrong(hook, `gave an object in which ${unknown}`)
+  const { maxSteps, replay, hint, offPolicy } = start
   if (maxSteps !== undefined && !(Number.isSafeInteger(maxSteps) && maxSteps >= 1))
-    throw wrong("hooks.begin", `gave maxSteps as ${inspect(maxSteps)}; it must be a whole number of at least 1`)
+    throw wrong(hook, `gave maxSteps as ${inspect(maxSteps)}; it must be a whole number of at least 1`)
   if (replay !== undefined && !(Array.isArray(replay) && replay.every((action) => typeof action === "string")))
-    throw wrong("hooks.begin", "gave a replay that is not a list of actions, each a string")
+    throw wrong(hook, "gave a replay that is not a list of actions, each a string")
   if (hint !== undefined && typeof hint !== "string")
-    throw wrong("hooks.begin", `gave the hint ${inspect(hint)}; it must be a string`)
+    throw wrong(hook, `gave the hint ${inspect(hint)}; it must be a string`)
+  if (offPolicy !== undefined && typeof offPolicy !== "boolean")
+    throw wrong(hook, `gave offPolicy as ${inspect(offPolicy)}; it must be true or false`)
   return start
+}
+
+/** The episodes that stand for a group: those that a guide gave, or its own. */
+export function checkGuided({ episodes, index }: Group, guided: readonly Episode[] | undefined): readonly Episode[] {
+  if (guided === undefined) return episodes
+  if (Array.isArray(guided) && guided.length > 0 && guided.every((one) => Array.isArray(one?.steps))) return guided
+  throw wrong("hooks.guide", `gave ${inspect(guided, { depth: 0 })} for task ${index}; give episodes, or undefined`)
 }
 
 export function checkDecision(decision: TurnDecision): TurnDecision {

@@ -88,6 +88,11 @@ export interface EpisodeStart {
   readonly replay?: readonly string[] | undefined
   /** A text that is added to the last message of every prompt, after an empty line. */
   readonly hint?: string | undefined
+  /**
+   * Learns from the episode as from one that the policy played without the hint: rows hold the prompt without it, with the
+   * log-probabilities that replies were sampled with, and say so to the loss (`Span.offPolicy`). Default false.
+   */
+  readonly offPolicy?: boolean | undefined
 }
 
 /** The episodes of one task. */
@@ -96,6 +101,11 @@ export interface Group<Task = unknown> {
   /** The task's number in its iteration, from 0. */
   readonly index: number
   readonly episodes: readonly Episode[]
+}
+
+export interface GuideContext extends HookContext {
+  /** Plays the group's task once more, with as many episodes as a group has, all from this start. One rollout after the other. */
+  play(start: EpisodeStart): Promise<readonly Episode[]>
 }
 
 /** What a hook throws ends the rollout. */
@@ -114,6 +124,14 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
    */
   onTurn?(turn: SampledTurn<Task>, context: HookContext): TurnDecision | Promise<TurnDecision>
   /**
+   * The episodes that stand for a group once it is played, which may come of further rollouts of its task; undefined leaves it as it
+   * is. Called when all groups of a round are there, and the calls run side by side.
+   */
+  guide?(
+    group: Group<Task>,
+    context: GuideContext,
+  ): readonly Episode[] | undefined | Promise<readonly Episode[] | undefined>
+  /**
    * The group's episodes with other rewards: judges, rewards of a group. As many as there were, in their order; returns follow from
    * the rewards. Called when all groups of a round are there, in the order of tasks, and the calls run side by side.
    */
@@ -123,6 +141,8 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
    * for the scored groups of a round in the order of tasks, one after the other.
    */
   keep?(group: Group<Task>, context: HookContext): boolean | Promise<boolean>
+  /** Told of all groups of an iteration, dropped ones too, in the order of tasks: where a hook changes what it remembers. */
+  played?(groups: readonly Group<Task>[], context: HookContext): void | Promise<void>
 }
 
 /** Where tasks come from. The default is the environment's own order; curricula replace it. */

@@ -6,6 +6,7 @@ import { callHook } from "./call-hook.ts"
 import { chooseCandidate } from "./candidates.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
 import { drawReply } from "./draw-reply.ts"
+import { EndOfEpisode } from "./end-of-episode.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
 import { checkCandidates, checkDecision } from "./hook-answers.ts"
@@ -17,6 +18,8 @@ import type { Chooser, Situation } from "./turns.ts"
 export interface RepliesCourse {
   /** Added to every prompt. */
   readonly hint?: string | undefined
+  /** The choices tell of the prompt without it. */
+  readonly offPolicy?: boolean | undefined
   /** Where the episode branched off another one. */
   readonly origin?: Origin | undefined
   /** Told where others are to branch off this one. */
@@ -26,7 +29,7 @@ export interface RepliesCourse {
 /** What the policy says, until a prompt and a reply no longer fit the model. */
 export function policyReplies<Task>(
   setup: EpisodeSetup<Task>,
-  { hint, origin, fork }: RepliesCourse = {},
+  { hint, offPolicy = false, origin, fork }: RepliesCourse = {},
 ): Chooser<PolicyChoice, "overflow"> {
   const { policy, tokenizer, task, signal, hooks, resamples = rolloutDefaults.resamples } = setup
   const { vocabularySize } = policy
@@ -45,7 +48,8 @@ export function policyReplies<Task>(
 
   return async (situation) => {
     const { index, now, parse } = situation
-    const rendered = await situation.messages()
+    const rendered = await orOverflow(() => situation.messages())
+    if (rendered === "overflow") return rendered
     const first = await show(situation, rendered, hint)
     if (!first) return "overflow"
     const asked =
@@ -58,12 +62,13 @@ export function policyReplies<Task>(
         checkCandidates,
       )
     const candidates = asked && (await orEndRollout(asked))
+    const bare = offPolicy ? await encodePrompt(tokenizer, rendered, vocabularySize) : undefined
     let shown = first
     for (let attempt = 0; ; attempt++) {
       const { prompt, turn } = shown
       const read = async (completion: SampledReply): Promise<PolicyChoice> => {
         const reply = decodeReply(tokenizer, completion.tokens)
-        return { ...(await parse(reply)), reply, prompt, completion }
+        return { ...(await parse(reply)), reply, prompt: bare ?? prompt, completion }
       }
       const draw = async (candidate: number): Promise<SampledReply> =>
         origin?.first && index === branchedAt && attempt === 0 && candidate === 0
@@ -96,5 +101,15 @@ export function policyReplies<Task>(
         })
       return choice
     }
+  }
+}
+
+/** The prompt, unless a memory had to ask more than fits the model. */
+async function orOverflow(render: () => Promise<readonly Message[]>): Promise<readonly Message[] | "overflow"> {
+  try {
+    return await render()
+  } catch (error) {
+    if (error instanceof EndOfEpisode) return "overflow"
+    throw error
   }
 }

@@ -2,17 +2,17 @@ import { setMaxListeners } from "node:events"
 import type { Environment } from "../environment/environment.ts"
 import { linkAbort } from "../linked-abort.ts"
 import type { Random } from "../random.ts"
-import { runAgent } from "./agent.ts"
-import { type Course, type FamilyPlace, type Grown, playFamily } from "./branches.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import { checkSetup, isList } from "./check-setup.ts"
 import type { StepLimits } from "./check-step.ts"
-import { type Episode, type EpisodeSetup, type EpisodeStep, runCourse } from "./episode.ts"
+import type { Episode, EpisodeSetup, EpisodeStep } from "./episode.ts"
 import { playGroups, together } from "./groups.ts"
+import { guideGroups } from "./guide.ts"
 import { checkKeep, checkScored } from "./hook-answers.ts"
 import type { Group, RolloutHooks, TaskSource } from "./hooks.ts"
 import { rolloutDefaults } from "./options.ts"
 import type { Play } from "./play.ts"
+import { playMember } from "./play-member.ts"
 import { drawInOrder, listedTasks } from "./tasks.ts"
 import { isVaried } from "./varied.ts"
 
@@ -87,46 +87,29 @@ export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<
   const caller = { moment: setup.moment, random, signal: stop.signal }
   const draw = drawInOrder(isList(setup.tasks) ? listedTasks(setup.tasks) : setup.tasks, caller)
   const play = (task: Task, index: number, member: number, signal: AbortSignal) =>
-    playMember(setup, task, index, member, signal)
+    playMember(setup, task, { task: index, member }, signal)
   const [kept, dropped]: [Group<Task>[], Group<Task>[]] = [[], []]
   let done = 0
   try {
     for (let round = 0; round <= refills && kept.length < wanted; round++) {
       const [first, count] = [kept.length + dropped.length, wanted - kept.length]
-      const told = (groups: number) => onEpisode?.(++done, (first + groups) * groupSize)
+      const toldOf = (groups: number) => onEpisode?.(++done, (first + groups) * groupSize)
       const round = { first, count, groupSize, concurrency, groupTimeout: setup.groupTimeout }
-      const played = await playGroups({ ...round, stop, draw, play, onEpisode: told })
+      const played = await playGroups({ ...round, stop, draw, play, onEpisode: toldOf })
       if (played.length === 0) break
-      const scored = played.map((group) => score(hooks, group, caller, limits))
+      const guided = await guideGroups(setup, played, caller, stop)
+      const scored = guided.map((group) => score(hooks, group, caller, limits))
       for (const group of await together(scored, stop))
         (!setup.onlyVaried || isVaried(group)) && (await keeps(hooks, group, caller))
           ? kept.push(group)
           : dropped.push(group)
     }
     stop.signal.throwIfAborted()
+    await told(hooks, [...kept, ...dropped], caller)
     return { groups: kept, dropped }
   } finally {
     unlink()
   }
-}
-
-/** Plays a member of a group and what branches off it. */
-async function playMember<Task>(
-  setup: RolloutSetup<Task>,
-  task: Task,
-  index: number,
-  member: number,
-  signal: AbortSignal,
-): Promise<Grown> {
-  const { hooks, environment, play, onStep, retries = rolloutDefaults.retries, forks = rolloutDefaults.forks } = setup
-  const family = { random: setup.random.fork(index, member), forks, retries, signal }
-  return await playFamily(family, async (random: Random, course: Course, place: FamilyPlace) => {
-    const told =
-      onStep && ((step: EpisodeStep, at: number) => onStep(step, { task: index, member, ...place, step: at }))
-    const own = { ...setup, task, random, signal }
-    if (play) return await runAgent({ ...own, play, index, member }, told)
-    return await runCourse({ ...own, environment: environment!, hooks }, course, told)
-  })
 }
 
 type Hooks<Task> = RolloutHooks<Task> | undefined
@@ -141,6 +124,18 @@ async function score<Task>(
   const check = (scored: readonly Episode[]) => checkScored(group, scored, limits)
   const key = [group.index, "score"]
   return { ...group, episodes: await callHook("hooks.score", caller, key, (to) => hooks.score!(group, to), check) }
+}
+
+async function told<Task>(hooks: Hooks<Task>, groups: readonly Group<Task>[], caller: HookCaller): Promise<void> {
+  if (!hooks?.played) return
+  const inOrder = groups.toSorted((a, b) => a.index - b.index)
+  await callHook(
+    "hooks.played",
+    caller,
+    ["played"],
+    (to) => hooks.played!(inOrder, to),
+    () => {},
+  )
 }
 
 async function keeps<Task>(hooks: Hooks<Task>, group: Group<Task>, caller: HookCaller): Promise<boolean> {

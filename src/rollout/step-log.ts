@@ -3,18 +3,9 @@ import { type Contract, checkObservation, checkReward } from "../environment/con
 import { GigpoError } from "../errors.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import { checkMeasured, checkSaid } from "./check-step.ts"
+import { EndOfEpisode } from "./end-of-episode.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
 import type { EpisodeEnd, RecordedStep } from "./play.ts"
-
-/** An agent's episode must end here: its steps so far count. */
-export class EndOfEpisode extends GigpoError {
-  readonly outcome: "overflow" | "truncated"
-
-  constructor(outcome: "overflow" | "truncated", message: string) {
-    super("BAD_ARGUMENT", message)
-    this.outcome = outcome
-  }
-}
 
 const endKeys: Record<keyof EpisodeEnd, true> = {
   outcome: true,

@@ -19,6 +19,7 @@ import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
+import { rememberedEpisodes } from "./remembered.ts"
 import { type CollectedStep, collectSteps, giveCredit, layRows, learnedEpisodes, withTexts } from "./rows.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
 import { shapeRewards } from "./shaping.ts"
@@ -52,6 +53,7 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
     onEpisode: (done, total) => onProgress?.({ stage: "rollout", done, total }),
   })
   const all = [...played.groups, ...played.dropped]
+  if (!training.play) environment?.memory?.learn?.(rememberedEpisodes(all))
   checkFailures(all, playerName(training), options.guards.failureShare, moment.iteration + 1)
   const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
   const { leastGroupSize } = options.rollout

@@ -14,6 +14,8 @@ import type { Named } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
 import type { Fields } from "../options/table.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
+import { curricula } from "./curriculum/curricula.ts"
+import type { Curriculum } from "./curriculum/curriculum.ts"
 import { type Kl, makeKl } from "./kl.ts"
 import { type ResolvedCloneOptions, type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 
@@ -59,6 +61,13 @@ export function needsReference(needs: ReadonlySet<string>): boolean {
 export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estimator {
   if ("use" in options) return asEstimator(options.use)
   const { fields, make }: Named<Fields, Estimator> = estimators[options.name]
+  return make(only(options, fields) as never)
+}
+
+/** The curriculum that resolved options speak of; undefined where there is none. */
+export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Curriculum | undefined {
+  if (!options || "use" in options) return options?.use
+  const { fields, make }: Named<Fields, Curriculum> = curricula[options.name]
   return make(only(options, fields) as never)
 }
 

@@ -7,7 +7,7 @@ import { type Json, jsonProblem, type State, type StateArray, type Stateful } fr
 
 // What estimator, loss, hooks and tasks remember, in a checkpoint: JSON in its manifest, numbers in files of their own.
 
-type Part = { readonly name?: string } & Partial<Stateful>
+export type Part = { readonly name?: string } & Partial<Stateful>
 
 /** The parts of a training that may remember something, by their role. */
 export type Parts = Readonly<Record<string, Part | undefined>>

@@ -9,12 +9,14 @@ import { cloningLosses } from "../loss/cloning-losses.ts"
 import { importanceFields } from "../loss/importance-weights.ts"
 import { losses } from "../loss/losses.ts"
 import { ownLoss } from "../loss/options.ts"
-import { choice, field, flag, group, number, oneOf, optionalGroup, whole } from "../options/field.ts"
+import { choice, field, flag, group, number, oneOf, optionalChoice, optionalGroup, whole } from "../options/field.ts"
 import { fieldsOf } from "../options/named.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { rolloutFields } from "../rollout/options.ts"
 import { batchFields } from "./batching.ts"
 import { criticFields } from "./critic.ts"
+import { curricula } from "./curriculum/curricula.ts"
+import { ownCurriculum } from "./curriculum/curriculum.ts"
 import type { FailureReason } from "./failure-reasons.ts"
 import { guardFields } from "./guards/options.ts"
 import { aroundLoss } from "./kl.ts"
@@ -55,6 +57,12 @@ export const trainFields = {
   ),
   ...batchFields,
   rollout: group(rolloutFields, "How episodes are sampled."),
+  curriculum: optionalChoice(
+    choice(undefined, fieldsOf(curricula), "What is played, from where and for how long, as training goes on.", {
+      own: ownCurriculum,
+    }),
+    "the environment's tasks in their order, from their start",
+  ),
   estimator,
   loss,
   oldLogProbs: oneOf(

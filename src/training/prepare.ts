@@ -12,7 +12,8 @@ import { statisticsOf } from "./accumulate.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
-import { type Credited, makeCredited, needsReference } from "./make.ts"
+import { openCurriculum, steer } from "./curriculum/steer.ts"
+import { type Credited, makeCredited, makeCurriculum, needsReference } from "./make.ts"
 import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
@@ -116,6 +117,10 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const options = settleRates(resolved, policy, run?.settled)
   checkObservers(observers)
   checkPlayers({ environment, play, hooks, tasks })
+  const { rollout, seed, groups } = options
+  const curriculum = openCurriculum(makeCurriculum(options.curriculum), { environment, rollout, seed, groups })
+  const steered = steer(curriculum, { hooks, tasks })
+  if (curriculum) checkPlayers({ environment, play, ...steered })
   if (!environment && options.evaluation.every > 0)
     throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
   checkTogether(options)
@@ -165,6 +170,8 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     ...(scale && { "critic-units": scale }),
     ...(hooks && { hooks }),
     ...(tasks && { tasks }),
+    ...(curriculum && { curriculum: curriculum.part }),
+    ...(environment?.memory && !play && { memory: environment.memory }),
   }
   remember(parts) // refuses states that cannot be saved
   // A run without a checkpoint begins again with what the policy is, so that this must be the same, too.
@@ -174,7 +181,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
   const settled = chosenRates(resolved, options, needs.has("value"))
   if (saved) await run?.check({ ...saved, settled, room: mostCheckpoints(options) })
-  return { ...setup, options, estimator, loss, kl, needs, scale, parts, saved }
+  return { ...setup, ...steered, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 
 /** The digests of all that a run depends on and its checkpoints do not hold. */

@@ -120,6 +120,7 @@ export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
       if (forced) span.weights = Float32Array.from(forced, (mark) => 1 - mark) // was not sampled
       if (temperature !== undefined) span.temperature = temperature
       if (constraint !== undefined) span.constraint = constraint
+      if (record.offPolicy) span.offPolicy = true
       spans.push(span)
     }
     const tokens = all.subarray(start, end)

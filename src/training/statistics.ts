@@ -30,6 +30,8 @@ export async function compute(
     const current = await policy.logProbs(rows, { needs: entropy ? ["entropy"] : [], temperature, signal })
     if (needs.has("old")) {
       addColumn(rows, "oldLogProbs", (row) => current[row]!.logProbs)
+      // What was sampled with a hint keeps what it was sampled by: the trainer's are of another prompt.
+      for (const { spans } of rows) for (const span of spans) if (span.offPolicy) span.oldLogProbs = span.logProbs!
       statistics.old = spread(current, "logProbs")
       metrics = recomputedMismatch(rows)
     }

@@ -1,3 +1,4 @@
+import { tcod } from "./curricula.ts"
 import { holderSchedules, losses } from "./successor-losses.ts"
 import { outcomeTopics } from "./successor-outcomes.ts"
 import { sampleTopics } from "./successor-samples.ts"
@@ -11,4 +12,5 @@ export const successorTopics: Readonly<Record<string, Topic>> = {
   ...stepTopics,
   losses,
   holder_p_schedule: holderSchedules,
+  tcod_schedule: tcod,
 }

@@ -75,6 +75,28 @@ describe("a module of one's own", () => {
     expect(options.loss).not.toHaveProperty("deep")
   })
 
+  it("gives a memory beside an environment's name, and a curriculum", async () => {
+    const memory =
+      await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).whole(3, "Size.") }
+      export default ({ size }) => ({ name: "mine " + size, begin: () => ({ tell: () => "" }) })`)
+    const curriculum = await put("export default { name: 'short', open: () => ({ begin: () => ({ maxSteps: 2 }) }) }")
+    const base = `model: m\nenvironment: { name: sokoban, memory: { use: ./${memory}, size: 5 } }\n`
+    const config = await load(`training: { curriculum: ./${curriculum} }\n`, base)
+    expect(config.environment.memory).toMatchObject({ use: join(folder, memory), size: 5 })
+    expect((await openConfiguredEnvironment(config)).memory?.name).toBe("mine 5")
+    expect((await configuredTraining(config)).curriculum).toMatchObject({ name: "short" })
+    expect(renderConfig(config, await moduleFields(config))).toContain("size: 5")
+    const named = await load(
+      "training: { curriculum: horizon }\n",
+      "model: m\nenvironment: { name: sokoban, memory: state }\n",
+    )
+    expect((await openConfiguredEnvironment(named)).memory?.name).toBe("state")
+    expect((await configuredTraining(named)).curriculum).toMatchObject({ name: "horizon", from: 5 })
+    await expect(load("", "model: m\nenvironment: { name: sokoban, memory: stat }\n")).rejects.toThrow(
+      /memory\.name must be/,
+    )
+  })
+
   it("gives an environment, after which the run's folder is called", async () => {
     const own =
       await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).whole(3, "Size.") }

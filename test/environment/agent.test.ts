@@ -98,7 +98,9 @@ describe("the agent's options", () => {
     [{ history: "some" }, 'not "some"'],
     [{ thinking: "no" }, 'thinking must be "optional" or "required" or "off"'],
     [{ rules: 1 }, "rules must be true or false, not 1"],
-    [{ memory: "mine" }, 'memory must be a function, not "mine"'],
+    [{ memory: "mine" }, 'memory must be a group of keys, not "mine"'],
+    [{ memory: { name: "sumary" } }, "Did you mean summary?"],
+    [{ memory: { name: "mine", begin: 1 } }, "memory must be a function history => text, or a memory"],
     [{ promt: 1 }, "promt is not an option; did you mean prompt?"],
     [null, "options must be an object"],
     [[], "options must be an object"],
@@ -117,7 +119,7 @@ describe("the agent's options", () => {
     expect(() => read({ memory: circle })).toThrow(
       expect.objectContaining({
         code: "BAD_CONFIG",
-        message: expect.stringContaining("memory must be a function, not "),
+        message: expect.stringContaining("memory.name is missing"),
       }),
     )
   })

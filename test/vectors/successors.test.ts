@@ -49,6 +49,11 @@ const byHand: Record<string, object> = {
     inputs: { step: [0, 2, 4, 9] },
     expected: { linear: [0, 1, 2, 2], quad_dec: [2, 1.5, 0, 0] },
   },
+  tcod_schedule: {
+    params: { k_start: 2, eta: 5, T_max: 4, L: 3 },
+    inputs: { step: [0, 4, 5, 10, 99] },
+    expected: { k: [2, 2, 3, 4, 4], replay: [1, 1, 0, 0, 0] },
+  },
   dapo_overlong: { params: { L_max: 10, cache: 4 }, inputs: { length: [6, 8, 11] }, expected: [0, -0.5, -1] },
   step_gae: {
     uses: "fixture rewards",

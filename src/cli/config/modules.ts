@@ -1,5 +1,6 @@
 import { ownEstimator } from "../../credit/options.ts"
 import type { Environment, OffersTasks } from "../../environment/environment.ts"
+import { ownMemory } from "../../environment/memory/memory.ts"
 import { openEnvironment, ownEnvironment, ownTasks } from "../../environment/registry.ts"
 import { GigpoError } from "../../errors.ts"
 import { ownLoss } from "../../loss/options.ts"
@@ -10,6 +11,7 @@ import type { Fields, OwnValue } from "../../options/table.ts"
 import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
 import { withoutNoise } from "../../server/normalize.ts"
 import { allGroupsEnded } from "../../server/process-group.ts"
+import { ownCurriculum } from "../../training/curriculum/curriculum.ts"
 import { aroundLoss } from "../../training/kl.ts"
 import type { CloneOptions, TrainOptions } from "../../training/options.ts"
 import type { AgentSetup } from "../../training/player.ts"
@@ -21,7 +23,9 @@ import type { ConfigDocument } from "./document.ts"
 /** Where a module may stand, and which options stand beside it whatever the module. */
 const places = [
   { path: ["environment"], around: {} },
+  { path: ["environment", "memory"], around: {} },
   { path: ["agent"], around: aroundAgent },
+  { path: ["training", "curriculum"], around: {} },
   { path: ["training", "estimator"], around: {} },
   { path: ["training", "loss"], around: aroundLoss },
   { path: ["clone", "loss"], around: {} },
@@ -45,7 +49,7 @@ export async function loadModules(
   const complaints: Complaint[] = []
   for (const { path, around } of places) {
     const part = partAt(config, path)
-    if (!isUsed(part)) continue
+    if (!isUsed(part) || isModules(config, path)) continue
     const { use, sha256: _, ...given } = part
     const place = where([...path, document.hasIn([...path, "use"]) ? "use" : "name"])
     const found = await placed(place, loadFor(use, folder, around))
@@ -66,7 +70,8 @@ export async function moduleFields(config: Config): Promise<ReadonlyMap<string, 
   const tables = new Map<string, Fields>()
   for (const { path } of places) {
     const part = partAt(config, path)
-    if (isUsed(part)) tables.set(path.join("."), (await loadModule(part.use, ".")).options ?? {})
+    if (isUsed(part) && !isModules(config, path))
+      tables.set(path.join("."), (await loadModule(part.use, ".")).options ?? {})
   }
   return tables
 }
@@ -103,16 +108,19 @@ export async function configuredPlayer(
 }
 
 async function openNamed(environment: Config["environment"]): Promise<Environment> {
-  const { name, ...options } = environment
-  return await placed(writtenAt.get(environment), openEnvironment(name as string, options))
+  const { name, memory, ...options } = environment as Config["environment"] & { readonly memory?: unknown }
+  const told = isUsed(memory) ? await own(memory, ownMemory) : memory
+  const all = { ...options, ...(told !== undefined && { memory: told }) }
+  return await placed(writtenAt.get(environment), openEnvironment(name as string, all))
 }
 
 /** What a loaded configuration says of training, with the values that its modules export. */
 export async function configuredTraining({ seed, training }: Config): Promise<TrainOptions> {
-  const { estimator, loss, ...rest } = training
+  const { estimator, loss, curriculum, ...rest } = training
   return {
     ...rest,
     seed,
+    ...(curriculum && { curriculum: isUsed(curriculum) ? await own(curriculum, ownCurriculum) : curriculum }),
     estimator: isUsed(estimator) ? await own(estimator, ownEstimator) : estimator,
     loss: isUsed(loss) ? { use: await own(loss, ownLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
   }
@@ -142,8 +150,13 @@ function isUsed(part: unknown): part is Used {
   return (part as Partial<Used> | undefined)?.use !== undefined
 }
 
+/** What an environment of somebody's own has beside `use` are its own options. */
+function isModules({ environment }: Config, path: readonly string[]): boolean {
+  return path.length > 1 && path[0] === "environment" && isUsed(environment)
+}
+
 function partAt(config: object, path: readonly string[]): unknown {
-  return path.reduce<unknown>((part, key) => (part as Record<string, unknown>)[key], config)
+  return path.reduce<unknown>((part, key) => (part as Record<string, unknown> | undefined)?.[key], config)
 }
 
 function withPart(config: object, [key, ...path]: readonly string[], part: object): object {

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../errors.ts"
-import { readAction } from "../agent.ts"
+import { readAction, recall } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import { successMetrics } from "../success.ts"
@@ -42,8 +42,10 @@ export async function alfworld(options: AlfworldOptions = {}): Promise<Environme
     throw new GigpoError("BAD_CONFIG", `alfworld: the task ${task.game} is a file; give its folder as data.`)
   }, cachedGames)
 
+  const { speech, remembers } = recall(resolved)
   return {
     name: "alfworld",
+    ...remembers,
     tasks(split, random) {
       if (folder) return folder.tasks(split, random)
       return householdTasks(split === "train" ? "train" : (testSplit as HouseholdSplit), random, households)
@@ -53,8 +55,7 @@ export async function alfworld(options: AlfworldOptions = {}): Promise<Environme
       const game = await games.get(checkTask(task))
       return startEpisode(game.start(), task, maxSteps, context)
     },
-    prompt:
-      resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
+    prompt: resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readAction(reply, { tail: 30, thinking })),
     expert: (task) => alfworldExpert(() => games.now(checkTask(task)), { expert: resolved.expert, thinking }),
   }

@@ -1,9 +1,9 @@
-import { rememberTurns, replyFormat } from "../agent.ts"
+import { rememberTurns, replyFormat, type Speech } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
-import { recentTurns } from "../memory.ts"
+import { recentTurns } from "../memory/recent.ts"
 import type { AlfworldSettings } from "./options.ts"
 
-type PromptOptions = Pick<AlfworldSettings, "history" | "memory" | "rules" | "thinking" | "admissible">
+type PromptOptions = Speech<Pick<AlfworldSettings, "history" | "rules" | "thinking" | "admissible">>
 
 /**
  * What the model reads, with the parts of verl-agent's prompt: who it is, what it has to do, what it saw and did last,

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../errors.ts"
-import { rememberTurns, replyFormat } from "../agent.ts"
+import { recall, rememberTurns, replyFormat, type Speech } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, Turn } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import type { CardSettings, CardTask } from "./options.ts"
@@ -40,12 +40,14 @@ export interface Outcome {
 }
 
 export function cardEnvironment(game: CardGame, options: CardSettings): Environment<CardTask> {
+  const { speech, remembers } = recall(options)
   return {
     name: game.name,
+    ...remembers,
     tasks: (split, random) => cardTasks(split, random, game.accepts),
     start: async (task, context) => startEpisode(game, checkSeed(task), options.maxSteps, context),
     prompt:
-      options.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(game, history, now, options) }]),
+      options.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(game, history, now, speech) }]),
     parse: options.parse ?? ((reply) => readCardAction(reply, game.actions, options)),
     expert: () => ({
       reply(now) {
@@ -82,7 +84,7 @@ function startEpisode(game: CardGame, seed: number, maxSteps: number, { signal }
   }
 }
 
-function promptText(game: CardGame, history: readonly Turn[], now: Observation, options: CardSettings): string {
+function promptText(game: CardGame, history: readonly Turn[], now: Observation, options: Speech<CardSettings>): string {
   const past = rememberTurns(history, options)
   if (!options.rules) return [past, now.text].filter((part) => part !== "").join("\n\n")
   const format =

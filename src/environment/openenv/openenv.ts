@@ -1,6 +1,6 @@
 import { GigpoError } from "../../errors.ts"
 import type { Random } from "../../random.ts"
-import { readAction, rememberTurns, replyFormat, type Thinking } from "../agent.ts"
+import { readAction, recall, rememberTurns, replyFormat, type Speech, type Thinking } from "../agent.ts"
 import type { Environment, Observation, ParsedAction, Turn } from "../environment.ts"
 import { readOptions } from "../options.ts"
 import { taskSeeds } from "../seeds.ts"
@@ -27,6 +27,7 @@ import { openSession } from "./session.ts"
  */
 export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
   const resolved: ResolvedOptions = readOptions("openenv", options, openEnvFields)
+  const { speech, remembers } = recall(resolved)
   const address = serverAddress(resolved.url)
   let found: Promise<string> | undefined
   /** Asked once for all episodes, and again where it failed. */
@@ -45,6 +46,7 @@ export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> 
 
   return {
     name: "openenv",
+    ...remembers,
     tasks: (split, random) => openEnvTasks(split, random),
     async start(task, { signal }) {
       signal.throwIfAborted()
@@ -61,8 +63,7 @@ export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> 
         throw error
       }
     },
-    prompt:
-      resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
+    prompt: resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, speech) }]),
     parse: resolved.parse ?? ((reply, now) => parseAction(reply, now, resolved.thinking)),
   }
 }
@@ -83,7 +84,7 @@ function parseAction(reply: string, now: Observation, thinking: Thinking): Parse
   return { action: known.length === 1 ? known[0]! : action, valid }
 }
 
-function promptText(history: readonly Turn[], now: Observation, options: ResolvedOptions): string {
+function promptText(history: readonly Turn[], now: Observation, options: Speech<ResolvedOptions>): string {
   const past = rememberTurns(history, options)
   const actions = now.actions ? `Possible actions:\n${now.actions.join("\n")}` : ""
   const what = now.actions ? "one of the possible actions" : "the text of your next action"

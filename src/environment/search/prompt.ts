@@ -1,13 +1,11 @@
-import type { Thinking } from "../agent.ts"
+import type { Speech, Thinking } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
-import { type NumberedTurn, recentTurns } from "../memory.ts"
+import { type NumberedTurn, recentTurns } from "../memory/recent.ts"
 import { resultOf } from "./information.ts"
-import type { SearchOptions, SearchSettings } from "./options.ts"
+import type { SearchSettings } from "./options.ts"
 import type { SearchTask } from "./questions.ts"
 
-type PromptOptions = Pick<SearchSettings, "history" | "rules" | "thinking"> & {
-  readonly memory: SearchOptions["memory"]
-}
+type PromptOptions = Speech<Pick<SearchSettings, "history" | "rules" | "thinking">>
 
 /**
  * What the model reads: the question, what it has searched for and found so far, and its two choices. The newest result stands in

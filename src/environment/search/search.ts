@@ -1,4 +1,5 @@
 import { GigpoError } from "../../errors.ts"
+import { recall } from "../agent.ts"
 import type { Environment, Observation, Turn } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 import { memoryCorpus, openCorpus } from "./corpus.ts"
@@ -29,16 +30,17 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
   const resolved = resolveOptions(options)
   const { tasks, retrieverOf } =
     resolved.questions === undefined ? await openWorlds(resolved) : await openFiles(resolved.questions, resolved)
+  const { speech, remembers } = recall(resolved)
   const thought = resolved.thinking === "required" ? "<think>I look it up.</think>" : ""
   return {
     name: "search",
+    ...remembers,
     tasks,
     async start(task, context) {
       return startEpisode(task, retrieverOf(task), resolved, context)
     },
     prompt:
-      resolved.prompt ??
-      ((task, history, now) => [{ role: "user", content: promptText(task, history, now, resolved) }]),
+      resolved.prompt ?? ((task, history, now) => [{ role: "user", content: promptText(task, history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readSearchReply(reply, resolved.thinking)),
     expert: (task) => ({
       reply(now, history) {

@@ -1,9 +1,9 @@
-import { replyFormat } from "../agent.ts"
+import { replyFormat, type Speech } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
-import { recentTurns } from "../memory.ts"
+import { recentTurns } from "../memory/recent.ts"
 import type { SokobanSettings } from "./options.ts"
 
-type PromptOptions = Pick<SokobanSettings, "history" | "rules" | "thinking" | "memory">
+type PromptOptions = Speech<Pick<SokobanSettings, "history" | "rules" | "thinking">>
 
 const rules = `You are playing Sokoban. Push every box onto a target.
 

@@ -1,5 +1,5 @@
 import { GigpoError } from "../../errors.ts"
-import { hasThought } from "../agent.ts"
+import { hasThought, recall } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import { firstContained, readTagged } from "../tags.ts"
@@ -23,12 +23,13 @@ export type { SokobanTask } from "./tasks.ts"
  */
 export function sokoban(options: SokobanOptions = {}): Environment<SokobanTask> {
   const resolved = resolveOptions(options)
+  const { speech, remembers } = recall(resolved)
   return {
     name: "sokoban",
+    ...remembers,
     tasks: (split, random) => sokobanTasks(split, random, resolved),
     start: async (task, context) => startEpisode(roomOf(task), resolved.maxSteps, context),
-    prompt:
-      resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
+    prompt: resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, speech) }]),
     parse:
       resolved.parse ??
       ((reply) => {

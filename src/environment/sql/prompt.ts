@@ -1,13 +1,13 @@
-import type { Thinking } from "../agent.ts"
+import type { Speech, Thinking } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
-import { recentTurns } from "../memory.ts"
+import { recentTurns } from "../memory/recent.ts"
 import type { SqlSettings } from "./options.ts"
 
 /** What the model reads: tables and question, which the first observation shows, what it has asked so far, and its two choices. */
 export function promptText(
   history: readonly Turn[],
   now: Observation,
-  { rules, thinking, history: length, memory }: Pick<SqlSettings, "rules" | "thinking" | "history" | "memory">,
+  { rules, thinking, history: length, memory }: Speech<Pick<SqlSettings, "rules" | "thinking" | "history">>,
 ): string {
   const asked = (history[0]?.observation ?? now).text
   const past = memory

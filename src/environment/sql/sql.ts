@@ -1,3 +1,4 @@
+import { recall } from "../agent.ts"
 import type { Environment } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 import { SqlDatabases } from "./databases.ts"
@@ -32,6 +33,7 @@ export async function sql(options: SqlOptions = {}): Promise<SqlEnvironment> {
   const { questions, testQuestions, databases: folder, kinds, timeLimit, memoryLimit, processes } = resolved
   const databases = new SqlDatabases({ timeLimit, memoryLimit, processes })
   await databases.check()
+  const { speech, remembers } = recall(resolved, 1) // what a query gave is told of the query, not observed anew
   const thought = resolved.thinking === "required" ? "<think>This statement gives it.</think>" : ""
   let tasks: Environment<SqlTask>["tasks"] = (split, random) => shopQuestions(split, kinds, random)
   if (questions !== undefined) {
@@ -45,11 +47,11 @@ export async function sql(options: SqlOptions = {}): Promise<SqlEnvironment> {
   }
   return {
     name: "sql",
+    ...remembers,
     databases,
     tasks,
     start: async (task, context) => await startEpisode(task, databases, resolved, context),
-    prompt:
-      resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, resolved) }]),
+    prompt: resolved.prompt ?? ((_task, history, now) => [{ role: "user", content: promptText(history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readSqlReply(reply, resolved.thinking)),
     expert: ({ gold }) => ({ reply: () => `${thought}<answer>${gold}</answer>` }),
   }

@@ -1,11 +1,11 @@
-import { rememberTurns, replyFormat } from "../agent.ts"
+import { rememberTurns, replyFormat, type Speech } from "../agent.ts"
 import type { Observation, Turn } from "../environment.ts"
-import { recentTurns } from "../memory.ts"
+import { recentTurns } from "../memory/recent.ts"
 import { startText } from "./episode.ts"
 import type { Goal } from "./goals.ts"
 import type { ResolvedOptions } from "./options.ts"
 
-type PromptOptions = Pick<ResolvedOptions, "admissible" | "history" | "memory" | "rules" | "thinking">
+type PromptOptions = Speech<Pick<ResolvedOptions, "admissible" | "history" | "rules" | "thinking">>
 
 /** Longer prompts leave the past out, as in verl-agent. */
 const longest = 13_000

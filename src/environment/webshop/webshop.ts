@@ -1,5 +1,5 @@
 import { GigpoError } from "../../errors.ts"
-import { readAction } from "../agent.ts"
+import { readAction, recall } from "../agent.ts"
 import type { Environment } from "../environment.ts"
 import { openCatalogue, type ProductSource } from "./catalogue.ts"
 import { findCatalogue, openCatalogueFiles } from "./catalogue-files.ts"
@@ -39,16 +39,17 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
       "webshop: the catalogue makes fewer than two goals; it needs products with instructions.",
     )
   }
+  const { speech, remembers } = recall(resolved)
   return {
     name: "webshop",
+    ...remembers,
     tasks: (split, random) => webshopTasks(split, random, catalogue.goals),
     async start(task, context) {
       checkTask(task)
       return startEpisode(new Shop(catalogue, task, resolved), resolved, context)
     },
     prompt:
-      resolved.prompt ??
-      ((task, history, now) => [{ role: "user", content: promptText(task, history, now, resolved) }]),
+      resolved.prompt ?? ((task, history, now) => [{ role: "user", content: promptText(task, history, now, speech) }]),
     parse: resolved.parse ?? ((reply) => readAction(reply, { tail, thinking: resolved.thinking })),
     expert: (task) => webshopExpert(task, catalogue, resolved),
   }

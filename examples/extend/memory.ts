@@ -1,0 +1,27 @@
+// A memory: a notebook of at most so many lines. Before every action the policy is asked for one line about what came of the last; its
+// calls are steps of their own, learned from with the episode.
+import { fields, type Memory } from "gigpo"
+
+export const options = {
+  lines: fields.whole(8, "Lines that are kept.", { least: 1 }),
+}
+
+export default function notebook({ lines }: { lines: number }): Memory {
+  return {
+    name: "notebook",
+    // What an episode remembers lies in here; what a run remembers would be changed by `learn` and saved by `state`.
+    begin({ ask }) {
+      const notes: string[] = []
+      return {
+        async tell(history, now) {
+          const last = history.at(-1)
+          if (last) {
+            const content = `Before: ${last.observation.text}\nDone: ${last.action}\nNow: ${now.text}\nNote one line.`
+            notes.push((await ask([{ role: "user", content }], { maxTokens: 32 })).split("\n")[0]!)
+          }
+          return notes.length > 0 ? `Your notes:\n${notes.slice(-lines).join("\n")}` : ""
+        },
+      }
+    },
+  }
+}

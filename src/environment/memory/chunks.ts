@@ -1,0 +1,80 @@
+import { oneOf, whole } from "../../options/field.ts"
+import { readOptions } from "../../options/read.ts"
+import type { OptionsOf } from "../../options/table.ts"
+import { askFields, askFor } from "./ask.ts"
+import type { Memory } from "./memory.ts"
+import { formatTurns, historyField, recentTurns } from "./recent.ts"
+import { titled } from "./tagged.ts"
+
+export const chunkFields = {
+  size: whole(20_000, "Characters of a chunk; longer observations are read in several. Four are about a token.", {
+    least: 1,
+  }),
+  question: oneOf("first", ["first", "last"], "Which paragraph of a long observation says what is asked."),
+  length: historyField(0),
+  ...askFields,
+}
+
+export type ChunkOptions = OptionsOf<typeof chunkFields>
+
+/**
+ * Long texts read in chunks, as MemAgent does (BytedTsinghua-SIA/MemAgent, recurrent/): the policy sees the question, its notes so
+ * far and one chunk, and writes the notes anew, each time in a conversation of its own; it acts on question and notes alone. What
+ * they measure in tokens (5000 a chunk, 1024 the notes) is here in characters and `maxTokens`; that the question is one paragraph of
+ * the observation is our reading, since an environment's text has no parts.
+ */
+export function chunks(given: ChunkOptions = {}): Memory {
+  const { size, question: place, length, ...options } = readOptions("chunks", given, chunkFields)
+  return {
+    name: "chunks",
+    begin(context) {
+      let [read, notes] = ["", ""]
+      return {
+        async tell(history, now) {
+          const past = titled("Your last steps:", formatTurns(recentTurns(history, length)))
+          if (now.text.length <= size) return past.join()
+          const [question, text] = divide(now.text, place)
+          if (read !== now.text) {
+            notes = ""
+            for (const [index, chunk] of cut(text, size).entries()) {
+              const paragraphs = [
+                `You read a long text, one part after the other, to answer this:\n${question}`,
+                ...titled("Your notes so far:", notes),
+                `The next part:\n${chunk}`,
+                "Write your notes anew: keep what they have, and add what this part says to the question.",
+              ]
+              const state = {
+                anchor: `chunks ${index}\n${now.anchor}`,
+                conversation: `chunks ${history.length} ${index}`,
+              }
+              notes = await askFor(context, paragraphs, { ...options, ...state })
+            }
+            read = now.text
+          }
+          return { past: [...past, ...titled("Your notes:", notes)].join("\n\n"), observation: question }
+        },
+      }
+    },
+  }
+}
+
+/** The paragraph that asks, and all others. */
+function divide(text: string, place: "first" | "last"): [question: string, rest: string] {
+  const paragraphs = text.split(/\n\s*\n/)
+  const [question = ""] = place === "first" ? paragraphs.splice(0, 1) : paragraphs.splice(-1)
+  return [question, paragraphs.join("\n\n")]
+}
+
+/** Pieces of at most so many characters, each ended at white space where it has some, and never within a character. */
+export function cut(text: string, size: number): string[] {
+  const pieces: string[] = []
+  let rest = Array.from(text.trim())
+  while (rest.length > size) {
+    const end = rest.slice(0, size + 1).findLastIndex((character) => /\s/.test(character))
+    const taken = end > 0 ? end : size
+    pieces.push(rest.slice(0, taken).join("").trim())
+    rest = Array.from(rest.slice(taken).join("").trimStart())
+  }
+  const last = rest.join("").trim()
+  return last === "" ? pieces : [...pieces, last]
+}

@@ -1,0 +1,20 @@
+import { GigpoError } from "../errors.ts"
+
+/** An episode must end here: its steps so far count. */
+export class EndOfEpisode extends GigpoError {
+  readonly outcome: "overflow" | "truncated"
+
+  constructor(outcome: "overflow" | "truncated", message: string) {
+    super("BAD_ARGUMENT", message)
+    this.outcome = outcome
+  }
+}
+
+/** Ends the episode where a prompt and its reply do not fit the model. */
+export function checkFits(prompt: number, maxTokens: number, maxPositions: number): void {
+  if (prompt + maxTokens <= maxPositions) return
+  throw new EndOfEpisode(
+    "overflow",
+    `A prompt of ${prompt} tokens and a reply of ${maxTokens} do not fit the model's ${maxPositions} positions; shorten the prompt or lower maxTokens.`,
+  )
+}

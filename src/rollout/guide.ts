@@ -1,0 +1,66 @@
+import { callHook, type HookCaller } from "./call-hook.ts"
+import type { Episode } from "./episode.ts"
+import { playGroups, together } from "./groups.ts"
+import { checkGuided, checkStart } from "./hook-answers.ts"
+import type { EpisodeStart, Group } from "./hooks.ts"
+import { playMember } from "./play-member.ts"
+import type { RolloutSetup } from "./rollout.ts"
+
+/**
+ * Asks `hooks.guide` of every group, and plays what it wants: as many groups side by side as `concurrency` has room for, each with one
+ * further rollout of its task after the other, keyed by their number.
+ */
+export async function guideGroups<Task>(
+  setup: RolloutSetup<Task>,
+  groups: readonly Group<Task>[],
+  caller: HookCaller,
+  stop: AbortController,
+): Promise<readonly Group<Task>[]> {
+  const { hooks, groupSize, concurrency } = setup
+  if (!hooks?.guide) return groups
+  const guide = async (group: Group<Task>): Promise<Group<Task>> => {
+    let before: Promise<unknown> = Promise.resolve()
+    let rollouts = 0
+    const play = (start: EpisodeStart) => {
+      const key = ["guided", rollouts++]
+      const playing = before.then(() => playFrom(setup, group, checkStart(start, "hooks.guide"), key, stop))
+      before = playing.catch(() => {}) // whoever asked is told
+      return playing
+    }
+    const key = [group.index, "guide"]
+    const check = (episodes: readonly Episode[] | undefined) => checkGuided(group, episodes)
+    const episodes = await callHook("hooks.guide", caller, key, (to) => hooks.guide!(group, { ...to, play }), check)
+    return { ...group, episodes }
+  }
+  const guided: Group<Task>[] = []
+  let next = 0
+  const runner = async () => {
+    while (next < groups.length) {
+      const place = next++
+      guided[place] = await guide(groups[place]!)
+    }
+  }
+  const runners = Math.min(groups.length, Math.max(1, Math.floor(concurrency / groupSize)))
+  await together(Array.from({ length: runners }, runner), stop)
+  return guided
+}
+
+/** One more rollout of a group's task, from this start. Nobody is told of its steps as they happen. */
+async function playFrom<Task>(
+  { onStep: _, ...setup }: RolloutSetup<Task>,
+  { task, index }: Group<Task>,
+  start: EpisodeStart,
+  key: readonly (string | number)[],
+  stop: AbortController,
+): Promise<readonly Episode[]> {
+  const { groupSize, concurrency, groupTimeout } = setup
+  const { onTurn } = setup.hooks ?? {}
+  const hooks = { begin: () => start, ...(onTurn && { onTurn: onTurn.bind(setup.hooks) }) }
+  const played = await playGroups({
+    ...{ first: index, count: 1, groupSize, concurrency, groupTimeout, stop },
+    draw: async () => task,
+    play: (task, _, member, signal) => playMember({ ...setup, hooks }, task, { task: index, member }, signal, key),
+    onEpisode: () => {},
+  })
+  return played[0]!.episodes
+}

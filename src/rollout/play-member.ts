@@ -1,0 +1,29 @@
+import type { Random } from "../random.ts"
+import { runAgent } from "./agent.ts"
+import { type Course, type FamilyPlace, type Grown, playFamily } from "./branches.ts"
+import { type EpisodeStep, runCourse } from "./episode.ts"
+import { rolloutDefaults } from "./options.ts"
+import type { RolloutSetup } from "./rollout.ts"
+
+/**
+ * Plays a member of a group and what branches off it.
+ *
+ * @param key - what its random numbers are keyed by besides task and member.
+ */
+export async function playMember<Task>(
+  { hooks, environment, play, onStep, ...setup }: RolloutSetup<Task>,
+  task: Task,
+  { task: index, member }: { readonly task: number; readonly member: number },
+  signal: AbortSignal,
+  key: readonly (string | number)[] = [],
+): Promise<Grown> {
+  const { retries = rolloutDefaults.retries, forks = rolloutDefaults.forks } = setup
+  const family = { random: setup.random.fork(index, member, ...key), forks, retries, signal }
+  return await playFamily(family, async (random: Random, course: Course, place: FamilyPlace) => {
+    const told =
+      onStep && ((step: EpisodeStep, at: number) => onStep(step, { task: index, member, ...place, step: at }))
+    const own = { ...setup, task, random, signal }
+    if (play) return await runAgent({ ...own, play, index, member }, told)
+    return await runCourse({ ...own, environment: environment!, hooks }, course, told)
+  })
+}

@@ -1,0 +1,44 @@
+import { type Contract, checkTold } from "../environment/contract.ts"
+import type { Message, Observation, Turn } from "../environment/environment.ts"
+import type { Memory, MemoryContext, Told } from "../environment/memory/memory.ts"
+import { GigpoError } from "../errors.ts"
+import { unlessAborted } from "../linked-abort.ts"
+import type { Ask } from "./memory-calls.ts"
+
+export interface RememberSetup extends Omit<MemoryContext, "ask" | "signal"> {
+  readonly signal: AbortSignal
+  /** Left out where no policy plays. */
+  readonly ask?: Ask | undefined
+}
+
+/** A memory's part in one episode: what it tells at each step, checked. */
+export function remember(
+  memory: Memory,
+  { ask, ...setup }: RememberSetup,
+  contract: Contract,
+): (history: readonly Turn[], now: Observation) => Promise<Told> {
+  const { name } = memory
+  let at: Observation
+  const episode = memory.begin({
+    ...setup,
+    ask: async (messages, { agent = name, ...options } = {}) => {
+      if (ask) return await ask(messages, { ...options, agent, now: at })
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `The memory ${name} asks the policy, and none plays here: take a memory that asks nothing, such as recent or state.`,
+      )
+    },
+  })
+  return async (history, now) => {
+    at = now
+    const told = await unlessAborted(setup.signal, () => episode.tell([...history], now))
+    return checkTold(contract, name, told)
+  }
+}
+
+/** The messages with what a memory told before the text of the last. */
+export function withPast(messages: readonly Message[], { past }: Told): readonly Message[] {
+  const last = messages.at(-1)
+  if (past === "" || last === undefined) return messages
+  return [...messages.slice(0, -1), { ...last, content: `${past}\n\n${last.content}` }]
+}

@@ -1,0 +1,238 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Environment, Turn } from "../../../src/environment/environment.ts"
+import { beliefs } from "../../../src/environment/memory/beliefs.ts"
+import { chunks, cut } from "../../../src/environment/memory/chunks.ts"
+import type { Memory } from "../../../src/environment/memory/memory.ts"
+import { plan } from "../../../src/environment/memory/plan.ts"
+import { recent } from "../../../src/environment/memory/recent.ts"
+import { skills } from "../../../src/environment/memory/skills.ts"
+import { stateBlock } from "../../../src/environment/memory/state.ts"
+import { summary } from "../../../src/environment/memory/summary.ts"
+import { sokoban } from "../../../src/environment/sokoban/sokoban.ts"
+import { GigpoError } from "../../../src/errors.ts"
+import { Random } from "../../../src/random.ts"
+import { playExpert } from "../../../src/rollout/expert.ts"
+import { rollout } from "../../../src/rollout/rollout.ts"
+import { takeTasks } from "../../../src/rollout/tasks.ts"
+import type { RunObserver } from "../../../src/training/observers.ts"
+import { Run } from "../../../src/training/run.ts"
+import { train } from "../../../src/training/train.ts"
+import { TablePolicy } from "../../training/table-policy.ts"
+import { tableSetup } from "../../training/table-setup.ts"
+import { openDoors } from "../../training/tiny.ts"
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-memories-"))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const turn = (text: string, reply: string, action = reply): Turn => ({
+  observation: { text, anchor: text },
+  reply,
+  action,
+})
+const now = (text: string) => ({ text, anchor: text })
+
+/** What it tells at each step of this past, with what it asks answered. */
+async function tell(memory: Memory, turns: readonly Turn[], last = "now", answer = (_: string) => "") {
+  const asked: string[] = []
+  const episode = memory.begin({
+    task: 0,
+    random: new Random(1),
+    signal: new AbortController().signal,
+    async ask(messages) {
+      asked.push(messages.at(-1)!.content)
+      return answer(asked.at(-1)!)
+    },
+  })
+  const told = []
+  for (let at = 0; at <= turns.length; at++)
+    told.push(await episode.tell(turns.slice(0, at), turns[at]?.observation ?? now(last)))
+  return { told, asked }
+}
+
+/** Long enough for what memories ask. */
+const roomy = () => Object.assign(new TablePolicy(), { maxPositions: 4000 })
+
+const makers: Readonly<Record<string, () => Memory>> = {
+  recent: () => recent({ length: 1 }),
+  state: () => stateBlock(),
+  summary: () => summary({ maxTokens: 3 }),
+  chunks: () => chunks({ size: 4, maxTokens: 3 }),
+  skills: () => skills({ size: 4 }),
+  plan: () => plan({ every: 1, maxTokens: 3 }),
+  beliefs: () => beliefs(),
+}
+
+describe.each(Object.entries(makers))("the memory %s", (name, make) => {
+  const options = { iterations: 4, groups: 3, groupSize: 4, batchRows: 16, checkpointEvery: 1 }
+  const setup = (concurrency: number) => {
+    const environment = openDoors({ memory: make() }) as Environment
+    const episodes: unknown[] = []
+    const observer: RunObserver = { name: "all", episodes: (_, groups) => void episodes.push(groups) }
+    const rollout = { maxReplyTokens: 2, concurrency }
+    return { ...tableSetup({ policy: roomy(), environment }), ...options, rollout, observers: [observer], episodes }
+  }
+  const play = async ({ episodes, ...whole }: ReturnType<typeof setup>) => {
+    await train(whole)
+    return { episodes, logits: whole.policy.logits, memory: whole.environment!.memory!.state?.() }
+  }
+
+  it("gives the same run with 1, 7 and 64 episodes in flight, and after it was resumed", async () => {
+    const expected = await play(setup(1))
+    expect(await play(setup(7))).toEqual(expected)
+    expect(await play(setup(64))).toEqual(expected)
+    const directory = join(folder, name)
+    for (const part of [1, 2]) {
+      const { episodes: _, ...resumed } = setup(7)
+      await using run = await Run.open(directory, {}, { resume: part === 2 })
+      for await (const { iteration } of train({ ...resumed, run })) if (part === 1 && iteration === 2) break
+      if (part === 1) continue
+      expect(resumed.policy.logits).toEqual(expected.logits)
+      expect(resumed.environment!.memory!.state?.()).toEqual(expected.memory)
+    }
+  })
+})
+
+describe("what memories tell", () => {
+  it("recent: the last steps", async () => {
+    const { told } = await tell(recent({ length: 1 }), [turn("a", "x"), turn("b", "y")])
+    expect(told).toEqual(["", "[Observation 1: 'a', Action 1: 'x']", "[Observation 2: 'b', Action 2: 'y']"])
+  })
+
+  it("state: the block that was written last, and nothing else", async () => {
+    const { told } = await tell(stateBlock({ longest: 4 }), [turn("a", "<state>door red</state>"), turn("b", "none")])
+    expect(told[0]).not.toContain("wrote it last")
+    for (const text of told.slice(1)) expect(text).toMatch(/last:\ndoor\n\n.*<state>/)
+  })
+
+  it("beliefs: an expectation beside its own action alone", async () => {
+    const reply = "<belief>it is red</belief><expect>it opens</expect>"
+    const { told } = await tell(beliefs(), [turn("a", reply, "push"), turn("b", "no words", "pull")])
+    expect(told[1]).toContain("You believed:\nit is red\n\nYou expected of your last action (push):\nit opens")
+    expect(told[2]).toContain("it is red")
+    expect(told[2]).not.toContain("it opens")
+  })
+
+  it("summary: folds in what is new, and shows what is not in it yet", async () => {
+    const turns = [turn("a", "x"), turn("b", "y"), turn("c", "z")]
+    const { told, asked } = await tell(summary({ every: 2 }), turns, "d", () => "<think>so</think> went on")
+    expect(asked).toHaveLength(1)
+    expect(asked[0]).toContain("Observation 1: 'a'")
+    expect(told.map(String)).toEqual([
+      "",
+      "Since then:\n[Observation 1: 'a', Action 1: 'x']",
+      "Progress so far:\nwent on",
+      "Progress so far:\nwent on\n\nSince then:\n[Observation 3: 'c', Action 3: 'z']",
+    ])
+  })
+
+  it("plan: coarse at first, and anew where a reply asks for it", async () => {
+    const turns = [turn("a", "x"), turn("b", "<replan>"), turn("c", "y")]
+    const { asked, told } = await tell(plan({ length: 0 }), turns, "d", (text) =>
+      /coarse plan/.test(text) ? "A" : "B",
+    )
+    expect(asked).toHaveLength(2)
+    expect(asked[1]).toContain("The plan so far:\nA")
+    expect(told.map((text) => /Your plan:\n(.)/.exec(String(text))![1])).toEqual(["A", "A", "B", "B"])
+  })
+
+  it("chunks: reads all of a long text, once, and shows the question alone", async () => {
+    const text = `Who?\n\n${"one two three ".repeat(3)}`
+    const { told, asked } = await tell(chunks({ size: 14 }), [turn(text, "x")], text, (prompt) => `${prompt.length}`)
+    expect(asked).toHaveLength(3)
+    expect(asked[1]).toContain(`Your notes so far:\n${asked[0]!.length}`)
+    expect(told).toEqual(Array(2).fill({ past: `Your notes:\n${asked[2]!.length}`, observation: "Who?" }))
+    expect(cut("ab cd efghij", 5)).toEqual(["ab cd", "efghi", "j"])
+    expect(cut("😀😀😀", 2).join("")).toBe("😀😀😀")
+  })
+
+  it("skills: what helped where it began alike, until it does not help", async () => {
+    const bank = skills({ show: 1, size: 2 })
+    const episode = (text: string, reply: string, success: number) => ({
+      ...{ task: 0, turns: [turn(text, reply)], return: success, metrics: { success } },
+    })
+    bank.learn!([episode("red room", "<skill>knock</skill>", 1), episode("blue hall", "run", 1), episode("x", "no", 0)])
+    const shown = async (text: string) => /\n1\. (.*)/.exec(String((await tell(bank, [], text)).told[0]))?.[1]
+    expect([await shown("a red room"), await shown("the blue hall"), await shown("x")]).toEqual([
+      "knock",
+      "run",
+      undefined,
+    ])
+    bank.learn!([episode("red room", "a", 0), episode("red room", "b", 0), episode("green room", "wait", 1)])
+    expect(bank.state!().json).toEqual([
+      { about: "blue hall", text: "run", shown: 0, won: 0 },
+      { about: "green room", text: "wait", shown: 0, won: 0 },
+    ])
+  })
+})
+
+describe("a memory that asks", () => {
+  const policy = roomy()
+  const doors = (memory: Memory) => openDoors({ memory }) as Environment
+  const played = async (memory: Memory, changes: object = {}) => {
+    const { tokenizer } = tableSetup()
+    const environment = doors(memory)
+    const tasks = takeTasks(environment, "train", new Random(1), 2)
+    const limits = { maxPositions: 4000, maxReplyTokens: 2, maxSteps: 3, temperature: 1, environmentTimeout: 30 }
+    const setup = { policy, tokenizer, environment, tasks, groupSize: 2, random: new Random(2), concurrency: 4 }
+    return (await rollout({ ...setup, ...limits, ...changes })).groups.flatMap(({ episodes }) => episodes)
+  }
+
+  it("makes steps of its own, before the actions, which nothing of the environment is told by", async () => {
+    for (const { steps } of await played(plan({ maxTokens: 3 }))) {
+      expect(steps[0]).toMatchObject({
+        agent: "plan",
+        reward: 0,
+        observation: { anchor: expect.stringMatching(/^plan\n/) },
+      })
+      expect(steps.slice(1).every(({ agent }) => agent === undefined)).toBe(true)
+      expect(steps[0]!.reply).toHaveLength(3)
+    }
+    for (const { steps } of await played(plan({ maxTokens: 3, learn: false })))
+      expect(steps.every(({ agent }) => agent === undefined)).toBe(true)
+  })
+
+  it("ends the episode where it asks more than fits, and the rollout where the policy fails", async () => {
+    const outcomes = (await played(plan(), { maxPositions: 60 })).map(({ outcome }) => outcome)
+    expect(outcomes).toEqual(Array(4).fill("overflow"))
+    const broken = Object.assign(roomy(), { sample: () => Promise.reject(new GigpoError("DISPOSED", "gone")) })
+    const deaf: Memory = {
+      name: "deaf",
+      begin: ({ ask }) => ({ tell: async () => ask([{ role: "user", content: "?" }]).catch(() => "") }),
+    }
+    await expect(played(deaf, { policy: broken })).rejects.toThrow("gone")
+  })
+
+  it("cannot be asked where an expert plays, who is shown what other memories tell", async () => {
+    const steps = async (memory: Memory) => {
+      const environment = doors(memory)
+      const [task] = takeTasks(environment, "train", new Random(1), 1)
+      const setup = { environment, task, random: new Random(1), environmentTimeout: 30, maxSteps: 3 }
+      const found = []
+      for await (const { messages } of playExpert(setup)) found.push(messages.at(-1)!.content)
+      return found
+    }
+    await expect(steps(plan())).rejects.toThrow(
+      /plan asks the policy, and none plays here: take a memory that asks nothing/,
+    )
+    expect((await steps(recent({ length: 1 })))[1] ?? "[Observation 1:").toMatch(/^\[Observation 1:/)
+  })
+
+  it("costs the episode where it tells what is no text", async () => {
+    const wrong = { name: "wrong", begin: () => ({ tell: () => 7 as never }) }
+    for (const { error } of await played(wrong)) expect(error?.message).toMatch(/memory wrong told 7; give a text/)
+  })
+})
+
+it("a named memory stands before the prompt, and the environment's own lines are left out", () => {
+  const environment = sokoban({ memory: { name: "state" }, history: 2, rules: false })
+  expect(environment.memory?.name).toBe("state")
+  const [task] = environment.tasks("train", new Random(1))
+  expect(environment.prompt(task!, [turn("a", "x")], now("b"))).toEqual([{ role: "user", content: "b" }])
+  expect(() => sokoban({ memory: { name: "state", longest: 0 } })).toThrow(/memory.longest must be/)
+})

@@ -290,7 +290,7 @@ describe("the description of all keys", () => {
     const own = renderConfig(resolveConfig(`${least}  boxes: 2\n`))
     expect(own).toContain("  # Boxes, and as many targets; 1 to 20. Default 1.\n  boxes: 2\n")
     expect(own).toContain("  # size: [6, 6]\n")
-    expect(own).not.toContain("Options of")
+    expect(own).not.toContain("Options of sokoban")
   })
 
   it("is a configuration that says the defaults, but for what must be given", () => {

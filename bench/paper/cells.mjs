@@ -23,7 +23,11 @@ const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10
 export function cellsOf({ worlds, variants, seeds, columns = {}, dynamics = {}, finals = 0 }, places) {
   const metrics = ["episode/success", ...Object.values(columns), ...Object.values(dynamics)]
   const of = (variant, seed) => (world) => ({ world, variant, seed, metrics, finals, ...places })
-  return seeds.flatMap((seed) => variants.flatMap((variant) => worlds.map(of(variant, seed))))
+  const all = [...new Set(worlds.flatMap((world) => world.seeds ?? seeds))]
+  return all.flatMap((seed) => {
+    const played = worlds.filter((world) => (world.seeds ?? seeds).includes(seed))
+    return variants.flatMap((variant) => played.map(of(variant, seed)))
+  })
 }
 
 /** What it is called: "maze/GiGPO/3". */

@@ -6,6 +6,8 @@ import { shortClone, worlds } from "./worlds.mjs"
 /** Seeds whose results are not reported: what is chosen is chosen by them. */
 const hidden = [101, 102]
 
+const ten = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
 /** What decides whether credit of steps can matter: docs/learning.md. */
 const shares = {
   compared: "step-group/compared",
@@ -37,7 +39,16 @@ export const tables = {
   },
   margin: {
     title: "GiGPO beside GRPO",
-    worlds: [worlds["maze-weak"], worlds.maze, worlds.alfworld, worlds.webshop, worlds.sokoban, worlds["number-line"]],
+    text: `The mazes have ten seeds: five did not tell, and what one seed differs from another there said that ten might.`,
+    worlds: [
+      { ...worlds["maze-weak"], seeds: ten },
+      { ...worlds.maze, seeds: ten },
+      worlds.alfworld,
+      worlds["webshop-weak"],
+      worlds.webshop,
+      worlds.sokoban,
+      worlds["number-line"],
+    ],
     variants: variants.margin,
     against: "GRPO",
     columns: shares,

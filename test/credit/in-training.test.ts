@@ -86,6 +86,35 @@ describe.each(Object.keys(estimators))("%s", (name) => {
   })
 })
 
+/** Three steps whatever is done, and a reward for the last. */
+const alike = (environment: Environment): Environment => ({
+  ...environment,
+  async start(task, context) {
+    const { first } = await environment.start(task, context)
+    let turn = 0
+    const step = async () => {
+      const terminated = ++turn === 3
+      const metrics = { gain: 0.5, belief: 0.1, strategy: 1, kind: turn }
+      const observation = { text: `turn ${turn}`, anchor: `turn ${turn}` }
+      return { observation, reward: terminated ? 1 : 0, terminated, truncated: false, metrics }
+    }
+    return { first, step }
+  },
+})
+
+// Those that compare with what a critic or a value foretells may still be surprised; EMPG pays for the clarity of the next step besides.
+const paidBeside = new Set(["ppo", "step-ppo", "turn-ppo", "vine-ppo", "empg"])
+it.each(Object.keys(estimators).filter((name) => !paidBeside.has(name)))(
+  "%s gives exactly 0 where all rewards are equal",
+  async (name) => {
+    const { policy, environment, ...rest } = setup(name)
+    const parse: Environment["parse"] = () => ({ action: "a", valid: true })
+    const reports = await train({ ...rest, policy, environment: alike({ ...environment, parse }), iterations: 2 })
+    expect(reports.every(({ metrics }) => metrics["episode/return"] === 1)).toBe(true)
+    expect(policy.logits.every((logit) => logit === 0)).toBe(true)
+  },
+)
+
 it.each(Object.keys(estimators).filter((name) => name !== "remax"))("%s gives no steps nothing", async (name) => {
   const { fields, make }: Named<Fields, Estimator> = estimators[name as keyof typeof estimators]
   const estimator = make(only(readOptions(name, options[name] ?? {}, fields), fields) as never)

@@ -18,6 +18,7 @@ const apart = [
   "replay",
   "retrieval",
   "rollout",
+  "tinker",
   "tokenizer",
   "vectors",
   "view",

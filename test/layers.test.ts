@@ -26,6 +26,7 @@ const below: Record<string, readonly string[]> = {
   tokenizer: ["errors", "pace", "options", "files", "environment", "model-files"],
   "model-files": ["errors", "files", "native"],
   grammar: ["errors", "canonical"],
+  tinker: ["errors"],
   engine: ["errors", "random", "state", "native", "pace", "options", "files", "model-files", "grammar"],
   loss: ["errors", "joined", "random", "state", "options", "engine"],
   kernels: ["errors", "native", "options", "dense-ids", "engine", "loss"],

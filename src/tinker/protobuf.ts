@@ -1,0 +1,208 @@
+import { PbfReader, PbfWriter } from "pbf"
+import { GigpoError } from "../errors.ts"
+
+// Messages of protocol buffers, each declared once as a table of its fields: what reads it is what writes it.
+
+/** A field by its number. */
+export interface Field<T> {
+  readonly tag: number
+  /** What an absent one means; proto3 writes none that has it. */
+  readonly empty: () => T
+  readonly isEmpty: (value: T) => boolean
+  /** Takes one occurrence; a repeated field adds it to what came before. */
+  readonly read: (reader: PbfReader, before: T) => T
+  readonly write: (writer: PbfWriter, value: T) => void
+}
+
+type Fields<T> = { readonly [Name in keyof T]: Field<T[Name]> }
+
+/** What a message holds. */
+export type Held<M> = M extends Message<infer T> ? Readonly<T> : never
+
+/** A message by its fields. */
+export class Message<T extends object> {
+  readonly #fields: [keyof T, Field<T[keyof T]>][]
+  readonly #byTag: Map<number, [keyof T, Field<T[keyof T]>]>
+
+  constructor(fields: Fields<T>) {
+    this.#fields = Object.entries(fields) as [keyof T, Field<T[keyof T]>][]
+    this.#byTag = new Map(this.#fields.map((entry) => [entry[1].tag, entry]))
+  }
+
+  /** @throws GigpoError `BAD_ARGUMENT` where the bytes are no such message. */
+  decode(buffer: Uint8Array): Readonly<T> {
+    try {
+      return this.readFrom(new PbfReader(buffer), buffer.length)
+    } catch (cause) {
+      if (GigpoError.is(cause)) throw cause
+      throw new GigpoError("BAD_ARGUMENT", "These bytes are no message of the protocol.", { cause })
+    }
+  }
+
+  encode(message: Readonly<T>): Uint8Array {
+    const writer = new PbfWriter()
+    this.writeTo(writer, message)
+    return writer.finish()
+  }
+
+  readFrom(reader: PbfReader, end: number): T {
+    if (end > reader.length) throw cutOff()
+    const message = Object.fromEntries(this.#fields.map(([name, { empty }]) => [name, empty()])) as T
+    reader.readFields(
+      (tag) => {
+        const [name, field] = this.#byTag.get(tag) ?? []
+        if (name !== undefined && field) message[name] = field.read(reader, message[name])
+      },
+      message,
+      end,
+    )
+    if (reader.pos !== end) throw cutOff()
+    return message
+  }
+
+  writeTo(writer: PbfWriter, message: Readonly<T>): void {
+    for (const [name, { isEmpty, write }] of this.#fields) if (!isEmpty(message[name])) write(writer, message[name])
+  }
+}
+
+const cutOff = () => new GigpoError("BAD_ARGUMENT", "A message of the protocol is cut off.")
+
+/** How values of a kind stand on the wire. */
+interface Kind<T> {
+  /** 0 a varint, 1 eight bytes, 2 as many as a varint says. */
+  readonly wire: 0 | 1 | 2
+  readonly empty: () => T
+  readonly isEmpty: (value: T) => boolean
+  readonly take: (reader: PbfReader) => T
+  readonly put: (writer: PbfWriter, tag: number, value: T) => void
+}
+
+function take<T>(kind: Kind<T>, reader: PbfReader): T {
+  if (reader.type !== kind.wire) throw new GigpoError("BAD_ARGUMENT", "A field of the message has another type.")
+  return kind.take(reader)
+}
+
+const texts: Kind<string> = {
+  wire: 2,
+  empty: () => "",
+  isEmpty: (value) => value === "",
+  take: (reader) => reader.readString(),
+  put: (writer, tag, value) => writer.writeStringField(tag, value),
+}
+const buffers: Kind<Uint8Array> = {
+  wire: 2,
+  empty: () => new Uint8Array(),
+  isEmpty: (value) => value.length === 0,
+  take: (reader) => reader.readBytes(),
+  put: (writer, tag, value) => writer.writeBytesField(tag, value),
+}
+const integers: Kind<number> = {
+  wire: 0,
+  empty: () => 0,
+  isEmpty: (value) => value === 0,
+  take: (reader) => reader.readVarint(true),
+  put: (writer, tag, value) => writer.writeVarintField(tag, value),
+}
+const doubles: Kind<number> = {
+  wire: 1,
+  empty: () => 0,
+  isEmpty: (value) => value === 0,
+  take: (reader) => reader.readDouble(),
+  put: (writer, tag, value) => writer.writeDoubleField(tag, value),
+}
+const switches: Kind<boolean> = {
+  wire: 0,
+  empty: () => false,
+  isEmpty: (value) => !value,
+  take: (reader) => reader.readBoolean(),
+  put: (writer, tag, value) => writer.writeBooleanField(tag, value),
+}
+const messages = <T extends object>(message: Message<T>): Kind<T> => ({
+  wire: 2,
+  empty: () => message.readFrom(new PbfReader(new Uint8Array()), 0),
+  isEmpty: () => false,
+  take: (reader) => message.readFrom(reader, reader.readVarint() + reader.pos),
+  put: (writer, tag, value) => writer.writeMessage(tag, (inner, into) => message.writeTo(into, inner), value),
+})
+
+/** Absent is as good as its default. */
+const plain =
+  <T>(kind: Kind<T>) =>
+  (tag: number): Field<T> => ({
+    tag,
+    empty: kind.empty,
+    isEmpty: kind.isEmpty,
+    read: (reader) => take(kind, reader),
+    write: (writer, value) => kind.put(writer, tag, value),
+  })
+
+/** Absent is undefined. */
+const explicit =
+  <T>(kind: Kind<T>) =>
+  (tag: number): Field<T | undefined> => ({
+    tag,
+    empty: () => undefined,
+    isEmpty: (value) => value === undefined,
+    read: (reader) => take(kind, reader),
+    write: (writer, value) => kind.put(writer, tag, value as T),
+  })
+
+export const text = plain(texts)
+export const bytes = plain(buffers)
+/** int32, int64 and enumerations; exact up to 2^53. */
+export const integer = plain(integers)
+export const flag = plain(switches)
+export const textIfThere = explicit(texts)
+export const bytesIfThere = explicit(buffers)
+export const doubleIfThere = explicit(doubles)
+
+/** A message that may be absent. */
+export const messageIfThere = <T extends object>(tag: number, message: Message<T>) => explicit(messages(message))(tag)
+
+/** Repeated messages. */
+export function many<T extends object>(tag: number, message: Message<T>): Field<readonly T[]> {
+  const kind = messages(message)
+  return {
+    tag,
+    empty: () => [],
+    isEmpty: (values) => values.length === 0,
+    read: (reader, before) => {
+      ;(before as T[]).push(take(kind, reader))
+      return before
+    },
+    write: (writer, values) => {
+      for (const value of values) kind.put(writer, tag, value)
+    },
+  }
+}
+
+/** Repeated integers, packed. */
+export const manyIntegers = (tag: number): Field<readonly number[]> => ({
+  tag,
+  empty: () => [],
+  isEmpty: (values) => values.length === 0,
+  read: (reader, before) => reader.readPackedVarint(before as number[], true),
+  write: (writer, values) => writer.writePackedVarint(tag, values as number[]),
+})
+
+/** map<string, …>: repeated entries {1 key, 2 value}, both written whatever they are. */
+function mapOf<T>(tag: number, kind: Kind<T>): Field<ReadonlyMap<string, T>> {
+  const written = { isEmpty: () => false }
+  const key = { ...text(1), ...written }
+  const entry = messages(new Message<{ key: string; value: T }>({ key, value: { ...plain(kind)(2), ...written } }))
+  return {
+    tag,
+    empty: () => new Map(),
+    isEmpty: (values) => values.size === 0,
+    read: (reader, before) => {
+      const { key, value } = take(entry, reader)
+      return (before as Map<string, T>).set(key, value)
+    },
+    write: (writer, values) => {
+      for (const [key, value] of values) entry.put(writer, tag, { key, value })
+    },
+  }
+}
+
+export const mapOfDoubles = (tag: number) => mapOf(tag, doubles)
+export const mapOfMessages = <T extends object>(tag: number, message: Message<T>) => mapOf(tag, messages(message))

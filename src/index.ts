@@ -1,5 +1,9 @@
 // The public names, one by one.
 
+// What there is, as a table.
+export type { Algorithm, Change, Origin, Standing } from "./algorithms/algorithm.ts"
+export { algorithms } from "./algorithms/algorithms.ts"
+
 // Credit: estimators, what they are made of, and their pure functions on plain arrays; no engine needed.
 export { type A2tgpoOptions, a2tgpo } from "./credit/a2tgpo.ts"
 export { type AepoOptions, aepo } from "./credit/aepo.ts"

@@ -191,9 +191,9 @@ export const outcomes: readonly Algorithm[] = [
     source: "arXiv 2605.06642, by two reproductions",
     file: "src/credit/strata.ts",
     set: { ...estimator("strata"), "training.rollout.forks": 7 },
-    code: "environment: planFirst(environment), hooks: forkAt({ into: 8 })",
+    code: "environment: planFirst(environment), hooks: forkAt({ into: 8 }), estimator: strata(plannedStrategies)",
     standing: "reading",
-    note: "Strategies are plans of the policy's own; choosing among 8 times as many is `farthestPoints`, given embeddings.",
+    note: "Strategies are metrics of steps, or plans of the policy's own; choosing among 8 times as many is `farthestPoints`, given embeddings.",
   },
   {
     system: "Uno-Orchestra",

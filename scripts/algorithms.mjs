@@ -19,8 +19,8 @@ GiGPO, every system that cites or extends it, as far as these were found, and wh
 \`npx gigpo algorithms\` prints the same in the terminal, \`npx gigpo algorithms hgpo\` one of them, and \`npx gigpo algorithms credit\` those that
 change credit. What stands under “ours” is what a configuration sets, in the form that \`--set\` takes, or what is handed to \`train\`. What
 options, losses and engines ask of each other is in [baselines.md](baselines.md), hooks, memories and curricula in
-[extending.md](extending.md). Every entry that is there takes part in a test that trains with it. This page is made by
-\`npm run docs:algorithms\`.
+[extending.md](extending.md). Every entry that is there takes part in a test that trains with it, and
+\`npm run bench:algorithms\` trains each estimator and loss briefly on Sokoban and the number line. This page is made by \`npm run docs:algorithms\`.
 
 How each stands:`
 

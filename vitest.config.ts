@@ -5,6 +5,7 @@ import { defineConfig } from "vitest/config"
 // What computes on one core runs side by side: TypeScript alone, and the command line, whose runs are small processes of their own.
 // The engine uses every core it finds, so its test files take turns.
 const apart = [
+  "algorithms",
   "bench",
   "cli",
   "credit",

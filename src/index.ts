@@ -1,5 +1,9 @@
 // The public names, one by one.
 
+// What there is, as a table.
+export type { Algorithm, Change, Origin, Standing } from "./algorithms/algorithm.ts"
+export { algorithms } from "./algorithms/algorithms.ts"
+
 // Credit: estimators, what they are made of, and their pure functions on plain arrays; no engine needed.
 export { type A2tgpoOptions, a2tgpo } from "./credit/a2tgpo.ts"
 export { type AepoOptions, aepo } from "./credit/aepo.ts"
@@ -61,7 +65,7 @@ export { discountedReturns } from "./credit/returns.ts"
 export { type RewardFlowOptions, rewardFlow } from "./credit/reward-flow.ts"
 export { similarityRatio } from "./credit/similarity.ts"
 export { type SpearOptions, spear } from "./credit/spear.ts"
-export { type StrataOptions, strata } from "./credit/strata.ts"
+export { plannedStrategies, type StrataOptions, strata } from "./credit/strata.ts"
 export { type Hindsight, hindsightWeight, type TeacherWeightOptions, teacherWeights } from "./credit/teacher-weights.ts"
 export { type TokenWeightOptions, tokenWeights } from "./credit/token-weights.ts"
 export { generalizedAdvantages } from "./credit/traces.ts"

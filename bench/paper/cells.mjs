@@ -20,9 +20,12 @@ const always = { threads: 1, "episodes.every": 0, "training.checkpointEvery": 10
  * @param places.runs the folder that they stand in
  * @param places.results the folder with what is kept of earlier ones; without it nothing is taken for done
  */
-export function cellsOf({ worlds, variants, seeds, columns = {}, dynamics = {}, finals = 0 }, places) {
-  const metrics = ["episode/success", ...Object.values(columns), ...Object.values(dynamics)]
-  const of = (variant, seed) => (world) => ({ world, variant, seed, metrics, finals, ...places })
+export function cellsOf(
+  { worlds, variants, seeds, columns = {}, dynamics = {}, totals = {}, finals = 0, keepFailures },
+  places,
+) {
+  const metrics = ["episode/success", ...[columns, dynamics, totals].flatMap((one) => Object.values(one).flat())]
+  const of = (variant, seed) => (world) => ({ world, variant, seed, metrics, finals, keepFailures, ...places })
   const all = [...new Set(worlds.flatMap((world) => world.seeds ?? seeds))]
   return all.flatMap((seed) => {
     const played = worlds.filter((world) => (world.seeds ?? seeds).includes(seed))
@@ -47,11 +50,19 @@ function planOf({ world, variant, seed, runs }) {
   const start = join(runs, world.name, `seed-${seed}`)
   const [made, cloned] = [join(start, "made"), join(start, variant.clone?.name ?? "cloned")]
   const run = join(start, variant.name)
+  const taught = variant.teacher && join(start, variant.teacher.name)
   return {
     config: world.config,
     make: { folder: made, set: sets({ seed }, world.set) },
     clone: { folder: cloned, set: sets({ seed, threads: 1, model: made }, world.set, variant.clone?.set) },
-    train: { folder: run, set: sets({ seed, model: cloned, run }, always, world.set, variant.set) },
+    teach: taught && {
+      folder: taught,
+      set: sets({ seed, threads: 1, model: made }, world.set, variant.teacher.set),
+    },
+    train: {
+      folder: run,
+      set: sets({ seed, model: cloned, run }, taught && { teacher: taught }, always, world.set, variant.set),
+    },
     final: (index) => ({
       folder: `${run}.final`,
       set: sets({ seed: 1000 * seed + index, threads: 1, model: join(run, "model") }, world.set),
@@ -61,7 +72,7 @@ function planOf({ world, variant, seed, runs }) {
 
 /** A digest of what a result depends on besides the code, wherever it was made. */
 async function settingsOf({ world, variant, seed }) {
-  const set = sets({ seed }, always, world.set, variant.clone?.set, variant.set)
+  const set = sets({ seed }, always, world.set, variant.teacher?.set, variant.clone?.set, variant.set)
   const { document } = await readDocument(world.config, set)
   return createHash("sha256").update(canonical(document.toJS())).digest("hex").slice(0, 16)
 }
@@ -112,13 +123,28 @@ export async function doCell(cell, where, signal) {
 }
 
 async function trainCell(cell, settings, signal) {
-  const { config, make, clone, train } = planOf(cell)
+  const { config, make, clone, teach, train } = planOf(cell)
   await once(make.folder, () => makeModel(config, make, cell.seed))
-  if (!(await once(clone.folder, () => cloneModel(config, clone, signal)))) return undefined
+  for (const one of teach ? [clone, teach] : [clone])
+    if (!(await once(one.folder, () => cloneModel(config, one, signal)))) return undefined
   const how = (await begins(train.folder, settings)) ? ["--resume", "auto"] : ["--overwrite"]
-  if (!(await gigpo("train", config, train, ["--json", ...how], signal))) return undefined
-  const lines = (await readFile(join(train.folder, "metrics.jsonl"), "utf8")).trim().split("\n")
-  return { settings, reports: lines.map((line) => JSON.parse(line)) }
+  const work = gigpo("train", config, train, ["--json", ...how], signal)
+  const failed = await work.then((done) => (done ? undefined : "stopped"), cell.keepFailures ? failureOf : undefined)
+  if (failed === "stopped") return undefined
+  return { settings, reports: await reportsOf(train.folder), ...(failed && { failed }) }
+}
+
+/** What training reported; nothing where it was refused before it began. */
+async function reportsOf(folder) {
+  const path = join(folder, "metrics.jsonl")
+  if (!existsSync(path)) return []
+  const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "")
+  return lines.map((line) => JSON.parse(line))
+}
+
+/** The sentence in which a command said why it failed. */
+function failureOf({ message }) {
+  return message.match(/^gigpo: .*\[[A-Z_]+\].*$/m)?.[0].slice("gigpo: ".length) ?? message
 }
 
 /** Success of the trained model on as many tasks as an evaluation has, other ones every time where there are more. */

@@ -9,7 +9,7 @@ import { instructionSet } from "../machine.mjs"
  */
 export function numbersOf(
   { world, variant, seed, metrics },
-  { about, instructionSet, settings, reports, finals = [] },
+  { about, instructionSet, settings, reports, failed, finals = [] },
 ) {
   const evaluated = reports.filter(({ evaluation }) => evaluation)
   const series = (key) => reports.slice(1).map(({ metrics }) => rounded(metrics[key]))
@@ -20,6 +20,7 @@ export function numbersOf(
     instructionSet,
     about,
     settings,
+    ...(failed && { failed }),
     curve: evaluated.map(({ iteration, evaluation }) => [iteration, evaluation.success]),
     finals,
     metrics: Object.fromEntries(metrics.map((key) => [key, series(key)])),

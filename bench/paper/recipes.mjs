@@ -5,10 +5,10 @@ const episodes = { invalidActionPenalty: 0.1 }
 const under = (loss, rest = {}) => ({ estimator: gigpo, loss, ...rest })
 const by = (name, options = {}, rest = {}) => ({ estimator: { name, ...options }, ...rest })
 /** A small model from scratch learns faster than what PPO's defaults are for. */
-const critic = { batchRows: 64, optimizer: { learningRate: 3e-4 }, headStart: 2 }
+export const critic = { batchRows: 64, optimizer: { learningRate: 3e-4 }, headStart: 2 }
 
 /** What nothing holds near the policy that sampled takes one update an iteration, and a smaller one. */
-const onPolicy = { updates: 1, optimizer: { learningRate: 5e-5, warmup: 5 } }
+export const onPolicy = { updates: 1, optimizer: { learningRate: 5e-5, warmup: 5 } }
 
 const recipes = {
   GiGPO: under({}),
@@ -58,7 +58,8 @@ export const baselines = Object.entries(recipes).map(([name, recipe]) => ({
   set: Object.assign({}, ...Object.entries(recipe).map(([key, value]) => settings(`training.${key}`, value))),
 }))
 
-function settings(key, value) {
+/** A value as settings by whole keys; estimators and losses are set as a whole. */
+export function settings(key, value) {
   const isWhole = typeof value !== "object" || /^training\.(estimator|loss)$/.test(key)
   if (isWhole) return { [key]: value }
   return Object.assign({}, ...Object.entries(value).map(([name, one]) => settings(`${key}.${name}`, one)))

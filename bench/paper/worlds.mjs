@@ -19,6 +19,15 @@ export const worlds = {
   search: example("search"),
 }
 
+/** Two that are quick, played so briefly that a run takes some 40 seconds of a thread. */
+const short = (name, iterations) => ({
+  ...example(name, {
+    set: { "training.groups": 24, "training.iterations": iterations, "training.evaluation.every": iterations },
+  }),
+  name: `${name}-short`,
+})
+export const quick = [short("sokoban", 20), short("number-line", 30)]
+
 const played = (name, set, more) => example(name, { set, ...more })
 
 /** The worlds as large and as long as the paper plays them, which a model of a million weights cannot. */

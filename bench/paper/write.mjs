@@ -19,10 +19,9 @@ export async function writeTable(name, table, cells, folder) {
   const sections = []
   for (const { world, own } of worlds.filter(({ own }) => own.length > 0)) {
     const picture = `${title}.${world.name}.svg`
-    await writeFile(`${folder}/${picture}`, curvesOf(table, own))
-    sections.push(
-      [`## ${world.name}`, gridOf(table, own), ...dynamicsOf(table, own), `![curves](./${picture})`].join("\n\n"),
-    )
+    const curves = own.some(({ result }) => !result.failed) ? [`![curves](./${picture})`] : []
+    if (curves.length > 0) await writeFile(`${folder}/${picture}`, curvesOf(table, own))
+    sections.push([`## ${world.name}`, gridOf(table, own), ...dynamicsOf(table, own), ...curves].join("\n\n"))
   }
   const machines = [...new Set(cells.map(({ result }) => result.about.replace(/, load .*/, "")))]
   const page = [`# ${table.title}`, explanation(table), machines.join("  \n"), ...summaryOf(table, worlds), ...sections]
@@ -72,20 +71,50 @@ function summaryOf({ variants, against }, worlds) {
 
 function gridOf(table, cells) {
   const columns = Object.entries(table.columns ?? {})
-  const of = (variant) => cells.filter((cell) => cell.variant === variant)
+  const totals = Object.entries(table.totals ?? {})
+  const of = (variant) => cells.filter((cell) => cell.variant === variant && !cell.result.failed)
   const variants = table.variants.filter((variant) => of(variant).length > 0)
   const compared = table.against ? ["difference", "over the curve"] : []
-  const header = ["", "seeds", "cloned", "trained", "curve's mean", ...compared, ...columns.map(([title]) => title)]
+  const gained = table.gains ? ["gained"] : []
+  const titles = [...columns, ...totals].map(([title]) => title)
+  const header = ["", "seeds", "cloned", "trained", "curve's mean", ...gained, ...compared, ...titles]
   const rows = variants.map((variant) => [
     variant.name,
     of(variant).length,
     ...[firstOf, lastOf, wholeOf].map((measure) => interval(tInterval(of(variant).map(measure)))),
+    ...(table.gains ? [gainOf(of(variant))] : []),
     ...(table.against
       ? [lastOf, wholeOf].map((measure) => difference(of(variant), cells, table.against, measure))
       : []),
     ...columns.map(([, key]) => late(of(variant), key)),
+    ...totals.map(([, keys]) => totalOf(of(variant), keys)),
   ])
-  return markdownTable([header, ...rows])
+  return [markdownTable([header, ...rows]), ...failuresOf(cells)].join("\n\n")
+}
+
+/** Marks what did not come out better than it began. */
+function gainOf(cells) {
+  const gained = cells.map((cell) => lastOf(cell) - firstOf(cell))
+  return `${interval(tInterval(gained), signed)}${mean(gained) > 0 ? "" : ", **did not learn**"}`
+}
+
+/** The sum over iterations of the product of some metrics, as a mean over runs. */
+function totalOf(cells, keys) {
+  const product = (metrics, at) => keys.reduce((all, key) => all * (metrics[key][at] ?? 0), 1)
+  const sum = ({ result: { metrics } }) => metrics[keys[0]].reduce((all, _, at) => all + product(metrics, at), 0)
+  return Math.round(mean(cells.map(sum))).toLocaleString("en")
+}
+
+/** What ended before its end, and why. */
+function failuresOf(cells) {
+  const failed = cells.filter(({ result }) => result.failed)
+  const rows = failed.map(({ variant, seed, result }) => [
+    variant.name,
+    seed,
+    result.curve.at(-1)?.[0] ?? 0,
+    result.failed,
+  ])
+  return rows.length === 0 ? [] : [markdownTable([["failed", "seed", "last evaluated after", "why"], ...rows])]
 }
 
 /** How the table's metrics moved in training: means over a fifth of it each, over all runs of a variant. */
@@ -109,7 +138,7 @@ function difference(own, cells, against, measure) {
   const pairs = own.flatMap((cell) => (other(cell.seed) ? [[measure(cell), measure(other(cell.seed))]] : []))
   if (pairs.length === 0 || own[0].variant.name === against) return ""
   const [a, b] = [pairs.map(([one]) => one), pairs.map(([, two]) => two)]
-  return interval(pairedInterval(a, b), (share) => `${share > 0 ? "+" : ""}${percent(share)}`)
+  return interval(pairedInterval(a, b), signed)
 }
 
 const isNumber = (value) => value !== null
@@ -126,6 +155,7 @@ function late(cells, key) {
 }
 
 const percent = (share) => (100 * share).toFixed(1)
+const signed = (share) => `${share > 0 ? "+" : ""}${percent(share)}`
 
 function interval({ mean, low, high, count }, format = percent) {
   return count < 2 ? format(mean) : `${format(mean)} (${format(low)} to ${format(high)})`
@@ -133,7 +163,9 @@ function interval({ mean, low, high, count }, format = percent) {
 
 function curvesOf({ variants }, cells) {
   const results = variants.flatMap((variant) => {
-    const runs = cells.filter((cell) => cell.variant === variant).map(({ result }) => result.curve)
+    const runs = cells
+      .filter((cell) => cell.variant === variant && !cell.result.failed)
+      .map(({ result }) => result.curve)
     return runs.length === 0 ? [] : [{ name: variant.name, runs }]
   })
   return results.length > 4

@@ -2,6 +2,7 @@
 import { Command } from "commander"
 import { version } from "../version.ts"
 import { commandLine } from "./arguments.ts"
+import { algorithmsCommand } from "./commands/algorithms.ts"
 import { anchorsCommand } from "./commands/anchors.ts"
 import { chatCommand } from "./commands/chat.ts"
 import { cloneCommand } from "./commands/clone.ts"
@@ -45,6 +46,7 @@ const program = new Command("gigpo")
   .addCommand(serveCommand())
   .addCommand(retrieverCommand())
   .addCommand(estimateCommand())
+  .addCommand(algorithmsCommand())
   .addCommand(showConfigCommand())
   .addCommand(doctorCommand())
   .addHelpText("after", `\nTo begin, where nothing is there yet: ${commandLine("init", "sokoban", "demo")}`)

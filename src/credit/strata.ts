@@ -5,7 +5,7 @@ import { episodeMetrics } from "./diagnostics.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { normalizers } from "./grpo.ts"
 import { normalizerOf } from "./normalizer.ts"
-import { groupByKey, metricOf, stepKey } from "./of-steps.ts"
+import { groupByKey, metricOf, numbersOf, stepKey, stepNumbers } from "./of-steps.ts"
 import { grpoFields, outsideRuns, settle } from "./options.ts"
 import { countTasks, firstSteps, outcomesOf } from "./outcomes.ts"
 import { countGroups, groupStatistics } from "./statistics.ts"
@@ -20,9 +20,11 @@ export const strataFields = {
     above: 0,
     most: 1,
   }),
-  planning: text(undefined, "The metric that is 1 at steps which wrote the strategy: these have its advantage.", {
-    otherwise: "strategies are handed in, and all steps follow one",
-  }),
+  planning: stepNumbers(
+    undefined,
+    "What is 1 at steps which wrote the strategy, which have its advantage: the name of a metric, or in code a function of the batch.",
+    "strategies are handed in, and all steps follow one",
+  ),
   judgement: text(undefined, "The metric that is 1 at steps which the policy itself judged bad.", {
     otherwise: "nobody judges",
   }),
@@ -33,6 +35,12 @@ export const strataFields = {
 }
 
 export type StrataOptions = OptionsOf<typeof strataFields>
+
+/** Options of `strata` where the first reply of an episode is its strategy: with `planFirst`, and `forkAt` for several episodes of each. */
+export const plannedStrategies = {
+  strategy: (_step, row, batch) => batch.steps![batch.episode.indexOf(batch.episode[row]!)]!.action,
+  planning: ({ episode }) => Float64Array.from(firstSteps(episode)),
+} satisfies StrataOptions
 
 /**
  * StraTA (arXiv 2605.06642): the episodes of a task follow several strategies, some of them each. A step that acts has A = R(τ) compared
@@ -47,8 +55,8 @@ export function strata(options: StrataOptions = {}): Estimator<StepCredit> {
   return {
     name: "strata",
     groups: "needed",
-    estimate(batch, { moment }) {
-      const settings = settle("strata", options, strataFields, moment)
+    async estimate(batch, context) {
+      const settings = settle("strata", options, strataFields, context.moment)
       const { strategy, topShare, planning, judgement, judgementPenalty } = settings
       const { normalization, epsilon, singletonEpisode: singleton } = settings
       const ids = groupByKey(strategy, batch, "strata")
@@ -60,7 +68,7 @@ export function strata(options: StrataOptions = {}): Estimator<StepCredit> {
       const worth = worthOf(outcomes.scores, ids, each, topShare)
       const tasks = batch.task.map((task, row) => (ids[row]! < 0 ? -1 : task))
       const strategies = normalize(worth, tasks, groupStatistics(worth, tasks, firstSteps(ids)))
-      const plans = planning === undefined ? undefined : metricOf(batch, planning, "strata", 0)
+      const plans = planning === undefined ? undefined : await numbersOf(planning, batch, context, "strata")
       const bad = judgement === undefined ? undefined : metricOf(batch, judgement, "strata", 0)
       return {
         advantages: actions.map(

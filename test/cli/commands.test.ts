@@ -43,6 +43,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         "serve",
         "retriever",
         "estimate",
+        "algorithms",
         "config",
         "doctor",
       ]

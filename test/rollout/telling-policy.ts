@@ -14,7 +14,11 @@ export class TellingPolicy extends TablePolicy {
         break
       }
     const row = stepRow(prompt, completion.tokens)
-    const [found] = await this.logProbs([row], { needs: ["entropy", "top"], top: topTokens, temperature })
+    const [found] = await this.logProbs([row], {
+      needs: ["entropy", "top"],
+      top: topTokens,
+      temperature: temperature || 1,
+    })
     const { tokens, logProbs } = found!.top!
     const top = Array.from(completion.tokens, (_, t) =>
       Array.from({ length: topTokens }, (_, i) => ({

@@ -1,0 +1,25 @@
+import type { Algorithm } from "./algorithm.ts"
+import { around } from "./table/around.ts"
+import { curricula } from "./table/curricula.ts"
+import { data } from "./table/data.ts"
+import { losses } from "./table/losses.ts"
+import { others } from "./table/others.ts"
+import { outcomes } from "./table/outcomes.ts"
+import { prompts } from "./table/prompts.ts"
+import { rewards } from "./table/rewards.ts"
+import { rollouts } from "./table/rollouts.ts"
+import { steps } from "./table/steps.ts"
+
+/** Every algorithm that is there, and every system that cites GiGPO, by what it changes first. */
+export const algorithms: readonly Algorithm[] = [
+  ...steps,
+  ...outcomes,
+  ...around,
+  ...losses,
+  ...rollouts,
+  ...prompts,
+  ...curricula,
+  ...rewards,
+  ...data,
+  ...others,
+]

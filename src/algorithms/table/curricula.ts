@@ -1,0 +1,53 @@
+import type { Algorithm } from "../algorithm.ts"
+
+const curriculum = (name: string) => ({ "training.curriculum.name": name })
+
+/** What is played, from where and for how long, as training goes on. */
+export const curricula: readonly Algorithm[] = [
+  {
+    system: "TCOD",
+    origin: "successor",
+    changes: ["curriculum", "data"],
+    equation:
+      "k = min(k_start + floor(n / η), T_max) steps, the first or the last after the expert's; loss KL(teacher ‖ policy)",
+    source: "arXiv 2604.24005",
+    file: "src/training/curriculum/tcod.ts",
+    set: { ...curriculum("tcod"), "training.loss.name": "distillation" },
+    standing: "exact",
+    note: "Needs a teacher. Its own divergence, `divergence: forward`, asks for a teacher that tells its likeliest tokens.",
+  },
+  {
+    system: "Horizon-length empirical study",
+    origin: "successor",
+    changes: ["curriculum"],
+    equation: "steps of an episode grow from one number to another",
+    source: "abstract",
+    file: "src/training/curriculum/horizon.ts",
+    set: curriculum("horizon"),
+    standing: "reading",
+    note: "The ramp and its rounding are ours.",
+  },
+  {
+    system: "Learning Agentic Policy from Action Guidance (ActGuide-RL)",
+    origin: "successor",
+    changes: ["curriculum", "loss"],
+    equation:
+      "the smallest k of an expert's actions as a hint that helps, in 4 probes; loss L + 0.1 L_off, r = p / p_old(with the hint)",
+    source: "AMAP-ML/ActGuide-RL",
+    file: "src/training/curriculum/act-guide.ts",
+    set: { ...curriculum("act-guide"), "training.loss.name": "act-guide" },
+    standing: "exact",
+    note: "The expert is the environment's, the hint's words are ours.",
+  },
+  {
+    system: "Agent-World",
+    origin: "successor",
+    changes: ["curriculum", "environment"],
+    equation: "chance of a task ∝ floor + (1 - floor) 4 p (1 - p), p its running rate of success",
+    source: "abstract",
+    file: "src/training/curriculum/by-success.ts",
+    set: curriculum("by-success"),
+    standing: "reading",
+    note: "The rule is ours; its worlds that are made by a model are absent.",
+  },
+]

@@ -1,0 +1,47 @@
+import type { Algorithm } from "../algorithm.ts"
+
+/** What is rewarded. In every training the hook `score` gives steps other rewards. */
+export const rewards: readonly Algorithm[] = [
+  {
+    system: "DERL (Differentiable Evolutionary RL)",
+    origin: "successor",
+    changes: ["reward", "curriculum"],
+    equation: "weights of reward channels, changed at random; what validation confirms stays",
+    source: "abstract",
+    file: "examples/extend/curriculum.ts",
+    code: "curriculum: rewardWeights(options)",
+    standing: "reading",
+    note: "An example to copy: its meta-gradient is not defined in public, ours is a search.",
+  },
+  {
+    system: "AgentForesight",
+    origin: "successor",
+    changes: ["reward"],
+    source: "abstract",
+    standing: "undefined",
+    note: "A trained auditor that finds the decisive error.",
+  },
+  {
+    system: "StaRPO",
+    origin: "successor",
+    changes: ["reward"],
+    source: "arXiv 2604.08905, abstract",
+    standing: "undefined",
+    note: "Autocorrelation and path efficiency; `gdpo` takes rewards of any kind as channels.",
+  },
+  {
+    system: "AgentPRM",
+    origin: "relative",
+    changes: ["reward"],
+    source: "not examined",
+    standing: "undefined",
+  },
+  {
+    system: "Gen-Searcher (+KnowGen)",
+    origin: "successor",
+    changes: ["reward"],
+    source: "abstract",
+    standing: "images",
+    note: "Rewards of text and image; `gdpo` takes channels.",
+  },
+]

@@ -1,0 +1,57 @@
+import { Command } from "commander"
+import { type Algorithm, type Change, changes, standings } from "../../algorithms/algorithm.ts"
+import { askedFor } from "../../algorithms/asked.ts"
+import { findAlgorithms } from "../../algorithms/find.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { table } from "../terminal/table.ts"
+
+const meanings = Object.entries(standings).map(([standing, meaning]) => `${standing} (${meaning})`)
+
+export function algorithmsCommand(): Command {
+  return new Command("algorithms")
+    .summary("list algorithms: GiGPO, its successors and baselines, and how a training asks for each")
+    .description(
+      "Lists every algorithm that ships and every system that cites GiGPO. ASKED FOR BY is what --set takes, or what is handed to train() in " +
+        `code. STANDING is one of ${meanings.join(", ")}. Named ones are described, with their equations.`,
+    )
+    .argument("[names...]", `names (hgpo, StepPO), or what is changed: ${Object.keys(changes).join(", ")}`)
+    .option("--json", "print the algorithms as one JSON line")
+    .action((names, options) => interruptible(async () => listAlgorithms(names, options)))
+}
+
+function listAlgorithms(names: readonly string[], { json = false }: { readonly json?: boolean }): void {
+  const found = findAlgorithms(names)
+  if (json) return void process.stdout.write(`${JSON.stringify(found)}\n`)
+  const screen = new Screen(process.stdout, { live: false })
+  const isNamed = names.some((name) => !Object.hasOwn(changes, name))
+  for (const line of isNamed ? found.flatMap(described) : listed(found)) screen.print(line)
+}
+
+/** A table a change, its columns as wide as those of the others. */
+function listed(found: readonly Algorithm[]): string[] {
+  const [head, ...rows] = table([["SYSTEM", "STANDING", "SOURCE", "ASKED FOR BY"], ...found.map(row)])
+  return Object.entries(changes).flatMap(([change, title]) => {
+    const own = rows.filter((_, at) => found[at]!.changes[0] === (change as Change))
+    return own.length === 0 ? [] : [title, head!, ...own, ""]
+  })
+}
+
+function row(algorithm: Algorithm): string[] {
+  return [algorithm.system, algorithm.standing, algorithm.source, askedFor(algorithm).join(" ") || "–"]
+}
+
+function described(algorithm: Algorithm, at: number): string[] {
+  const { system, equation, source, file, standing, note } = algorithm
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ["changes", algorithm.changes.join(", ")],
+    ["equation", equation],
+    ["asked for by", askedFor(algorithm).join(" ") || undefined],
+    ["source", source],
+    ["file", file],
+    ["standing", `${standing}: ${standings[standing]}`],
+    ["note", note],
+  ]
+  const told = rows.flatMap(([name, value]) => (value === undefined ? [] : [[`  ${name}`, value]]))
+  return [...(at > 0 ? [""] : []), system, ...table(told)]
+}

@@ -1,0 +1,88 @@
+import { existsSync, readFileSync } from "node:fs"
+import { resolve } from "node:path"
+import { describe, expect, it } from "vitest"
+import { changes, standings } from "../../src/algorithms/algorithm.ts"
+import { algorithms } from "../../src/algorithms/algorithms.ts"
+import { askedFor, settingsOf } from "../../src/algorithms/asked.ts"
+import { findAlgorithms } from "../../src/algorithms/find.ts"
+import { resolveConfig } from "../../src/cli/config/resolve.ts"
+import { estimators } from "../../src/credit/estimators.ts"
+import { memories } from "../../src/environment/memory/memories.ts"
+import { cloningLosses } from "../../src/loss/cloning-losses.ts"
+import { losses } from "../../src/loss/losses.ts"
+import { curricula } from "../../src/training/curriculum/curricula.ts"
+
+const systems = algorithms.map(({ system }) => system)
+const asked = (key: string) => new Set(algorithms.flatMap(({ set = {} }) => set[key] ?? []))
+
+describe("the table of algorithms", () => {
+  it("names none twice, in files that there are", () => {
+    expect(new Set(systems).size).toBe(systems.length)
+    expect(algorithms.flatMap(({ file }) => file ?? []).filter((file) => !existsSync(file))).toEqual([])
+  })
+
+  it("asks for what is there, and for nothing else, by settings that are taken", () => {
+    for (const algorithm of algorithms) {
+      const { system, standing, file } = algorithm
+      const isThere = standing === "exact" || standing === "reading"
+      expect([system, askedFor(algorithm).length > 0, file !== undefined]).toEqual([system, isThere, isThere])
+      const config = () => resolveConfig("model: m\nenvironment: { name: sokoban }\n", settingsOf(algorithm))
+      expect(config, system).not.toThrow()
+      if (standing === "exact") expect(algorithm.equation, system).toBeDefined()
+      if (standing === "absent") expect(algorithm.note, system).toBeDefined()
+    }
+  })
+
+  it("has every name that ships", () => {
+    const shipped = {
+      "training.estimator.name": estimators,
+      "training.loss.name": losses,
+      "environment.memory": memories,
+    }
+    const others = { "training.curriculum.name": curricula, "clone.loss.name": cloningLosses }
+    for (const [key, names] of Object.entries({ ...shipped, ...others }))
+      expect([...asked(key)].sort()).toEqual(Object.keys(names).sort())
+  })
+
+  it("is the page docs/algorithms.md (npm run docs:algorithms makes it)", async () => {
+    const { pageOf } = (await import(resolve("scripts/algorithms.mjs"))) as { pageOf(table: object): string }
+    expect(readFileSync("docs/algorithms.md", "utf8")).toBe(pageOf({ algorithms, askedFor, changes, standings }))
+  })
+
+  const reference = resolve("../shared/reference/successors.md")
+  it.skipIf(!existsSync(reference))(
+    "has all systems that are known to cite GiGPO (skipped where ../shared is absent)",
+    () => {
+      const rows = readFileSync(reference, "utf8").match(/^\| (0a|0b|\d+) \|.*$/gm)!
+      expect(rows).toHaveLength(54)
+      const known = rows.map((row) => row.split("|")[2]!.replaceAll("*", "").trim())
+      const words = (name: string) => name.replace(/ \(.*/, "").replace(/ (and .*|\+ .*)$/, "")
+      const has = (name: string) => systems.some((system) => system.includes(words(name)))
+      expect(known.filter((name) => !has(name))).toEqual([])
+    },
+  )
+})
+
+describe("algorithms are found", () => {
+  const found = (...words: string[]) => findAlgorithms(words).map(({ system }) => system)
+
+  it("by what is changed, by names of ours, and by parts of a system's", () => {
+    expect(found()).toEqual(systems)
+    expect(found("curriculum")).toEqual(
+      algorithms.filter((one) => one.changes.includes("curriculum")).map(({ system }) => system),
+    )
+    expect(found("hgpo")).toEqual(["HGPO"])
+    expect(found("forkAt", "gdpo")).toEqual(["GDPO", "StraTA"])
+    expect(found("constant-context")).toEqual(["From History to State (Constant-Context Skill Learning)"])
+  })
+
+  it.each([
+    ["hgop", /no algorithm hgop. Did you mean hgpo\?/],
+    ["credits", /Did you mean credit\?/],
+    ["chess-by-post", /Known changes: credit, keys/],
+  ])("or refused with what comes near: %s", (word, message) => {
+    expect(() => findAlgorithms([word])).toThrow(
+      expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),
+    )
+  })
+})

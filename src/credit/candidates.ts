@@ -1,4 +1,4 @@
-import { type Row, stepRow } from "../engine/rows.ts"
+import { type Row, sampledWeights, stepRow } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import type { Batch, CandidateRecord } from "./estimator.ts"
 
@@ -43,7 +43,7 @@ export function candidateRows(
   batch: Batch,
   advantagesOf: (step: number, candidates: readonly CandidateRecord[]) => ArrayLike<number> | undefined,
 ): Row[] {
-  return recordsOf(batch).flatMap(({ candidates = [] }, step) => {
+  return recordsOf(batch).flatMap(({ candidates = [], offPolicy = false }, step) => {
     const advantages = candidates.length > 0 ? advantagesOf(step, candidates) : undefined
     if (advantages === undefined) return []
     if (advantages.length !== candidates.length)
@@ -52,14 +52,23 @@ export function candidateRows(
         `candidateRows: step ${step} has ${candidates.length} candidates but ${advantages.length} advantages; give one each.`,
       )
     return candidates.flatMap((candidate, at) =>
-      Number.isNaN(advantages[at]!) ? [] : [rowOf(candidate, advantages[at]!)],
+      Number.isNaN(advantages[at]!) ? [] : [rowOf(candidate, advantages[at]!, offPolicy)],
     )
   })
 }
 
-function rowOf({ prompt, reply, logProbs, forced, attachments }: CandidateRecord, advantage: number): Row {
-  const weights = forced && Float32Array.from(forced, (mark) => 1 - mark)
-  const row = stepRow(prompt, reply, { logProbs, advantage, ...(weights && { weights }) })
+function rowOf(
+  { prompt, reply, logProbs, forced, attachments }: CandidateRecord,
+  advantage: number,
+  offPolicy: boolean,
+): Row {
+  const weights = forced && sampledWeights(forced)
+  const row = stepRow(prompt, reply, {
+    logProbs,
+    advantage,
+    ...(weights && { weights }),
+    ...(offPolicy && { offPolicy }),
+  })
   return attachments ? { ...row, attachments } : row
 }
 

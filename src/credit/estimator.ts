@@ -12,6 +12,8 @@ export interface StepRecord {
   readonly action: string
   /** What the environment measured at this step, where it did: rewards of several kinds, say. */
   readonly metrics?: Readonly<Record<string, number>> | undefined
+  /** Sampled with more in the prompt than was recorded (a hint), and so were its candidates. */
+  readonly offPolicy?: boolean | undefined
   /** Where several replies were sampled to its prompt (`hooks.candidates`): what its own is worth, and those that were not acted on. */
   readonly score?: number | undefined
   readonly candidates?: readonly CandidateRecord[] | undefined

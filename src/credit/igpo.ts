@@ -1,13 +1,14 @@
 import { largestReward } from "../largest-reward.ts"
 import { number, oneOf, scheduled } from "../options/field.ts"
+import type { Moment } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { gainField, peerTurns } from "./a2tgpo.ts"
 import { groupByAnchor } from "./anchors.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizer } from "./normalizer.ts"
 import { numbersOf } from "./of-steps.ts"
-import { outcomeFields, outsideRuns, settle } from "./options.ts"
-import { paidBatch, payPenalties } from "./penalties.ts"
+import { outcomeFields, settle } from "./options.ts"
+import { paidEstimator } from "./paid-estimator.ts"
 import { discountedReturns, episodeReturns } from "./returns.ts"
 import { stepsAfter, turnsOf } from "./turns.ts"
 
@@ -39,25 +40,19 @@ export type IgpoOptions = OptionsOf<typeof igpoFields>
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
 export function igpo(options: IgpoOptions = {}): Estimator<StepCredit> {
-  settle("igpo", options, igpoFields, outsideRuns)
-  return {
-    name: "igpo",
-    groups: "wanted",
-    async estimate(plain, context) {
-      const settings = settle("igpo", options, igpoFields, context.moment)
-      const { gain, gamma, compare, normalization, epsilon } = settings
-      const batch = paidBatch(plain, payPenalties(plain, settings))
-      const gains = await numbersOf(gain, batch, context, "igpo")
-      const isGain = peerTurns(batch, gains).map((id) => (id < 0 ? 0 : 1))
-      const [returns, after] = [episodeReturns(batch.rewards, batch.episode), stepsAfter(batch.episode)]
-      const rewards = returns.map(
-        (outcome, row) => (isGain[row] === 1 ? gains[row]! : 0) + (after[row]! < 0 ? outcome : 0),
-      )
-      const std = normalization === "std" ? "sample" : normalization
-      const z = normalizer({ std, epsilon })(rewards, peersOf(batch, compare, isGain))
-      return { advantages: discountedReturns(z, gamma, batch.episode), details: { turnRewards: rewards } }
-    },
-  }
+  const settingsAt = (moment: Moment) => settle("igpo", options, igpoFields, moment)
+  return paidEstimator("igpo", settingsAt, { groups: "wanted" }, async (batch, settings, context) => {
+    const { gain, gamma, compare, normalization, epsilon } = settings
+    const gains = await numbersOf(gain, batch, context, "igpo")
+    const isGain = peerTurns(batch, gains).map((id) => (id < 0 ? 0 : 1))
+    const [returns, after] = [episodeReturns(batch.rewards, batch.episode), stepsAfter(batch.episode)]
+    const rewards = returns.map(
+      (outcome, row) => (isGain[row] === 1 ? gains[row]! : 0) + (after[row]! < 0 ? outcome : 0),
+    )
+    const std = normalization === "std" ? "sample" : normalization
+    const z = normalizer({ std, epsilon })(rewards, peersOf(batch, compare, isGain))
+    return { advantages: discountedReturns(z, gamma, batch.episode), details: { turnRewards: rewards } }
+  })
 }
 
 function peersOf({ task, episode }: Batch, compare: "turn" | "separate" | "joint", isGain: Int32Array): Int32Array {

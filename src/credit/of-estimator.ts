@@ -1,8 +1,7 @@
 import { choice } from "../options/field.ts"
-import { only } from "../options/fixed.ts"
-import { fieldsOf, type Named } from "../options/named.ts"
+import { fieldsOf, makeNamed } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
-import type { Fields, OptionsOf, Resolved } from "../options/table.ts"
+import type { OptionsOf, Resolved } from "../options/table.ts"
 import { asEstimator } from "./as-estimator.ts"
 import type { Estimator } from "./estimator.ts"
 import { ownEstimator } from "./options.ts"
@@ -16,7 +15,5 @@ export const ofFields = {
 /** The estimator that options speak of: a name with its options, or one's own. In code an estimator, or its function, stands for itself. */
 export function innerEstimator(name: string, of: OptionsOf<typeof ofFields>["of"]): Estimator {
   const resolved: Resolved<typeof ofFields>["of"] = readOptions(name, { of }, ofFields).of
-  if ("use" in resolved) return asEstimator(resolved.use)
-  const { fields, make }: Named<Fields, Estimator> = plainEstimators[resolved.name]
-  return make(only(resolved, fields) as never)
+  return "use" in resolved ? asEstimator(resolved.use) : makeNamed<Estimator>(plainEstimators, resolved)
 }

@@ -2,10 +2,11 @@ import type { Column } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import { largestReward } from "../largest-reward.ts"
 import { flag, number, oneOf, scheduled } from "../options/field.ts"
+import type { Moment } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Batch, Estimator } from "./estimator.ts"
 import { outcomeFields, outsideRuns, settle } from "./options.ts"
-import { paidBatch, payPenalties } from "./penalties.ts"
+import { paidEstimator } from "./paid-estimator.ts"
 import { joinTokens, perToken, rewardsOfTokens, spread } from "./tokens.ts"
 import { generalizedAdvantages, type TraceSettings } from "./traces.ts"
 import { whiten } from "./whiten.ts"
@@ -51,29 +52,24 @@ export type PpoOptions = OptionsOf<typeof ppoFields>
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
 export function ppo(options: PpoOptions = {}): Estimator {
-  const { level, whitenOver } = settle("ppo", options, ppoFields, outsideRuns)
+  const settingsAt = (moment: Moment) => settle("ppo", options, ppoFields, moment)
+  const { level, whitenOver } = settingsAt(outsideRuns)
   if (whitenOver === "steps" && level === "token")
     throw new GigpoError(
       "BAD_ARGUMENT",
       'ppo: whitenOver is "steps", which belongs to level: "step"; set that, or leave it out.',
     )
-  return {
-    name: "ppo",
-    needs: ["value"],
-    estimate(plain, { moment }) {
-      const settings = settle("ppo", options, ppoFields, moment)
-      const { gamma, lambda, whiten: isWhitened, deviation: std, epsilon } = settings
-      const values = plain.statistics?.value
-      if (values === undefined)
-        throw new GigpoError("BAD_ARGUMENT", "ppo reads a critic's values before each token; give statistics.value.")
-      const batch = paidBatch(plain, payPenalties(plain, settings))
-      const over = level === "token" ? overTokens : overSteps
-      const found = over(batch, values, { gamma, lambda })
-      const each = whitenOver === "steps" ? firstTokens(batch.lengths) : undefined
-      const advantages = isWhitened ? whiten(found.advantages, each, { std, epsilon }) : found.advantages
-      return { advantages: perToken(advantages, batch.lengths), returns: perToken(found.returns, batch.lengths) }
-    },
-  }
+  return paidEstimator("ppo", settingsAt, { needs: ["value"] }, (batch, settings) => {
+    const { gamma, lambda, whiten: isWhitened, deviation: std, epsilon } = settings
+    const values = batch.statistics?.value
+    if (values === undefined)
+      throw new GigpoError("BAD_ARGUMENT", "ppo reads a critic's values before each token; give statistics.value.")
+    const over = level === "token" ? overTokens : overSteps
+    const found = over(batch, values, { gamma, lambda })
+    const each = whitenOver === "steps" ? firstTokens(batch.lengths) : undefined
+    const advantages = isWhitened ? whiten(found.advantages, each, { std, epsilon }) : found.advantages
+    return { advantages: perToken(advantages, batch.lengths), returns: perToken(found.returns, batch.lengths) }
+  })
 }
 
 /** 1 for the token that speaks for its step, [tokens]. */

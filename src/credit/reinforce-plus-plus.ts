@@ -1,8 +1,9 @@
 import { number, scheduled } from "../options/field.ts"
+import type { Moment } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Estimator } from "./estimator.ts"
-import { outcomeFields, outsideRuns, settle } from "./options.ts"
-import { paidBatch, payPenalties } from "./penalties.ts"
+import { outcomeFields, settle } from "./options.ts"
+import { paidEstimator } from "./paid-estimator.ts"
 import { discountedReturns } from "./returns.ts"
 import { perToken, rewardsOfTokens, spread } from "./tokens.ts"
 import { whiten } from "./whiten.ts"
@@ -22,16 +23,10 @@ export type ReinforcePlusPlusOptions = OptionsOf<typeof reinforcePlusPlusFields>
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
 export function reinforcePlusPlus(options: ReinforcePlusPlusOptions = {}): Estimator {
-  const name = "reinforce-plus-plus"
-  settle(name, options, reinforcePlusPlusFields, outsideRuns)
-  return {
-    name,
-    estimate(plain, { moment }) {
-      const settings = settle(name, options, reinforcePlusPlusFields, moment)
-      const batch = paidBatch(plain, payPenalties(plain, settings))
-      const { lengths } = batch
-      const returns = discountedReturns(rewardsOfTokens(batch), settings.gamma, spread(batch.episode, lengths))
-      return { advantages: perToken(whiten(returns), lengths), returns: perToken(returns, lengths) }
-    },
-  }
+  const settingsAt = (moment: Moment) => settle("reinforce-plus-plus", options, reinforcePlusPlusFields, moment)
+  return paidEstimator("reinforce-plus-plus", settingsAt, {}, (batch, { gamma }) => {
+    const { lengths } = batch
+    const returns = discountedReturns(rewardsOfTokens(batch), gamma, spread(batch.episode, lengths))
+    return { advantages: perToken(whiten(returns), lengths), returns: perToken(returns, lengths) }
+  })
 }

@@ -1,3 +1,4 @@
+import { sampledWeights } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import { joined } from "../joined.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
@@ -8,6 +9,7 @@ interface SampledRecord extends StepRecord {
   readonly prompt: Int32Array
   readonly reply: Int32Array
   readonly logProbs: Float32Array
+  readonly forced?: Uint8Array
   readonly attachments?: unknown
   readonly constraint?: unknown
 }
@@ -30,7 +32,7 @@ export function remember(
       "spear learns from earlier steps again; give every step a record with its tokens.",
     )
   return (steps as readonly SampledRecord[]).flatMap((step, row) => {
-    const { prompt, reply, logProbs, attachments, constraint } = step
+    const { prompt, reply, logProbs, forced, offPolicy, attachments, constraint } = step
     if (!isGood(row) || attachments !== undefined || constraint !== undefined) return []
     const reference = statistics?.reference?.[row]
     return {
@@ -38,6 +40,8 @@ export function remember(
       start: prompt.length,
       logProbs,
       ...(reference && { referenceLogProbs: Float32Array.from(reference) }),
+      ...(forced && { weights: sampledWeights(forced) }),
+      ...(offPolicy && { offPolicy }),
       outcome: returns[row]!,
       iteration,
     }

@@ -7,7 +7,9 @@ export interface Remembered {
   /** Where its reply begins. */
   readonly start: number
   readonly logProbs: Float32Array
-  readonly referenceLogProbs?: Float32Array | undefined
+  readonly referenceLogProbs?: Float32Array
+  readonly weights?: Float32Array
+  readonly offPolicy?: boolean
   /** R(τ) of its episode. */
   readonly outcome: number
   readonly iteration: number
@@ -37,14 +39,15 @@ export class ReplayMemory implements Stateful {
   }
 
   state(): State {
-    const hasReference = this.steps.map(({ referenceLogProbs }) => referenceLogProbs !== undefined)
     return {
-      json: this.steps.map(({ tokens, start, outcome, iteration }, at) => [
+      json: this.steps.map(({ tokens, start, outcome, iteration, referenceLogProbs, weights, offPolicy = false }) => [
         tokens.length,
         start,
         outcome,
         iteration,
-        hasReference[at]!,
+        referenceLogProbs !== undefined,
+        weights !== undefined,
+        offPolicy,
       ]),
       arrays: {
         means: Float64Array.from(this.means),
@@ -60,32 +63,38 @@ export class ReplayMemory implements Stateful {
           Float32Array,
           this.steps.flatMap(({ referenceLogProbs }) => referenceLogProbs ?? []),
         ),
+        weights: joined(
+          Float32Array,
+          this.steps.flatMap(({ weights }) => weights ?? []),
+        ),
       },
     }
   }
 
   restore({ json, arrays }: State): void {
-    const { means, tokens, logProbs, reference } = arrays as Record<
-      "means" | "tokens" | "logProbs" | "reference",
-      never
-    >
+    const { means, tokens, ...columns } = arrays as Record<"means" | "tokens" | keyof typeof ends, never>
+    const ends = { logProbs: 0, reference: 0, weights: 0 }
+    /** The next numbers of a column. */
+    const next = (name: keyof typeof ends, length: number) => {
+      ends[name] += length
+      return (columns[name] as Float32Array).slice(ends[name] - length, ends[name])
+    }
     this.means = Array.from(means as Float64Array)
-    let [token, reply, referred] = [0, 0, 0]
-    this.steps = (json as readonly [number, number, number, number, boolean][]).map(
-      ([length, start, outcome, iteration, has]) => {
+    let end = 0
+    this.steps = (json as readonly [number, number, number, number, boolean, boolean, boolean][]).map(
+      ([length, start, outcome, iteration, hasReference, isWeighed, offPolicy]) => {
+        end += length
         const sampled = length - start
-        const step = {
-          tokens: (tokens as Int32Array).slice(token, token + length),
+        return {
+          tokens: (tokens as Int32Array).slice(end - length, end),
           start,
-          logProbs: (logProbs as Float32Array).slice(reply, reply + sampled),
-          ...(has && { referenceLogProbs: (reference as Float32Array).slice(referred, referred + sampled) }),
+          logProbs: next("logProbs", sampled),
+          ...(hasReference && { referenceLogProbs: next("reference", sampled) }),
+          ...(isWeighed && { weights: next("weights", sampled) }),
+          ...(offPolicy && { offPolicy }),
           outcome,
           iteration,
         }
-        token += length
-        reply += sampled
-        if (has) referred += sampled
-        return step
       },
     )
   }

@@ -89,10 +89,9 @@ function replay(memory: ReplayMemory, most: number, weight: number, random: Rand
     .fork("replay")
     .shuffled(better)
     .slice(0, most)
-    .map(({ tokens, start, outcome, logProbs, referenceLogProbs }) =>
+    .map(({ tokens, start, outcome, iteration: _, ...sampled }) =>
       stepRow(tokens.subarray(0, start), tokens.subarray(start), {
-        logProbs,
-        ...(referenceLogProbs && { referenceLogProbs }),
+        ...sampled,
         advantage: weight * (outcome - baseline),
       }),
     )

@@ -1,10 +1,11 @@
 import { largestReward } from "../largest-reward.ts"
 import { flag, number, scheduled } from "../options/field.ts"
+import type { Moment } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { numbersOf, stepNumbers } from "./of-steps.ts"
-import { outcomeFields, outsideRuns, settle } from "./options.ts"
-import { paidBatch, payPenalties } from "./penalties.ts"
+import { outcomeFields, settle } from "./options.ts"
+import { paidEstimator } from "./paid-estimator.ts"
 import { stepsAfter } from "./turns.ts"
 import { whiten } from "./whiten.ts"
 
@@ -33,22 +34,17 @@ export type VinePpoOptions = OptionsOf<typeof vinePpoFields>
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
 export function vinePpo(options: VinePpoOptions = {}): Estimator<StepCredit> {
-  settle("vine-ppo", options, vinePpoFields, outsideRuns)
-  return {
-    name: "vine-ppo",
-    async estimate(plain, context) {
-      const settings = settle("vine-ppo", options, vinePpoFields, context.moment)
-      const { gamma, value, whiten: isWhitened, epsilon } = settings
-      const batch = paidBatch(plain, payPenalties(plain, settings))
-      const values = await numbersOf(value, batch, context, "vine-ppo")
-      const after = stepsAfter(batch.episode)
-      const surprises = batch.rewards.map(
-        (reward, row) => reward + gamma * (after[row]! < 0 ? 0 : values[after[row]!]!) - values[row]!,
-      )
-      const skip = Uint8Array.from(surprises, (one) => (Number.isNaN(one) ? 1 : 0))
-      const known = surprises.map((one) => (Number.isNaN(one) ? 0 : one))
-      const lengths = batch.lengths.map((length, row) => (skip[row] === 1 ? 0 : length))
-      return { advantages: isWhitened ? whiten(known, lengths, { epsilon }) : known, skip }
-    },
-  }
+  const settingsAt = (moment: Moment) => settle("vine-ppo", options, vinePpoFields, moment)
+  return paidEstimator("vine-ppo", settingsAt, {}, async (batch, settings, context) => {
+    const { gamma, value, whiten: isWhitened, epsilon } = settings
+    const values = await numbersOf(value, batch, context, "vine-ppo")
+    const after = stepsAfter(batch.episode)
+    const surprises = batch.rewards.map(
+      (reward, row) => reward + gamma * (after[row]! < 0 ? 0 : values[after[row]!]!) - values[row]!,
+    )
+    const skip = Uint8Array.from(surprises, (one) => (Number.isNaN(one) ? 1 : 0))
+    const known = surprises.map((one) => (Number.isNaN(one) ? 0 : one))
+    const lengths = batch.lengths.map((length, row) => (skip[row] === 1 ? 0 : length))
+    return { advantages: isWhitened ? whiten(known, lengths, { epsilon }) : known, skip }
+  })
 }

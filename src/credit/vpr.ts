@@ -1,11 +1,12 @@
 import { largestReward } from "../largest-reward.ts"
 import { number, oneOf, text, whole } from "../options/field.ts"
+import type { Moment } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
 import { groupByKey, metricOf, numbersOf, stepKey, stepNumbers } from "./of-steps.ts"
-import { outcomeFields, outsideRuns, settle } from "./options.ts"
-import { paidBatch, payPenalties } from "./penalties.ts"
+import { outcomeFields, settle } from "./options.ts"
+import { paidEstimator } from "./paid-estimator.ts"
 import { groupStatistics } from "./statistics.ts"
 import { stepsAfter, turnsOf } from "./turns.ts"
 
@@ -53,31 +54,26 @@ export type VprOptions = OptionsOf<typeof vprFields>
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
 export function vpr(options: VprOptions = {}): Estimator<StepCredit> {
-  settle("vpr", options, vprFields, outsideRuns)
-  return {
-    name: "vpr",
-    async estimate(plain, context) {
-      const settings = settle("vpr", options, vprFields, context.moment)
-      const { compare, state, score, bonus, success, deviation: std, epsilon, leastTurns } = settings
-      const batch = paidBatch(plain, payPenalties(plain, settings))
-      const scores = score === undefined ? batch.rewards : await numbersOf(score, batch, context, "vpr")
-      const values = bonus === 0 ? scores : withBonus(batch, scores, metricOf(batch, success, "vpr", 0), bonus)
-      const normalize = normalizerOf({ std, epsilon })
-      const placed = (ids: Int32Array) => ids.map((id, row) => (Number.isNaN(values[row]!) ? -1 : id))
-      const all = placed(new Int32Array(batch.length))
-      if (compare === "turn") {
-        const advantages = overTurns(values, placed(turnsOf(batch.episode)), all, leastTurns, normalize)
-        return { advantages, ...left(all, (id) => id < 0) }
-      }
-      const ids = placed(state === undefined ? batch.anchorGroups : groupByKey(state, batch, "vpr"))
-      const groups = groupStatistics(values, ids)
-      const skipped = left(ids, (id) => id < 0 || groups.size[id] === 1 || groups.std[id] === 0)
-      if (settings.whiten === "group") return { advantages: normalize(values, ids, groups), ...skipped }
-      const centred = normalizerOf({ std: "none" })(values, ids, groups)
-      const learned = all.map((_, row) => -skipped.skip[row]!) // 0, or -1 for a step that is left out
-      return { advantages: normalize(centred, learned, groupStatistics(centred, learned)), ...skipped }
-    },
-  }
+  const settingsAt = (moment: Moment) => settle("vpr", options, vprFields, moment)
+  return paidEstimator("vpr", settingsAt, {}, async (batch, settings, context) => {
+    const { compare, state, score, bonus, success, deviation: std, epsilon, leastTurns } = settings
+    const scores = score === undefined ? batch.rewards : await numbersOf(score, batch, context, "vpr")
+    const values = bonus === 0 ? scores : withBonus(batch, scores, metricOf(batch, success, "vpr", 0), bonus)
+    const normalize = normalizerOf({ std, epsilon })
+    const placed = (ids: Int32Array) => ids.map((id, row) => (Number.isNaN(values[row]!) ? -1 : id))
+    const all = placed(new Int32Array(batch.length))
+    if (compare === "turn") {
+      const advantages = overTurns(values, placed(turnsOf(batch.episode)), all, leastTurns, normalize)
+      return { advantages, ...left(all, (id) => id < 0) }
+    }
+    const ids = placed(state === undefined ? batch.anchorGroups : groupByKey(state, batch, "vpr"))
+    const groups = groupStatistics(values, ids)
+    const skipped = left(ids, (id) => id < 0 || groups.size[id] === 1 || groups.std[id] === 0)
+    if (settings.whiten === "group") return { advantages: normalize(values, ids, groups), ...skipped }
+    const centred = normalizerOf({ std: "none" })(values, ids, groups)
+    const learned = all.map((_, row) => -skipped.skip[row]!) // 0, or -1 for a step that is left out
+    return { advantages: normalize(centred, learned, groupStatistics(centred, learned)), ...skipped }
+  })
 }
 
 /** Steps that are left out, by the group that they are in. */

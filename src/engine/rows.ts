@@ -65,6 +65,11 @@ export function stepRow(prompt: Int32Array, reply: Int32Array, credit: SpanCredi
   return { tokens, spans: [{ ...credit, start: prompt.length, length: reply.length }] }
 }
 
+/** Weights of a reply's tokens, [tokens], where some were put there (1) and not sampled: these weigh nothing. */
+export function sampledWeights(forced: Uint8Array): Float32Array {
+  return Float32Array.from(forced, (mark) => 1 - mark)
+}
+
 /** How many tokens of these rows were sampled. */
 export function sampledTokens(rows: readonly Row[]): number {
   let count = 0

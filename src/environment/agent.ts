@@ -1,8 +1,7 @@
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { callback, choice, flag, oneOf, optionalChoice } from "../options/field.ts"
-import { only } from "../options/fixed.ts"
-import { fieldsOf, type Named } from "../options/named.ts"
-import type { Fields, OptionsOf, Resolved } from "../options/table.ts"
+import { fieldsOf, makeNamed } from "../options/named.ts"
+import type { OptionsOf, Resolved } from "../options/table.ts"
 import type { Environment, ParsedAction, Turn } from "./environment.ts"
 import { memories } from "./memory/memories.ts"
 import { type Memory, ownMemory, type TellPast } from "./memory/memory.ts"
@@ -72,8 +71,7 @@ type ResolvedMemory = NonNullable<Resolved<ReturnType<typeof agentFields>>["memo
 
 function openMemory(chosen: ResolvedMemory): Memory | TellPast {
   if ("use" in chosen) return chosen.use
-  const { fields, make }: Named<Fields, Memory> = memories[chosen.name]
-  return make(only(chosen, fields) as never)
+  return makeNamed<Memory>(memories, chosen)
 }
 
 /** What the prompt tells of the past: `memory`'s text, or the last `history` steps; "" where there is nothing to tell. */

@@ -2,6 +2,7 @@ import { text, whole } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { addToPrompt } from "./add-to-prompt.ts"
+import { around } from "./around.ts"
 import type { Environment, EnvironmentEpisode, Observation } from "./environment.ts"
 
 /** Options of `lookFirst`. */
@@ -32,8 +33,7 @@ interface Looked extends Observation {
 export function lookFirst<Task>(environment: Environment<Task>, options: LookFirstOptions = {}): Environment<Task> {
   const { steps, ask, shown } = readOptions("lookFirst", options, lookFirstFields)
   return {
-    name: environment.name,
-    tasks: (split, random) => environment.tasks(split, random),
+    ...around(environment),
     async start(task, context) {
       const { signal, random } = context
       const copy = await environment.start(task, { signal, random: random.fork("look") })

@@ -1,6 +1,7 @@
 import { oneOf, whole } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { around } from "./around.ts"
 import type { Environment, EnvironmentEpisode, Message, Observation, StepResult, Turn } from "./environment.ts"
 
 /** Options of `parallel`. */
@@ -28,8 +29,7 @@ export function parallel<Task>(environment: Environment<Task>, options: Parallel
   const { copies: count, success } = readOptions("parallel", options, parallelFields)
   const numbers = Array.from({ length: count }, (_, e) => e)
   return {
-    name: environment.name,
-    tasks: (split, random) => environment.tasks(split, random),
+    ...around(environment),
     async start(task, { signal, random }) {
       const starting = numbers.map((e) => environment.start(task, { signal, random: random.fork("copy", e) }))
       const started = await Promise.allSettled(starting)

@@ -2,6 +2,7 @@ import { text } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { addToPrompt } from "./add-to-prompt.ts"
+import { around } from "./around.ts"
 import type { Environment, Observation } from "./environment.ts"
 
 /** Options of `planFirst`. */
@@ -31,8 +32,7 @@ interface Planning extends Observation {
 export function planFirst<Task>(environment: Environment<Task>, options: PlanFirstOptions = {}): Environment<Task> {
   const { ask, shown } = readOptions("planFirst", options, planFirstFields)
   return {
-    name: environment.name,
-    tasks: (split, random) => environment.tasks(split, random),
+    ...around(environment),
     async start(task, context) {
       const episode = await environment.start(task, context)
       const { first } = episode

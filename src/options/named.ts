@@ -1,9 +1,19 @@
+import { only } from "./fixed.ts"
 import type { Fields } from "./table.ts"
 
 /** Something that can be made by its name: its options, and what makes it of them. */
 export interface Named<F extends Fields, Made> {
   readonly fields: F
   make(options: never): Made
+}
+
+/** What a resolved choice names, made of its options; what stands beside these is left aside. */
+export function makeNamed<Made>(
+  named: Readonly<Record<string, Named<Fields, Made>>>,
+  chosen: { readonly name: string },
+): Made {
+  const { fields, make } = named[chosen.name]!
+  return make(only(chosen, fields) as never)
 }
 
 /** The tables of several, by name: the variants of a choice. */

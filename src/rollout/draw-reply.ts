@@ -5,6 +5,7 @@ import { checkCompletion } from "./completion.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
 import type { SampledReply, TurnSituation } from "./hooks.ts"
+import { replyRequest, sampleReply } from "./sample-reply.ts"
 
 /** One reply to a prompt, as `hooks.sample` samples it, else in one request. Keyed by the episode, the turn, the attempt and the candidate. */
 export async function drawReply<Task>(
@@ -14,22 +15,13 @@ export async function drawReply<Task>(
   attempt = 0,
   candidate = 0,
 ): Promise<SampledReply> {
-  const { policy, tokenizer, random, temperature, maxReplyTokens, signal, hooks } = setup
+  const { policy, random, maxReplyTokens: maxTokens, hooks } = setup
   const { index, vocabularySize } = situation
   // The first attempt's key, and the first candidate's, is what it would be without a hook.
   const further = [...(attempt > 0 ? [attempt] : []), ...(candidate > 0 ? ["candidate", candidate] : [])]
   const { key } = random.fork("reply", index, ...further)
-  const request: SampleRequest = {
-    prompt: prompt.tokens,
-    ...(prompt.attachments && { attachments: prompt.attachments }),
-    maxTokens: maxReplyTokens,
-    temperature,
-    stopTokens: tokenizer.eosTokens,
-    key,
-    signal,
-  }
-  const sample = async (request: SampleRequest) =>
-    checkCompletion(await policy.sample(request), request, vocabularySize)
+  const request = replyRequest(setup, prompt, { maxTokens, key })
+  const sample = (request: SampleRequest) => sampleReply(policy, request)
   if (!hooks?.sample) return await orEndRollout(sample(request))
   const turn = { ...situation, attempt, request, sample }
   const check = (reply: SampledReply) => checkCompletion(reply, request, vocabularySize, "hooks.sample")

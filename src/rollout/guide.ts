@@ -3,6 +3,7 @@ import type { Episode } from "./episode.ts"
 import { playGroups, together } from "./groups.ts"
 import { checkGuided, checkStart } from "./hook-answers.ts"
 import type { EpisodeStart, Group } from "./hooks.ts"
+import { pickHooks } from "./pick-hooks.ts"
 import { playMember } from "./play-member.ts"
 import type { RolloutSetup } from "./rollout.ts"
 
@@ -21,16 +22,22 @@ export async function guideGroups<Task>(
   const guide = async (group: Group<Task>): Promise<Group<Task>> => {
     let before: Promise<unknown> = Promise.resolve()
     let rollouts = 0
+    const played = [group.episodes]
+    const playOnce = async (start: EpisodeStart, key: readonly (string | number)[]) => {
+      const episodes = await playFrom(setup, group, checkStart(start, "hooks.guide"), key, stop)
+      played.push(episodes)
+      return episodes
+    }
     const play = (start: EpisodeStart) => {
       const key = ["guided", rollouts++]
-      const playing = before.then(() => playFrom(setup, group, checkStart(start, "hooks.guide"), key, stop))
+      const playing = before.then(() => playOnce(start, key))
       before = playing.catch(() => {}) // whoever asked is told
       return playing
     }
     const key = [group.index, "guide"]
     const check = (episodes: readonly Episode[] | undefined) => checkGuided(group, episodes)
     const episodes = await callHook("hooks.guide", caller, key, (to) => hooks.guide!(group, { ...to, play }), check)
-    return { ...group, episodes }
+    return { ...group, episodes: renumbered(episodes, played) }
   }
   const guided: Group<Task>[] = []
   let next = 0
@@ -45,6 +52,19 @@ export async function guideGroups<Task>(
   return guided
 }
 
+/** Episodes of several rollouts as one group, in which branches name their parents by other numbers; one whose parent is not there names none. */
+function renumbered(episodes: readonly Episode[], played: readonly (readonly Episode[])[]): readonly Episode[] {
+  const places = new Map(episodes.map((episode, place) => [episode, place]))
+  const parents = new Map(played.flatMap((all) => all.map(({ branch }, at) => [all[at]!, branch && all[branch.of]])))
+  return episodes.map((episode) => {
+    const parent = parents.get(episode)
+    if (!parent) return episode
+    const { branch, ...alone } = episode
+    const of = places.get(parent)
+    return of === undefined ? alone : { ...alone, branch: { ...branch!, of } }
+  })
+}
+
 /** One more rollout of a group's task, from this start. Nobody is told of its steps as they happen. */
 async function playFrom<Task>(
   { onStep: _, ...setup }: RolloutSetup<Task>,
@@ -54,8 +74,7 @@ async function playFrom<Task>(
   stop: AbortController,
 ): Promise<readonly Episode[]> {
   const { groupSize, concurrency, groupTimeout } = setup
-  const { onTurn } = setup.hooks ?? {}
-  const hooks = { begin: () => start, ...(onTurn && { onTurn: onTurn.bind(setup.hooks) }) }
+  const hooks = { ...pickHooks(setup.hooks, "candidates", "sample", "onTurn"), begin: () => start }
   const played = await playGroups({
     ...{ first: index, count: 1, groupSize, concurrency, groupTimeout, stop },
     draw: async () => task,

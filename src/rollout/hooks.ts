@@ -104,7 +104,10 @@ export interface Group<Task = unknown> {
 }
 
 export interface GuideContext extends HookContext {
-  /** Plays the group's task once more, with as many episodes as a group has, all from this start. One rollout after the other. */
+  /**
+   * Plays the group's task once more, with as many episodes as a group has, all from this start and by the hooks of turns (`candidates`,
+   * `sample`, `onTurn`). One rollout after the other.
+   */
   play(start: EpisodeStart): Promise<readonly Episode[]>
 }
 

@@ -3,11 +3,12 @@ import { checkMessages, playing } from "../environment/contract.ts"
 import type { Message, Observation } from "../environment/environment.ts"
 import type { AskOptions } from "../environment/memory/memory.ts"
 import { GigpoError } from "../errors.ts"
-import { encodePrompt } from "./codec.ts"
+import { decodeReply, encodePrompt } from "./codec.ts"
 import { checkFits } from "./end-of-episode.ts"
 import type { EpisodeSetup, EpisodeStep } from "./episode.ts"
-import { RolloutFault } from "./faults.ts"
-import { sampleReply } from "./sample-reply.ts"
+import { orEndRollout, RolloutFault } from "./faults.ts"
+import { recordedReply } from "./policy-choice.ts"
+import { replyRequest, sampleReply } from "./sample-reply.ts"
 
 /** What a memory asks of whoever plays, at the observation that a prompt is made for. */
 export type Ask = (messages: readonly Message[], options: AskOptions & AskedAt) => Promise<string>
@@ -69,15 +70,13 @@ export class MemoryCalls<Task> {
     const prompt = await encodePrompt(tokenizer, messages, policy.vocabularySize)
     checkFits(prompt.tokens.length, maxTokens, maxPositions)
     const { key } = random.fork("memory", "reply", place)
-    const { completion, text } = await sampleReply(this.#setup, prompt, { maxTokens, key })
-    const { tokens, logProbs, entropies, finishReason } = completion
+    const completion = await orEndRollout(sampleReply(policy, replyRequest(this.#setup, prompt, { maxTokens, key })))
+    const text = decodeReply(tokenizer, completion.tokens)
     const step: EpisodeStep = {
       observation: { text: messages.at(-1)!.content, anchor },
-      ...{ prompt: prompt.tokens, reply: tokens, logProbs, finishReason },
-      ...(entropies && { entropies }),
-      ...{ text, action: text, valid: true, reward: 0, agent },
+      ...recordedReply({ prompt, completion, reply: text, action: text, valid: true }),
+      ...{ reward: 0, agent },
       ...(conversation !== undefined && { conversation }),
-      ...(prompt.attachments && { attachments: prompt.attachments }),
     }
     return { step, text }
   }

@@ -8,6 +8,7 @@ import { at, atMoment, type Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
 import { isScored } from "../rollout/episode.ts"
 import type { Group, RolloutHooks } from "../rollout/hooks.ts"
+import { pickHooks } from "../rollout/pick-hooks.ts"
 import { type Rollout, type RolloutSetup, rollout } from "../rollout/rollout.ts"
 import { environmentTasks } from "../rollout/tasks.ts"
 import { isVaried } from "../rollout/varied.ts"
@@ -125,12 +126,7 @@ async function playGreedily<Task>(
 ): Promise<number[]> {
   const tasks = groups.map(({ task }) => task)
   // Played and judged as the others were, but none is left out, nor branches: candidates would all be the same.
-  const same = hooks && {
-    ...(hooks.begin && { begin: hooks.begin.bind(hooks) }),
-    ...(hooks.sample && { sample: hooks.sample.bind(hooks) }),
-    ...(hooks.onTurn && { onTurn: hooks.onTurn.bind(hooks) }),
-    ...(hooks.score && { score: hooks.score.bind(hooks) }),
-  }
+  const same = pickHooks(hooks, "begin", "sample", "onTurn", "score")
   const alone = { groupSize: 1, forks: 0, temperature: 0 }
   const { groups: greedy } = await rollout({ ...setup, ...alone, tasks, random, hooks: same })
   return greedy.map(({ episodes: [episode] }) => (isScored(episode!) ? episode!.return : Number.NaN))

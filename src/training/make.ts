@@ -10,9 +10,8 @@ import { losses } from "../loss/losses.ts"
 import { lossFields } from "../loss/options.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
 import { only } from "../options/fixed.ts"
-import type { Named } from "../options/named.ts"
+import { makeNamed } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
-import type { Fields } from "../options/table.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { curricula } from "./curriculum/curricula.ts"
 import type { Curriculum } from "./curriculum/curriculum.ts"
@@ -59,29 +58,23 @@ export function needsReference(needs: ReadonlySet<string>): boolean {
 
 /** The estimator that resolved options speak of. */
 export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estimator {
-  if ("use" in options) return asEstimator(options.use)
-  const { fields, make }: Named<Fields, Estimator> = estimators[options.name]
-  return make(only(options, fields) as never)
+  return "use" in options ? asEstimator(options.use) : makeNamed<Estimator>(estimators, options)
 }
 
 /** The curriculum that resolved options speak of; undefined where there is none. */
 export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Curriculum | undefined {
   if (!options || "use" in options) return options?.use
-  const { fields, make }: Named<Fields, Curriculum> = curricula[options.name]
-  return make(only(options, fields) as never)
+  return makeNamed<Curriculum>(curricula, options)
 }
 
 /** The loss of a cloning. */
 export function makeCloningLoss(options: ResolvedCloneOptions["loss"]): TokenLoss {
-  if ("use" in options) return asTokenLoss(options.use)
-  const { fields, make }: Named<Fields, TokenLoss> = cloningLosses[options.name]
-  return make(only(options, fields) as never)
+  return "use" in options ? asTokenLoss(options.use) : makeNamed<TokenLoss>(cloningLosses, options)
 }
 
 /** The loss that resolved options speak of, with KL, entropy bonus and aggregation around it. */
 export function makeLoss(options: ResolvedTrainOptions["loss"]): TokenLoss {
   const around = only(options, lossFields)
-  if ("use" in options) return composeLoss(asTokenLoss(options.use), around)
-  const { fields, make }: Named<Fields, TokenLoss> = losses[options.name]
-  return composeLoss(make(only(options, fields) as never), around)
+  const loss = "use" in options ? asTokenLoss(options.use) : makeNamed<TokenLoss>(losses, options)
+  return composeLoss(loss, around)
 }

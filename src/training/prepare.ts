@@ -2,6 +2,7 @@ import type { Critic, FrozenWeights, ModelStore, Teacher, Trainable } from "../e
 import type { Environment } from "../environment/environment.ts"
 import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
+import { without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import { Random } from "../random.ts"
 import { checkPlayers } from "../rollout/check-setup.ts"
@@ -94,24 +95,11 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     run,
     observers,
     signal,
-    onProgress,
+    onProgress: _,
     onWarning = (message) => process.emitWarning(message),
     ...given
   } = all
-  const setup = {
-    policy,
-    tokenizer,
-    teacher,
-    environment,
-    play,
-    tasks,
-    hooks,
-    run,
-    observers,
-    signal,
-    onProgress,
-    onWarning,
-  }
+  const setup = { ...without(all, ...(Object.keys(given) as (keyof TrainOptions)[])), onWarning }
   const resolved = readOptions("train", given, trainFields)
   checkModel("train", policy, tokenizer)
   const options = settleRates(resolved, policy, run?.settled)

@@ -1,7 +1,7 @@
 import type { BatchStep } from "../credit/batch.ts"
 import type { Credit, StepRecord } from "../credit/estimator.ts"
 import type { TopTokens } from "../engine/engine.ts"
-import type { Row, Span } from "../engine/rows.ts"
+import { type Row, type Span, sampledWeights } from "../engine/rows.ts"
 import type { Random } from "../random.ts"
 import { type Episode, type EpisodeStep, isScored } from "../rollout/episode.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
@@ -117,7 +117,7 @@ export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
         logProbs,
         advantage: 0,
       }
-      if (forced) span.weights = Float32Array.from(forced, (mark) => 1 - mark) // was not sampled
+      if (forced) span.weights = sampledWeights(forced)
       if (temperature !== undefined) span.temperature = temperature
       if (constraint !== undefined) span.constraint = constraint
       if (record.offPolicy) span.offPolicy = true

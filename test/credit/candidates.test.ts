@@ -54,6 +54,13 @@ it("tokens that were not sampled weigh nothing, and NaN leaves a candidate out",
   expect(rows[0]!.spans[0]).toMatchObject({ advantage: 0.5, weights: Float32Array.of(1, 0), length: 2 })
 })
 
+it("candidates of a step that was sampled with a hint were so, too", () => {
+  const hinted = step(1, [candidate(0)])
+  const batch = batchOf([{ ...hinted, record: { ...hinted.record, offPolicy: true } }, step(1, [candidate(2)])])
+  const spans = candidateRows(batch, () => [0.5]).map((row) => row.spans[0]!)
+  expect(spans.map(({ offPolicy }) => offPolicy)).toEqual([true, undefined])
+})
+
 it("what cannot be is refused", () => {
   const batch = batchOf([step(1, [candidate(0)])])
   expect(() => candidateRows(batch, () => [])).toThrow(/step 0 has 1 candidates but 0 advantages/)

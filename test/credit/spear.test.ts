@@ -85,6 +85,28 @@ describe("spear", () => {
     expect(sampledTokens(second!.extraRows!)).toBeGreaterThan(0)
   })
 
+  it("learns nothing from tokens that were not sampled, and says what was sampled with a hint, after a resume too", async () => {
+    const marked = (steps: readonly Told[]) =>
+      steps.map((step, row) => {
+        const forced = Uint8Array.from({ length: step.length }, (_, token) => (token === 0 ? 1 : 0))
+        const more = { ...(row % 2 === 0 && { forced }), ...(row % 3 === 0 && { offPolicy: true }) }
+        return { ...step, record: { ...step.record!, ...more } }
+      })
+    const [first, second] = [spear(how), spear(how)]
+    await creditOf(first, marked(iterations[0]!), undefined, context(0, 12))
+    second.restore!(saved(first.state!()))
+    const { extraRows } = await creditOf(second, iterations[1]!, undefined, context(1, 12))
+    const kinds = new Set<string>()
+    for (const { tokens, spans } of extraRows!) {
+      const [row, span] = [tokens[1]!, spans[0]!]
+      const expected = Float32Array.from({ length: span.length }, (_, token) => (token === 0 ? 0 : 1))
+      expect(span.weights).toEqual(row % 2 === 0 ? expected : undefined)
+      expect(span.offPolicy).toBe(row % 3 === 0 ? true : undefined)
+      kinds.add(`${row % 2} ${row % 3 === 0}`)
+    }
+    expect(kinds.size).toBe(4)
+  })
+
   it("goes on from its state as if it had never stopped, and so does what it stands around", async () => {
     const make = () => spear({ ...how, of: emaGrpo({ decay: 0.5 }), rows: 7 })
     const whole = await play(make(), 0, 6)

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { lookFirst } from "../../src/environment/look-first.ts"
+import { recent } from "../../src/environment/memory/recent.ts"
 import { parallel } from "../../src/environment/parallel.ts"
 import { planFirst } from "../../src/environment/plan-first.ts"
 import { Random } from "../../src/random.ts"
 import { checkEnvironment } from "../../src/rollout/check-environment.ts"
+import { startEpisode } from "../../src/rollout/environment-episode.ts"
 import { type DoorsTask, doorsEnvironment } from "../rollout/doors.ts"
 
 const doors = doorsEnvironment()
@@ -24,6 +26,19 @@ describe("environments around others", () => {
     ["lookFirst", lookFirst(doors, { steps: 2 })],
   ])("%s keeps the contract", async (_, environment) => {
     await checkEnvironment(environment)
+  })
+
+  it.each([
+    ["parallel", (inner: typeof doors) => parallel(inner, { copies: 2 })],
+    ["planFirst", (inner: typeof doors) => planFirst(inner)],
+    ["lookFirst", (inner: typeof doors) => lookFirst(inner, { steps: 2 })],
+  ])("%s shows what the memory of its environment tells", async (_, wrap) => {
+    const environment = wrap(doorsEnvironment({ memory: recent({ length: "all" }) }))
+    const context = { environment, task: task!, random: new Random(2), environmentTimeout: 30 }
+    await using episode = await startEpisode(context)
+    const past = [{ observation: episode.first, reply: "r", action: "wait" }]
+    const { content } = (await episode.prompt(past, episode.first)).at(-1)!
+    expect(content).toContain(`[Observation 1: '${episode.first.text}', Action 1: 'wait']\n\n`)
   })
 
   it("parallel drives copies that end each by themselves", async () => {

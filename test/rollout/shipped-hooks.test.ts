@@ -16,7 +16,7 @@ import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import { t2po } from "../../src/rollout/hooks/t2po.ts"
 import { t2poCut, t2poResamples, t2poScore } from "../../src/rollout/hooks/t2po-score.ts"
 import { thinkWhenUnsure } from "../../src/rollout/hooks/think-when-unsure.ts"
-import type { RolloutHooks } from "../../src/rollout/hooks.ts"
+import type { HookContext, RolloutHooks, SamplingTurn } from "../../src/rollout/hooks.ts"
 import { type Rollout, rollout } from "../../src/rollout/rollout.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
 import type { IterationReport } from "../../src/training/options.ts"
@@ -213,6 +213,33 @@ describe("T²PO", () => {
       seen.push(at.map(String))
     }
     expect(seen.length).toBeGreaterThan(10)
+  })
+
+  it.each([
+    ["without a thought", "a".repeat(2000), 2000],
+    ["whose thought ends", `<think>${"a".repeat(100)}</think>${"b".repeat(2000)}`, 2115],
+    ["whose thought goes on", `${"b".repeat(50)}<think>${"a".repeat(2000)}`, 507],
+  ])("reads a reply %s a few times over as it comes, and stops a long thought at its token", async (_, text, told) => {
+    let decoded = 0
+    const decode: typeof characters.decode = (ids, how) => {
+      decoded += ids.length
+      return characters.decode(ids, how)
+    }
+    const tokens = characters.encode(text)
+    const turn = { tokenizer: { ...characters, decode }, vocabularySize: 128 } as SamplingTurn
+    const request = { prompt: tokens, maxTokens: 4096, temperature: 1, stopTokens: [], key: new Random(1).key }
+    const lengths: number[] = []
+    const sample: SamplingTurn["sample"] = async ({ onTokens }) => {
+      let count = 1
+      while (count < tokens.length && onTokens?.(tokens.subarray(count - 1, count)) !== true) count++
+      lengths.push(count)
+      const top = Array.from({ length: count }, (_, t) => [{ token: 0, logProb: t }])
+      const [logProbs, entropies] = [new Float32Array(count), new Float32Array(count)]
+      return { tokens: tokens.subarray(0, count), logProbs, entropies, top, finishReason: "stop" }
+    }
+    await t2po().sample!({ ...turn, request, sample }, {} as HookContext)
+    expect(lengths[0]).toBe(told)
+    expect(decoded).toBeLessThan(20 * told)
   })
 
   it("does not look at a policy that tells too little", async () => {

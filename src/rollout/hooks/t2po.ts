@@ -44,16 +44,18 @@ export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "
   return {
     async sample({ request, tokenizer, vocabularySize, sample }) {
       const seen: number[] = []
-      let known = false // where the thought ends is decided
+      let next = thought // tokens by which a thought that is still open may be that long
       const reply = await sample({
         ...request,
         topTokens: 1,
         onTokens(tokens) {
           seen.push(...tokens)
-          if (known || seen.length < thought) return false
+          if (seen.length < next) return false
           const open = openThought(tokenizer, Int32Array.from(seen), tags)
-          known = open?.closed === true
-          return open !== undefined && !known && open.end - open.start >= thought
+          const length = open ? open.end - open.start : 0
+          if (open && !open.closed && length >= thought) return true
+          next = open?.closed ? Number.POSITIVE_INFINITY : seen.length + thought - length
+          return false
         },
       })
       const open = openThought(tokenizer, reply.tokens, tags)

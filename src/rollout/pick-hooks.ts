@@ -1,0 +1,13 @@
+import type { RolloutHooks } from "./hooks.ts"
+
+/** Some of the hooks alone, those of them that are there. */
+export function pickHooks<Task, Name extends keyof RolloutHooks<Task>>(
+  hooks: RolloutHooks<Task> | undefined,
+  ...names: readonly Name[]
+): Pick<RolloutHooks<Task>, Name> {
+  const picked = names.flatMap((name) => {
+    const hook = hooks?.[name] as ((...all: unknown[]) => unknown) | undefined
+    return hook ? [[name, hook.bind(hooks)]] : []
+  })
+  return Object.fromEntries(picked)
+}

@@ -115,7 +115,7 @@ const below: Record<string, readonly string[]> = {
     "data",
     "training",
   ],
-  vectors: ["errors", "random", "dense-ids", "options", "engine", "kernels", "loss", "credit", "training"],
+  vectors: ["errors", "random", "dense-ids", "options", "engine", "kernels", "loss", "credit", "rollout", "training"],
   replay: ["errors", "random", "credit", "retrieval", "environment"],
   cli: [
     "errors",

@@ -8,13 +8,13 @@ import { paidBatch, payPenalties } from "./penalties.ts"
  *
  * @param settingsAt its options at a moment; refuses what has no meaning
  * @param more what else is to be known of it
- * @param estimate its credit, from the batch with what was paid
+ * @param estimate its credit, from the batch with what was paid; the last is the batch without
  */
 export function paidEstimator<S extends Pick<OutcomeSettings, "invalidActionPenalty">, C extends Credit>(
   name: string,
   settingsAt: (moment: Moment) => S,
   more: Pick<Estimator, "needs" | "groups">,
-  estimate: (batch: Batch, settings: S, context: EstimatorContext) => C | Promise<C>,
+  estimate: (batch: Batch, settings: S, context: EstimatorContext, plain: Batch) => C | Promise<C>,
 ): Estimator<C> {
   settingsAt(outsideRuns)
   return {
@@ -22,7 +22,7 @@ export function paidEstimator<S extends Pick<OutcomeSettings, "invalidActionPena
     ...more,
     estimate(plain, context) {
       const settings = settingsAt(context.moment)
-      return estimate(paidBatch(plain, payPenalties(plain, settings)), settings, context)
+      return estimate(paidBatch(plain, payPenalties(plain, settings)), settings, context, plain)
     },
   }
 }

@@ -1,7 +1,9 @@
+import { GigpoError } from "../errors.ts"
 import { largestReward } from "../largest-reward.ts"
 import { number, oneOf, text, whole } from "../options/field.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { candidateRows, candidateScores } from "./candidates.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
 import { groupByKey, metricOf, numbersOf, stepKey, stepNumbers } from "./of-steps.ts"
@@ -13,9 +15,11 @@ import { stepsAfter, turnsOf } from "./turns.ts"
 /** Options of `vpr`. */
 export const vprFields = {
   compare: oneOf(
-    "state",
-    ["state", "turn"],
-    "What a step is compared with: the steps taken from its state, or without groups of states the steps of its number in all episodes.",
+    undefined,
+    ["candidates", "state", "turn"],
+    "What a step is compared with: the other replies that were sampled to its prompt (hooks.candidates), by their scores; the steps " +
+      "taken from its state; or without groups of states the steps of its number in all episodes.",
+    { otherwise: "candidates where steps have some, else state" },
   ),
   state: stepKey(
     undefined,
@@ -49,38 +53,102 @@ export type VprOptions = OptionsOf<typeof vprFields>
  * Verifiable process rewards (VPR, thu-nics/VPR): every step is scored by itself and compared with others from the same state, A = (r -
  * mean) / (std + ε). Where these are equal, and where a step is alone, there is nothing to compare: such steps are left out (`skip`), not
  * learned with 0, and so are steps without a score. The metric "step-group/skipped" is their share. Compared by turns, equal scores
- * give 0. States are told apart by their anchors, where no key says which candidates were sampled together: our reading.
+ * give 0.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning
+ * As its authors have it, several replies are sampled in every state, of which the episode goes on with one of the best:
+ * `hooks.candidates`, whose score is the oracle's. These replies are then the state's group, of which all are learned from, those
+ * that were not acted on as extra rows (which need `loss.klWeight: 0`). Without candidates states are told apart by their anchors: our
+ * reading, and so is that bonus and penalty count for candidates as for steps.
+ *
+ * @throws BAD_ARGUMENT for an option that has no meaning, for `score` or `state` where candidates are compared
  */
 export function vpr(options: VprOptions = {}): Estimator<StepCredit> {
-  const settingsAt = (moment: Moment) => settle("vpr", options, vprFields, moment)
-  return paidEstimator("vpr", settingsAt, {}, async (batch, settings, context) => {
-    const { compare, state, score, bonus, success, deviation: std, epsilon, leastTurns } = settings
-    const scores = score === undefined ? batch.rewards : await numbersOf(score, batch, context, "vpr")
-    const values = bonus === 0 ? scores : withBonus(batch, scores, metricOf(batch, success, "vpr", 0), bonus)
+  const settingsAt = (moment: Moment) => {
+    const settings = settle("vpr", options, vprFields, moment)
+    if (settings.compare === "candidates") refuseWithCandidates(settings.score, settings.state)
+    return settings
+  }
+  return paidEstimator("vpr", settingsAt, {}, async (batch, settings, context, plain) => {
+    const { score, state, bonus, success, deviation: std, epsilon, leastTurns } = settings
+    const has = plain.steps?.some(({ candidates }) => candidates !== undefined) === true
+    const { compare = has ? "candidates" : "state" } = settings
     const normalize = normalizerOf({ std, epsilon })
+    const rewarded = (scores: Float64Array) =>
+      bonus === 0 ? scores : withBonus(batch, scores, metricOf(batch, success, "vpr", 0), bonus)
+    if (compare === "candidates") {
+      refuseWithCandidates(score, state)
+      return amongCandidates(plain, settings, rewarded, normalize)
+    }
+    const values = rewarded(score === undefined ? batch.rewards : await numbersOf(score, batch, context, "vpr"))
     const placed = (ids: Int32Array) => ids.map((id, row) => (Number.isNaN(values[row]!) ? -1 : id))
-    const all = placed(new Int32Array(batch.length))
     if (compare === "turn") {
+      const all = placed(new Int32Array(batch.length))
       const advantages = overTurns(values, placed(turnsOf(batch.episode)), all, leastTurns, normalize)
-      return { advantages, ...left(all, (id) => id < 0) }
+      return withSkipped(
+        advantages,
+        all.map((id) => -id),
+      )
     }
     const ids = placed(state === undefined ? batch.anchorGroups : groupByKey(state, batch, "vpr"))
-    const groups = groupStatistics(values, ids)
-    const skipped = left(ids, (id) => id < 0 || groups.size[id] === 1 || groups.std[id] === 0)
-    if (settings.whiten === "group") return { advantages: normalize(values, ids, groups), ...skipped }
-    const centred = normalizerOf({ std: "none" })(values, ids, groups)
-    const learned = all.map((_, row) => -skipped.skip[row]!) // 0, or -1 for a step that is left out
-    return { advantages: normalize(centred, learned, groupStatistics(centred, learned)), ...skipped }
+    const { advantages, skip } = inStates(values, ids, settings.whiten, normalize)
+    return withSkipped(advantages, skip)
   })
 }
 
-/** Steps that are left out, by the group that they are in. */
-function left(ids: Int32Array, isLeft: (id: number) => boolean) {
-  const skip = Uint8Array.from(ids, (id) => (isLeft(id) ? 1 : 0))
+function refuseWithCandidates(score: unknown, state: unknown): void {
+  const name = score !== undefined ? "score" : state !== undefined ? "state" : undefined
+  if (name === undefined) return
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `vpr: ${name} is not asked where candidates are compared, which hooks.candidates scores and which are each state's own; leave it ` +
+      'out, or set compare to "state".',
+  )
+}
+
+type Normalize = ReturnType<typeof normalizerOf>
+
+/** Compared with those of the same id; -1 is left out, and so is where there is nothing to compare. */
+function inStates(values: Float64Array, ids: Int32Array, whiten: "group" | "batch", normalize: Normalize) {
+  const groups = groupStatistics(values, ids)
+  const skip = Uint8Array.from(ids, (id) => (id < 0 || groups.size[id] === 1 || groups.std[id] === 0 ? 1 : 0))
+  if (whiten === "group") return { advantages: normalize(values, ids, groups), skip }
+  const centred = normalizerOf({ std: "none" })(values, ids, groups)
+  const learned = ids.map((_, row) => -skip[row]!) // 0, or -1 for a step that is left out
+  return { advantages: normalize(centred, learned, groupStatistics(centred, learned)), skip }
+}
+
+/** Every reply compared with those to the same prompt. */
+function amongCandidates(
+  batch: Batch,
+  { whiten, invalidActionPenalty }: { readonly whiten: "group" | "batch"; readonly invalidActionPenalty: number },
+  rewarded: (scores: Float64Array) => Float64Array,
+  normalize: Normalize,
+): StepCredit {
+  const { scores, steps, offsets } = candidateScores(batch)
+  const own = offsets.subarray(0, batch.length)
+  const values = scores.slice()
+  const isValid = batch.steps!.flatMap(({ candidates = [] }, step) => [
+    batch.valid[step] === 1,
+    ...candidates.map(({ valid }) => valid),
+  ])
+  for (const [at, valid] of isValid.entries()) if (!valid) values[at]! -= invalidActionPenalty
+  const acted = rewarded(Float64Array.from(own, (at) => values[at]!))
+  for (const [step, at] of own.entries()) values[at] = acted[step]!
+  const { advantages, skip } = inStates(values, steps, whiten, normalize)
+  const extraRows = candidateRows(batch, (step) =>
+    skip[own[step]!] === 1 ? undefined : advantages.subarray(offsets[step]! + 1, offsets[step + 1]),
+  )
+  const credit = withSkipped(
+    Float64Array.from(own, (at) => advantages[at]!),
+    Uint8Array.from(own, (at) => skip[at]!),
+  )
+  return { ...credit, extraRows, metrics: { ...credit.metrics, "step-group/candidates": extraRows.length } }
+}
+
+function withSkipped(advantages: Float64Array, left: Int32Array | Uint8Array) {
+  const skip = Uint8Array.from(left)
   const count = skip.reduce((sum, one) => sum + one, 0)
-  return { skip, metrics: { "step-group/skipped": count / Math.max(ids.length, 1) } }
+  return { advantages, skip, metrics: { "step-group/skipped": count / Math.max(skip.length, 1) } }
 }
 
 function withBonus({ episode }: Batch, scores: Float64Array, success: Float64Array, bonus: number): Float64Array {
@@ -94,7 +162,7 @@ function overTurns(
   turns: Int32Array,
   all: Int32Array,
   least: number,
-  normalize: ReturnType<typeof normalizerOf>,
+  normalize: Normalize,
 ): Float64Array {
   const own = groupStatistics(values, turns)
   const byTurn = normalize(values, turns, own)

@@ -1,5 +1,6 @@
 import type { Row, Span } from "../engine/rows.ts"
 import { joined } from "../joined.ts"
+import type { Course, CourseSpan } from "./course.ts"
 
 /** A reply, and the prompt that it was given to. */
 export interface Said {
@@ -9,6 +10,8 @@ export interface Said {
   readonly tokens: Int32Array
   /** What it weighs in the loss; 0 where it is context alone. */
   readonly weight: number
+  /** What followed from it, where that is known. */
+  readonly course?: Course
 }
 
 /**
@@ -24,7 +27,7 @@ export class GrowingRows {
   }
 
   /** Tokens of the prompt where it begins a row. */
-  add({ prompt, reply, tokens, weight }: Said): number | undefined {
+  add({ prompt, reply, tokens, weight, course }: Said): number | undefined {
     const last = this.#rows.at(-1)
     const goesOn = last && prompt.startsWith(last.text) ? last : undefined
     const row = goesOn ?? { text: "", length: 0, pieces: [], spans: [] }
@@ -35,8 +38,10 @@ export class GrowingRows {
     row.length = start + tokens.length
     row.text = prompt + reply
     const length = tokens.length
-    if (weight > 0 && length > 0 && start > 0)
-      row.spans.push({ start, length, ...(weight !== 1 && { weights: new Float32Array(length).fill(weight) }) })
+    if (weight > 0 && length > 0 && start > 0) {
+      const span: CourseSpan = { start, length, ...(course && { course }) }
+      row.spans.push(weight === 1 ? span : { ...span, weights: new Float32Array(length).fill(weight) })
+    }
     return goesOn ? undefined : asked.length
   }
 

@@ -8,6 +8,7 @@ import { statisticsOf } from "./accumulate.ts"
 import type { CloneSetup } from "./clone.ts"
 import { type DataRows, dataRows } from "./data-rows.ts"
 import { expertRows } from "./expert-rows.ts"
+import { weighByImplicitQ } from "./implicit-q.ts"
 import type { ResolvedCloneOptions } from "./options.ts"
 import type { TeacherSetup } from "./player.ts"
 import { byTask } from "./rows.ts"
@@ -29,7 +30,10 @@ export async function clonedRows<Task>(
 ): Promise<ClonedRows> {
   const { rows, paired } =
     setup.data === undefined ? await played(setup, options, random) : await brought(setup, options)
-  const known = loss.needs?.includes("reference") ? await withReference(setup, rows) : rows
+  const weighed = options.implicitQ
+    ? await weighByImplicitQ(setup, rows, options.implicitQ, random.fork("values"))
+    : rows
+  const known = loss.needs?.includes("reference") ? await withReference(setup, weighed) : weighed
   return byTask(known).map((task) => (paired ? [task] : task.map((row) => [row])))
 }
 
@@ -37,6 +41,10 @@ async function played<Task>(setup: CloneSetup<Task>, options: ResolvedCloneOptio
   if (wantsPairs(options))
     throw bad(
       "The loss dpo learns from preference pairs, which an expert does not give: give data with chosen and rejected.",
+    )
+  if (options.implicitQ)
+    throw bad(
+      "implicitQ weighs replies of which it is known what they earned: give data, the episodes that a run recorded.",
     )
   if (setup.environment === undefined) throw bad("clone needs somebody to learn from: give an environment, or data.")
   return {
@@ -48,6 +56,10 @@ async function played<Task>(setup: CloneSetup<Task>, options: ResolvedCloneOptio
 async function brought<Task>(setup: CloneSetup<Task>, options: ResolvedCloneOptions): Promise<DataRows> {
   const { policy, tokenizer, signal, agent, expert } = setup
   const { onWarning = (message) => process.emitWarning(message) } = setup
+  if (options.implicitQ && wantsPairs(options))
+    throw bad(
+      "implicitQ weighs replies by what they earned, which pairs do not tell: leave it out, or take cross-entropy.",
+    )
   if (agent !== undefined || expert !== undefined)
     throw bad("data and an expert are both given; one of them is learned from.")
   const { replies, successes, tooLong } = options

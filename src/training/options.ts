@@ -19,6 +19,7 @@ import { curricula } from "./curriculum/curricula.ts"
 import { ownCurriculum } from "./curriculum/curriculum.ts"
 import type { FailureReason } from "./failure-reasons.ts"
 import { guardFields } from "./guards/options.ts"
+import { implicitQFields } from "./implicit-q.ts"
 import { aroundLoss } from "./kl.ts"
 import { cloningOptimizerFields, optimizerFields } from "./optimizer.ts"
 import { stopFields } from "./stop.ts"
@@ -135,6 +136,11 @@ export const cloneFields = {
   loss: choice("cross-entropy", fieldsOf(cloningLosses), "What is minimised; dpo learns from preference pairs.", {
     own: ownLoss,
   }),
+  implicitQ: optionalGroup(
+    implicitQFields,
+    "Offline reinforcement: what replies of recorded episodes weigh by how well they did (IQL); needs successes: false to know of others.",
+    "all weigh the same",
+  ),
   replies: oneOf(
     "all",
     ["all", "last"],

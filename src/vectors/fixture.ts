@@ -16,6 +16,8 @@ export interface Fixture {
     readonly turn: number
     readonly state: string
     readonly reward: number
+    /** The state that it led to, where that is told. */
+    readonly next?: string
   }[]
 }
 
@@ -39,14 +41,6 @@ export function creditOf(
 /** A record that holds metrics and nothing else. */
 export function measured(metrics: Readonly<Record<string, number>>): Pick<BatchStep, "record"> {
   return { record: { observation: { text: "", anchor: "" }, text: "", action: "", metrics } }
-}
-
-/** A parameter or input by the first of its names that is there. */
-export function find<T>(from: Readonly<Record<string, unknown>>, names: readonly string[], fallback?: T): T {
-  const name = names.find((one) => from[one] !== undefined)
-  if (name !== undefined) return from[name] as T
-  if (fallback !== undefined) return fallback
-  throw new Error(`it has no ${names.join(" or ")}`)
 }
 
 type Settings = Readonly<Record<string, unknown>>

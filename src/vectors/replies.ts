@@ -1,5 +1,6 @@
 import type { Credit } from "../credit/estimator.ts"
-import { find, measured } from "./fixture.ts"
+import { measured } from "./fixture.ts"
+import { find } from "./topic.ts"
 
 // Replies of one step each, of which a file with a fixture gives the columns.
 

@@ -4,6 +4,7 @@ import { compare, type Difference } from "./compare.ts"
 import { criticTopics } from "./critic.ts"
 import { estimatorTopics } from "./estimators.ts"
 import type { Fixture } from "./fixture.ts"
+import { vectorsOf } from "./layout.ts"
 import { lossTopics } from "./losses.ts"
 import { successorTopics } from "./successors.ts"
 import { surrogateTopics } from "./surrogate.ts"
@@ -29,7 +30,7 @@ export interface TopicReport {
   readonly differ: number
   /** Where, the first of them. */
   readonly first: readonly Difference[]
-  /** Why a vector could not be compared: its topic is unknown, or what computes it refused. */
+  /** Why a vector could not be compared: its topic or its layout is unknown, or what computes it refused. */
   readonly failed: readonly string[]
 }
 
@@ -47,39 +48,58 @@ export async function compareFile(path: string): Promise<TopicReport[]> {
     if (key.startsWith("_")) continue
     const topic = key.split("/")[0]!
     const { compared, differ, first, failed } = reports.get(topic) ?? { compared: 0, differ: 0, first: [], failed: [] }
-    const { params = {}, inputs = {}, expected } = given as Partial<Vector> & Pick<Vector, "expected">
-    const vector = { params, inputs, expected, fixture }
-    const found = await compareVector(key, topic, vector, known)
+    const found = await compareEntry(key, topic, given, fixture, known)
+    const all = (name: "compared" | "differ") => found.reduce((sum, one) => sum + one[name], 0)
     reports.set(topic, {
       topic,
-      compared: compared + found.compared,
-      differ: differ + found.differ,
-      first: [...first, ...found.first].slice(0, 3),
-      failed: [...failed, ...found.failed],
+      compared: compared + all("compared"),
+      differ: differ + all("differ"),
+      first: [...first, ...found.flatMap((one) => one.first)].slice(0, 3),
+      failed: [...failed, ...found.flatMap((one) => one.failed)],
     })
   }
   return [...reports.values()]
 }
 
-async function compareVector(
+type Found = Omit<TopicReport, "topic">
+
+const failure = (message: string): Found => ({ compared: 0, differ: 0, first: [], failed: [message] })
+
+async function compareEntry(
   key: string,
   topic: string,
-  vector: Vector,
+  given: unknown,
+  fixture: Fixture | undefined,
   known: Readonly<Record<string, Topic>>,
-): Promise<Omit<TopicReport, "topic">> {
-  const none = { compared: 0, differ: 0, first: [] }
-  if (!Object.hasOwn(known, topic)) return { ...none, failed: [`${key}: there is no topic "${topic}"`] }
+): Promise<Found[]> {
+  if (!Object.hasOwn(known, topic)) return [failure(`${key}: there is no topic "${topic}"`)]
+  try {
+    const found = vectorsOf(key, given, fixture).map(([where, vector]) => compareVector(where, vector, known[topic]!))
+    return found.length > 0 ? await Promise.all(found) : [failure(`${key}: it holds no vector`)]
+  } catch (error) {
+    return [failure(`${key}: ${messageOf(error)}`)]
+  }
+}
+
+async function compareVector(where: string, vector: Vector, compute: Topic): Promise<Found> {
   try {
     const { inputs, expected } = vector
-    return { ...compare(key, expected, await known[topic]!(vector), inputs.mask), failed: [] }
+    const found = compare(where, expected, await compute(vector), inputs.mask)
+    return found.compared > 0 ? { ...found, failed: [] } : failure(`${where}: nothing is expected of it`)
   } catch (error) {
-    return { ...none, failed: [`${key}: ${error instanceof Error ? error.message : error}`] }
+    return failure(`${where}: ${messageOf(error)}`)
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 async function readVectors(path: string): Promise<VectorFile> {
   try {
-    return JSON.parse(await readFile(path, "utf8"))
+    const read: unknown = JSON.parse(await readFile(path, "utf8"))
+    if (typeof read === "object" && read !== null && !Array.isArray(read)) return read as VectorFile
+    throw new Error("it is no object of topics")
   } catch (cause) {
     throw new GigpoError("BAD_ARGUMENT", `${path} is no file of vectors: ${(cause as Error).message}`, { cause })
   }

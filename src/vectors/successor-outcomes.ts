@@ -9,9 +9,9 @@ import { overlongPenalty } from "../credit/overlong.ts"
 import { ppo } from "../credit/ppo.ts"
 import { groupStatistics } from "../credit/statistics.ts"
 import { denseIds } from "../dense-ids.ts"
-import { creditOf, find, perConfiguration, stepsOf } from "./fixture.ts"
+import { creditOf, perConfiguration, stepsOf } from "./fixture.ts"
 import { groupNames, type Inputs, numbers, repliesOf } from "./replies.ts"
-import { type Results, read, type Table, type Topic } from "./topic.ts"
+import { find, type Results, read, type Table, type Topic } from "./topic.ts"
 
 /** The other projects' convention for a reply that is alone in its group. */
 const raw = { singletonEpisode: "raw" } as const

@@ -5,9 +5,9 @@ import { parallelVariety } from "../credit/parallel-variety.ts"
 import { ReplayMemory } from "../credit/replay-memory.ts"
 import { imitationWeight } from "../credit/spear.ts"
 import { strata } from "../credit/strata.ts"
-import { creditOf, find, measured } from "./fixture.ts"
+import { creditOf, measured } from "./fixture.ts"
 import { groupNames, type Inputs, numbers, repliesOf, rewardNames } from "./replies.ts"
-import type { Results, Table, Topic } from "./topic.ts"
+import { find, type Results, type Table, type Topic } from "./topic.ts"
 
 /** One iteration of returns, or several, one after the other; from a state, or from none. */
 const ema_grpo: Topic = async ({ params, inputs, expected }) => {

@@ -9,8 +9,8 @@ import { discountedReturns, episodeReturns } from "../credit/returns.ts"
 import { rewardFlow } from "../credit/reward-flow.ts"
 import { type Arrivals, flowValues, stateGraph } from "../credit/state-graph.ts"
 import { vpr } from "../credit/vpr.ts"
-import { creditOf, find, measured, perConfiguration, stepsOf } from "./fixture.ts"
-import type { Results, Topic, Vector } from "./topic.ts"
+import { creditOf, measured, perConfiguration, stepsOf } from "./fixture.ts"
+import { find, type Results, type Topic, type Vector } from "./topic.ts"
 
 type Params = Readonly<Record<string, unknown>>
 
@@ -56,9 +56,9 @@ function withNext(vector: Vector): BatchStep[] {
     {},
   )
   return stepsOf(vector, (row) => {
-    const { traj, turn } = fixture!.steps[row]!
+    const { traj, turn, next } = fixture!.steps[row]!
     const later = fixture!.steps.find((step) => step.traj === traj && step.turn === turn + 1)
-    const nextAnchor = told[row] ?? later?.state ?? finals[traj]
+    const nextAnchor = told[row] ?? next ?? later?.state ?? finals[traj]
     return nextAnchor === undefined ? {} : { nextAnchor }
   })
 }

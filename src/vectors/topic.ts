@@ -22,6 +22,34 @@ export type Table = readonly (readonly number[])[]
 
 /** An input or a parameter, as what its topic knows it to be. */
 export function read<T>(from: Readonly<Record<string, unknown>>, name: string): T {
-  if (from[name] === undefined) throw new Error(`it has no ${name}`)
-  return from[name] as T
+  return find<T>(from, [name])
+}
+
+/** A parameter or input by the first of its names that is there; what the fields inherit is sought after their own. */
+export function find<T>(from: Readonly<Record<string, unknown>>, names: readonly string[], fallback?: T): T {
+  for (const fields of [{ ...from }, from])
+    for (const name of names) {
+      const found = lookUp(fields, name)
+      if (found !== undefined) return found as T
+    }
+  if (fallback !== undefined) return fallback
+  throw new Error(`it has no ${names.join(" or ")}`)
+}
+
+/** What stands under a name, or under the one name that is spelled alike: "maxLogp" and "max_logp" are. */
+export function lookUp(from: Readonly<Record<string, unknown>>, name: string): unknown {
+  const known = (other: string) => (Object.hasOwn(Object.prototype, other) ? undefined : from[other])
+  if (known(name) !== undefined) return known(name)
+  const alike: unknown[] = []
+  for (const other in from) if (plain(other) === plain(name)) alike.push(from[other])
+  return alike.length === 1 ? alike[0] : undefined
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/[^\p{L}\d]/gu, "")
+}
+
+/** One result under several names. */
+export function under(names: string, value: unknown): Results {
+  return Object.fromEntries(names.split(" ").map((name) => [name, value]))
 }

@@ -7,6 +7,8 @@ import type { Config } from "../../src/cli/config/config.ts"
 import { configuredCloning, configuredTraining } from "../../src/cli/config/modules.ts"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { plannedStrategies, strata } from "../../src/credit/strata.ts"
+import type { CourseSpan } from "../../src/data/course.ts"
+import type { Example, TrainingData } from "../../src/data/data.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { lookFirst } from "../../src/environment/look-first.ts"
 import { memories } from "../../src/environment/memory/memories.ts"
@@ -131,7 +133,7 @@ const templated = Object.assign(
 )
 
 const there = algorithms.filter(({ standing }) => standing === "exact" || standing === "reading")
-const cloned = there.filter(({ set = {} }) => set["clone.loss.name"] !== undefined)
+const cloned = there.filter(({ set = {} }) => Object.keys(set).some((key) => key.startsWith("clone.")))
 const trained = there.filter((algorithm) => !cloned.includes(algorithm))
 
 describe.each(trained.map((algorithm) => [algorithm.system, algorithm] as const))("%s", (_, algorithm) => {
@@ -157,6 +159,18 @@ describe.each(trained.map((algorithm) => [algorithm.system, algorithm] as const)
   })
 })
 
+/** Episodes of one step each, every other of which was worth something. */
+const recorded = (prompts: readonly string[]): TrainingData => ({
+  name: "recorded",
+  async *examples() {
+    for (const [at, prompt] of prompts.entries()) {
+      const course = { rewards: Float64Array.of(at % 2), at: 0 }
+      const span: CourseSpan = { start: prompt.length, length: 1, course }
+      yield { place: prompt, rows: [{ tokens: characters.encode(`${prompt}a`), spans: [span] }] } satisfies Example
+    }
+  },
+})
+
 describe.each(cloned.map((algorithm) => [algorithm.system, algorithm] as const))("%s", (_, algorithm) => {
   it("clones, as the table asks for it", async () => {
     const config = configured(algorithm)
@@ -164,8 +178,8 @@ describe.each(cloned.map((algorithm) => [algorithm.system, algorithm] as const))
     const pairs = prompts.map((prompt) => ({ prompt, chosen: "a", rejected: "b" }))
     const policy = varied()
     const { data, ...cloning } = await configuredCloning(config)
-    const from =
-      data === undefined ? { tasks: 8, environment: doorsEnvironment() as Environment } : { data: file(pairs) }
+    const told = "implicitQ" in cloning && cloning.implicitQ ? recorded(prompts) : file(pairs)
+    const from = data === undefined ? { tasks: 8, environment: doorsEnvironment() as Environment } : { data: told }
     const reports = await clone({ ...cloning, ...from, ...{ policy, tokenizer: templated } })
     expect(reports).toHaveLength(2)
     checkLearned(

@@ -93,4 +93,30 @@ describe("vpr", () => {
       /vpr: its function of the batch must give a Float64Array of/,
     )
   })
+
+  it("compares candidates with the reply that was acted on, bonus and penalty among them", async () => {
+    const [prompt, logProbs, reply] = [Int32Array.of(1), Float32Array.of(-1), Int32Array.of(2)]
+    const candidate = (score: number, valid = true) => ({ prompt, logProbs, reply, text: "", action: "", valid, score })
+    const step = (score: number, others: readonly ReturnType<typeof candidate>[], success = 0) => ({
+      ...{ task: 0, episode: 0, anchor: "s", reward: 9 },
+      record: {
+        ...{ observation: { text: "", anchor: "s" }, text: "", action: "" },
+        ...{ score, metrics: { success } },
+        candidates: others,
+      },
+    })
+    const steps = [step(1, [candidate(0), candidate(2, false)]), step(2, [candidate(2)]), step(1, [candidate(0)], 1)]
+    const given = { deviation: "sample", epsilon: 0, bonus: 2, invalidActionPenalty: 1 } as const
+    const { advantages, skip, extraRows, metrics } = await creditOf(vpr(given), steps)
+    // 1, 0 and 2 - 1; the last state's 1 + 2 and 0.
+    expectClose(advantages as Float64Array, [1 / 3 / Math.sqrt(1 / 3), 0, Math.SQRT1_2], 1e-12)
+    expect([...skip!]).toEqual([0, 1, 0])
+    const others = extraRows!.map(({ spans }) => spans[0]!.advantage as number)
+    expectClose(others, [-2 / 3 / Math.sqrt(1 / 3), 1 / 3 / Math.sqrt(1 / 3), -Math.SQRT1_2], 1e-12)
+    expect(metrics).toEqual({ "step-group/skipped": 1 / 3, "step-group/candidates": 3 })
+    const alone = await creditOf(vpr({ compare: "state" }), steps)
+    expect([alone.extraRows, [...alone.skip!]]).toEqual([undefined, [1, 1, 1]])
+    await expect(creditOf(vpr({ score: "gain" }), steps)).rejects.toThrow(/vpr: score is not asked where candidates/)
+    expect(() => vpr({ compare: "candidates", state: "kind" })).toThrow(/vpr: state is not asked/)
+  })
 })

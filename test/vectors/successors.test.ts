@@ -164,6 +164,42 @@ const byHand: Record<string, object> = {
       ],
     },
   },
+  // V = 2: an entropy of log 2 leaves nothing of the second part. Turns at -0.5, -0.4 (near), -0.9 (far); the second is sampled twice more.
+  t2po: {
+    params: { V: 2, consecutive: 2, tol: 1e-4, think_budget: 4 },
+    inputs: {
+      token_part: { max_logp: [-1, -2], entropy: [Math.LN2, 0] },
+      cut_part: { scores: [1, 1, 1, 1] },
+      long_part: { scores: [1, 2, 3, 4, 5] },
+      free_part: { scores: [1, 2] },
+      turn_part: { turn_scores: [-0.5, -0.4, -0.9, -0.9] },
+      attempts_part: { turn_scores: [[-0.5], [-0.4, -0.3, -0.6], [-1, -2]] },
+    },
+    expected: {
+      token_part: { token_score: [-0.6, -0.8], turn_score: -0.7 },
+      cut_part: { cut_after: 3, cut_index: 2, force_close: true, cut: 3 },
+      long_part: { cut: 4 },
+      free_part: { cut: null, cut_at: -1, is_cut: false },
+      turn_part: { regenerate: [false, true, false, false] },
+      attempts_part: { n_regen: [0, 2, 0], accepted: [-0.5, -0.6, -1] },
+    },
+  },
+  // A rise of 0.4 lowers what is drawn by 0.2.
+  arpo_branch: {
+    params: { H_0: 0.2, beam_size: 3, free_slots: 3 },
+    inputs: { H: [0.6, 0.6, 0.2, 0.6], rand: [0.69, 0.71, 0.5, 0.1] },
+    expected: {
+      score: [0.49, 0.51, 0.5, -0.1],
+      wants: [true, false, true, true],
+      branch: [1, 0, 1, 0],
+      count: [2, 0, 1, 0],
+    },
+  },
+  dgpo: {
+    params: { tau: 1, kappa: 2 },
+    inputs: { d: [0, Math.LN2], H_tilde: [1, 1], A: 3 },
+    expected: { s: [0, Math.LN2], w: [2 / 3, 4 / 3], A_t: [2, 4] },
+  },
   losses: {
     params: {
       clip_low: 0.2,
@@ -208,6 +244,64 @@ describe("a file whose topics share a fixture", () => {
     })
     expect(chess!.failed).toEqual(['chess: there is no topic "chess"'])
     expect(losses).toMatchObject({ compared: 1, differ: 1, failed: [] })
+  })
+
+  it.each<[string, unknown]>([
+    [
+      "several cases",
+      {
+        cases: [
+          { inputs: { step: [0, 9] }, expected: [2, 3] },
+          { step: 99, expected: 4 },
+        ],
+      },
+    ],
+    ["lists of cases", { inputs: [{ n: 0 }, { n: 9 }], expected: [2, 3] }],
+    ["inputs beside the parameters", { n: [0, 9], expected: { K: [2, 3] } }],
+    ["inputs among the parameters", { params: { n: [0, 9], L: 3 }, expected: { k: [2, 3], B2F: [1, 0] } }],
+  ])("reads %s", async (_, layout) => {
+    const shared = { params: { k_start: 2, eta: 5, T_max: 4 } }
+    const { params, ...rest } = layout as { params?: object }
+    const vector = { ...rest, params: { ...shared.params, ...params } }
+    const [report] = await compareVectors({ fixture, tcod_schedule: vector })
+    expect(report).toMatchObject({ differ: 0, failed: [] })
+    expect(report!.compared).toBeGreaterThan(1)
+    const parameters = { ...rest, inputs: { ...shared.params }, params }
+    if ("n" in rest) expect((await compareVectors({ fixture, tcod_schedule: parameters }))[0]).toEqual(report)
+  })
+
+  it("reads steps of a vector's own: records, or episodes by their states and rewards", async () => {
+    const records = fixture.steps.map(({ traj, state, reward }) => ({ traj, state, reward }))
+    const trajectories = [
+      { states: ["A", "B"], rewards: [0, 4] },
+      { states: ["A", "B"], rewards: [0, 0] },
+    ]
+    for (const inputs of [{ steps: records }, { trajectories }]) {
+      const [report] = await compareVectors({ fixture: null, gigpo: { ...byHand.gigpo, inputs } })
+      expect(report).toEqual({ topic: "gigpo", compared: 12, differ: 0, first: [], failed: [] })
+    }
+  })
+
+  it.each<[unknown, RegExp]>([
+    [null, /it is no vector/],
+    [3, /it is no vector/],
+    [[], /it holds no vector/],
+    [{ params: {} }, /it has no expected/],
+    [{ params: [], expected: {} }, /its params/],
+    [{ inputs: { n: [1] }, expected: { k: [1] } }, /it has no k_start or/],
+    [{ inputs: 3, expected: { k: [1] } }, /its inputs/],
+    [{ ...byHand.tcod_schedule, expected: {} }, /nothing is expected/],
+    [{ ...byHand.tcod_schedule, expected: { note: "none" } }, /nothing is expected/],
+  ])("says that it cannot read %j, and goes on", async (vector, message) => {
+    const [unread, read] = await compareVectors({ fixture, tcod_schedule: vector, spear: byHand.spear })
+    expect(unread).toMatchObject({ compared: 0, failed: [expect.stringMatching(/^tcod_schedule/)] })
+    expect(unread!.failed[0]).toMatch(message)
+    expect(read).toMatchObject({ differ: 0, failed: [] })
+  })
+
+  it("counts a result that it does not know as one that differs, by its name", async () => {
+    const [report] = await compareVectors({ fixture, t2po: { inputs: { scores: [1] }, expected: { gain: [1] } } })
+    expect(report).toMatchObject({ compared: 1, differ: 1, first: [{ where: "t2po gain[0]", actual: undefined }] })
   })
 
   it("refuses a topic that uses steps which are not there", async () => {

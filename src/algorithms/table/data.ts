@@ -35,6 +35,17 @@ export const data: readonly Algorithm[] = [
     standing: "exact",
   },
   {
+    system: "IQL (implicit Q-learning)",
+    origin: "relative",
+    changes: ["data"],
+    equation: "V by the expectile τ of Q = r + γ V'; replies cloned with min(e^((Q - V) / temperature), most)",
+    source: "arXiv 2110.06169",
+    file: "src/training/implicit-q.ts",
+    set: { "clone.data": "episodes", "clone.successes": false, "clone.implicitQ.expectile": 0.7 },
+    standing: "exact",
+    note: "With `gigpo clone`, over steps, as STEP-HRL learns. Q is one sample of it, with no network of its own: our reading.",
+  },
+  {
     system: "on-policy distillation",
     origin: "baseline",
     changes: ["data", "loss"],

@@ -34,7 +34,7 @@ export const prompts: readonly Algorithm[] = [
     file: "src/environment/memory/summary.ts",
     set: memory("summary"),
     standing: "reading",
-    note: "Its prompts alone: it learns offline, by implicit Q-learning, which is no part of training here.",
+    note: "Its prompts; what it learns by offline is the row of IQL. Who writes its summaries is our reading.",
   },
   {
     system: "COSPLAY (decision + skill-bank agents)",

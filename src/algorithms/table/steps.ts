@@ -100,7 +100,7 @@ export const steps: readonly Algorithm[] = [
     file: "src/credit/vpr.ts",
     set: estimator("vpr"),
     standing: "exact",
-    note: "Several actions sampled in each state: the hook `candidates`, with `candidateScores` and `candidateRows`.",
+    note: "With the hook `candidates` the replies that were sampled to one prompt are the state's group, and all are learned from.",
   },
   {
     system: "StepPO",

@@ -54,7 +54,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   const out = await cloneTarget(config.model, options)
   const folder = `${out.replace(/[/\\]+$/, "")}.cloning`
   await checkRunFolder(folder, options)
-  await using model = await openModel(config, signal)
+  await using model = await openModel(config, signal, new Set(config.clone.implicitQ ? ["value"] : []))
   const { files } = model.tokenizer
   const { store, precision } = model.policy
   const copied = files.map((path) => basename(path))

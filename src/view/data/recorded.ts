@@ -33,26 +33,41 @@ export interface RecordedEpisode {
   readonly steps: readonly RecordedStep[]
 }
 
-export interface RecordedStep {
-  readonly observation: string
-  readonly anchor: string
-  /** As the model read it, with its special tokens. */
-  readonly prompt: string
-  /** How many tokens that is. */
-  readonly promptTokens: number
+/** A reply that was sampled. */
+export interface RecordedReply {
   /** The text of each token of the reply, special ones too; joined they are the reply. Characters of several tokens stand with the last. */
   readonly reply: readonly string[]
   /** [tokens] Of each token when it was sampled. */
   readonly logProbs: readonly number[]
   /** [tokens] Of the distribution that it was drawn from, in nats; absent where the engine does not tell. */
   readonly entropies?: readonly number[]
+  /** [tokens] 1 for a token that was put there and not sampled; absent where there is none. */
+  readonly forced?: readonly number[]
+  readonly action: string
+  /** Whether it was readable. */
+  readonly valid: boolean
+  /** What it is worth beside the others, where several were sampled to one prompt. */
+  readonly score?: number
+}
+
+/** One that was not acted on. */
+export interface RecordedCandidate extends RecordedReply {
+  readonly score: number
+}
+
+export interface RecordedStep extends RecordedReply {
+  readonly observation: string
+  readonly anchor: string
+  /** As the model read it, with its special tokens. */
+  readonly prompt: string
+  /** How many tokens that is. */
+  readonly promptTokens: number
+  /** The other replies to its prompt, where several were sampled (`hooks.candidates`). */
+  readonly candidates?: readonly RecordedCandidate[]
   /** As the estimator gave it: one for the step, or one a token. Absent where the episode took no part, or the step was skipped. */
   readonly advantage?: number | readonly number[]
   /** Left out of what the policy learned from by the estimator, though its episode took part. */
   readonly skipped?: true
-  readonly action: string
-  /** Whether the reply was readable. */
-  readonly valid: boolean
   readonly reward: number
   readonly finishReason: "stop" | "length"
   /** Steps of one number stood in the same state of the same task: the estimator's groups, or those of equal anchors where it has none. */

@@ -54,9 +54,15 @@ function exampleOf(
   { tokenizer }: DataContext,
 ) {
   const conversations = new Map<string, GrowingRows>() // of each agent
+  const keyOf = ({ conversation, agent }: RecordedStep) => JSON.stringify([conversation, agent])
+  const rewardsOf = (key: string) => steps.flatMap((step) => (keyOf(step) === key ? [step.reward] : []))
+  const earned = new Map([...new Set(steps.map(keyOf))].map((key) => [key, Float64Array.from(rewardsOf(key))]))
+  const seen = new Map<string, number>()
   let tokenizedOtherwise = false
   for (const step of steps) {
-    const key = JSON.stringify([step.conversation, step.agent])
+    const key = keyOf(step)
+    const at = seen.get(key) ?? 0
+    seen.set(key, at + 1)
     const rows = conversations.get(key) ?? new GrowingRows((text) => tokenizer.encode(text))
     conversations.set(key, rows)
     const reply = replyText(step)
@@ -65,6 +71,7 @@ function exampleOf(
       reply,
       tokens: tokenizer.encode(reply),
       weight: Number(isWhole(step)),
+      course: { rewards: earned.get(key)!, at },
     })
     if (tokens !== undefined && tokens !== step.promptTokens) tokenizedOtherwise = true
   }

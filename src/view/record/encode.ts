@@ -1,11 +1,13 @@
 import { joined } from "../../joined.ts"
 import type { Pace } from "../../pace.ts"
-import type { EpisodeStep } from "../../rollout/episode.ts"
+import type { Candidate, EpisodeStep } from "../../rollout/episode.ts"
 import { type Numbers, pack } from "./packed.ts"
-import { type AboutPart, aboutEpisode, earned, type Recordable } from "./part.ts"
+import { type AboutPart, aboutEpisode, candidatePrefix, earned, flagsOf, type Recordable } from "./part.ts"
 
 // The parts of a block, as `decode.ts` reads them: some episodes of a group each. Tokens, and texts that repeat, stand once in a block, in the part in
 // which they come first, and elsewhere as their places; so does the beginning of a prompt that goes on from the step before it.
+
+type Said = Pick<Candidate, "reply" | "logProbs" | "entropies" | "forced">
 
 /** Makes the parts of one block, in their order. */
 export class BlockEncoder {
@@ -27,7 +29,8 @@ export class BlockEncoder {
   async part(recordables: readonly Recordable[]): Promise<Buffer> {
     const [{ group, task }] = recordables as [Recordable]
     const steps = recordables.flatMap(({ episode }) => episode.steps)
-    const columns = { ...(await this.#said(steps)), ...(await this.#done(steps)), ...earned(recordables) }
+    const said = { ...(await this.#read(steps)), ...(await this.#said(steps)), ...(await this.#candidates(steps)) }
+    const columns = { ...said, ...(await this.#done(steps)), ...earned(recordables) }
     const about: AboutPart = {
       group,
       ...(group !== this.#group && { task }),
@@ -37,39 +40,61 @@ export class BlockEncoder {
     return pack(about, { ...(await this.#freshTokens()), ...(await this.#freshTexts()), ...columns })
   }
 
-  /** Prompts and replies, as places of tokens. */
-  async #said(steps: readonly EpisodeStep[]): Promise<Record<string, Numbers>> {
-    const place = (id: number) => this.#tokens.place(id)
+  /** Prompts, as places of tokens. */
+  async #read(steps: readonly EpisodeStep[]): Promise<Record<string, Numbers>> {
     const shared = new Int32Array(steps.length)
     const prompts: Int32Array[] = []
-    const replies: Int32Array[] = []
     for (const [at, { prompt, reply }] of steps.entries()) {
       shared[at] = sharedTokens(prompt, this.#before)
       this.#before = [prompt, reply]
-      prompts.push(prompt.subarray(shared[at]).map(place))
-      replies.push(reply.map(place))
+      prompts.push(this.#tokens.places(prompt.subarray(shared[at])))
       if (this.#pace.due()) await this.#pace.rest()
     }
-    const places = (parts: readonly Int32Array[]) =>
-      this.#tokens.size > 0x10000 ? joined(Int32Array, parts) : joined(Uint16Array, parts)
-    const told = steps.some(({ entropies }) => entropies)
-    return {
-      shared,
-      promptTokens: Int32Array.from(steps, ({ prompt }) => prompt.length),
-      replyTokens: Int32Array.from(steps, ({ reply }) => reply.length),
-      prompts: places(prompts),
-      replies: places(replies),
-      logProbs: joined(
-        Float32Array,
-        steps.map(({ logProbs }) => logProbs),
-      ),
-      ...(told && {
-        entropies: joined(
-          Float32Array,
-          steps.map(({ entropies, reply }) => entropies ?? new Float32Array(reply.length)),
-        ),
-      }),
+    const promptTokens = Int32Array.from(steps, ({ prompt }) => prompt.length)
+    return { shared, promptTokens, prompts: this.#joined(prompts) }
+  }
+
+  /** Replies, as places of tokens, and what is known of these; a token's number is 0 in a reply of which nothing is told. */
+  async #said(replies: readonly Said[]): Promise<Record<string, Numbers>> {
+    const places: Int32Array[] = []
+    for (const { reply } of replies) {
+      places.push(this.#tokens.places(reply))
+      if (this.#pace.due()) await this.#pace.rest()
     }
+    const perToken = <Values extends Float32Array | Uint8Array>(
+      type: new (length: number) => Values,
+      of: (one: Said) => Values | undefined,
+    ) => joined(type as never, replies.map((one) => of(one) ?? new type(one.reply.length)) as never) as Values
+    return {
+      replyTokens: Int32Array.from(replies, ({ reply }) => reply.length),
+      replies: this.#joined(places),
+      logProbs: perToken(Float32Array, ({ logProbs }) => logProbs),
+      ...(replies.some(({ entropies }) => entropies) && {
+        entropies: perToken(Float32Array, ({ entropies }) => entropies),
+      }),
+      ...(replies.some(({ forced }) => forced) && { forced: perToken(Uint8Array, ({ forced }) => forced) }),
+    }
+  }
+
+  /** Replies that were not acted on, as those that were, one step's after the other's. */
+  async #candidates(steps: readonly EpisodeStep[]): Promise<Record<string, Numbers>> {
+    if (steps.every(({ score, candidates }) => score === undefined && candidates === undefined)) return {}
+    const all = steps.flatMap(({ candidates = [] }) => candidates)
+    const columns = {
+      ...(await this.#said(all)),
+      actions: Int32Array.from(all, ({ action }) => this.#texts.place(action)),
+      scores: Float64Array.from(all, ({ score }) => score),
+      flags: Uint8Array.from(all, flagsOf),
+    }
+    return {
+      scores: Float64Array.from(steps, ({ score = 0 }) => score),
+      candidates: Int32Array.from(steps, ({ candidates = [] }) => candidates.length),
+      ...Object.fromEntries(Object.entries(columns).map(([name, values]) => [`${candidatePrefix}${name}`, values])),
+    }
+  }
+
+  #joined(parts: readonly Int32Array[]): Int32Array | Uint16Array {
+    return this.#tokens.size > 0x10000 ? joined(Int32Array, parts) : joined(Uint16Array, parts)
   }
 
   /** What was observed and done. */
@@ -124,6 +149,10 @@ class Table<Key> {
 
   get size(): number {
     return this.#places.size
+  }
+
+  places(keys: Int32Array & Iterable<Key>): Int32Array {
+    return keys.map((key) => this.place(key as Key))
   }
 
   place(key: Key): number {

@@ -63,6 +63,7 @@ export const parquetColumns: readonly ColumnOf[] = [
   perToken("reply", text, ({ reply }) => reply),
   perToken("logProbs", float, ({ logProbs }) => logProbs),
   perToken("entropies", float, ({ entropies }) => entropies),
+  perToken("forced", whole, ({ forced }) => forced),
   perhaps("advantage", double, ({ step: { advantage } }) => (typeof advantage === "number" ? advantage : undefined)),
   perToken("tokenAdvantages", float, ({ advantage }) => (typeof advantage === "number" ? undefined : advantage)),
   always("skipped", truth, ({ step }) => step.skipped === true),
@@ -75,6 +76,8 @@ export const parquetColumns: readonly ColumnOf[] = [
   perhaps("episodeAdvantage", double, ({ step }) => step.episodeAdvantage),
   perhaps("stepAdvantage", double, ({ step }) => step.stepAdvantage),
   perhaps("metrics", json, ({ step }) => step.metrics),
+  perhaps("score", double, ({ step }) => step.score),
+  perhaps("candidates", json, ({ step }) => step.candidates),
   perhaps("conversation", text, ({ step }) => named(step.conversation)),
   perhaps("agent", text, ({ step }) => named(step.agent)),
 ]

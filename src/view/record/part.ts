@@ -1,5 +1,5 @@
 import type { Credit } from "../../credit/estimator.ts"
-import type { Episode, EpisodeStep } from "../../rollout/episode.ts"
+import type { Candidate, Episode, EpisodeStep } from "../../rollout/episode.ts"
 import type { Numbers } from "./packed.ts"
 
 // What a part of a block says of its episodes, beside what was said and done. A part is some episodes of one group, one after the other:
@@ -43,7 +43,20 @@ export interface AboutEpisode {
   readonly stepMetrics?: readonly (Readonly<Record<string, number>> | null)[]
 }
 
-export const flags = { valid: 1, cutOff: 2, skipped: 4, entropies: 8 }
+export const flags = { valid: 1, cutOff: 2, skipped: 4, entropies: 8, forced: 16, scored: 32 }
+
+/** Of a step, or of a reply that was not acted on. */
+export function flagsOf({ valid, entropies, forced, score }: Candidate & { readonly score?: number }): number {
+  return (
+    (valid ? flags.valid : 0) +
+    (entropies ? flags.entropies : 0) +
+    (forced ? flags.forced : 0) +
+    (score === undefined ? 0 : flags.scored)
+  )
+}
+
+/** Before the names of the columns of replies that were not acted on. */
+export const candidatePrefix = "candidate "
 
 /** What credit says of each step, by the names of the parts' arrays. */
 const details = {
@@ -65,14 +78,11 @@ export function earned(part: readonly Recordable[]): Record<string, Numbers> {
   let [step, token] = [0, 0]
   for (const { episode, stepGroups: groups, credit } of part) {
     stepGroups.set(groups, step)
-    for (const [at, { valid, finishReason, reply, entropies }] of episode.steps.entries()) {
+    for (const [at, one] of episode.steps.entries()) {
       const row = credit && credit.first + at
       const isSkipped = row !== undefined && of!.skip?.[row] === 1
       flagged[step] =
-        (valid ? flags.valid : 0) +
-        (finishReason === "length" ? flags.cutOff : 0) +
-        (entropies ? flags.entropies : 0) +
-        (isSkipped ? flags.skipped : 0)
+        flagsOf(one) + (one.finishReason === "length" ? flags.cutOff : 0) + (isSkipped ? flags.skipped : 0)
       if (row !== undefined) {
         if (perStep) perStep[step] = of!.advantages[row] as number
         // Of a step that is left out an estimator may say anything, of any length.
@@ -80,7 +90,7 @@ export function earned(part: readonly Recordable[]): Record<string, Numbers> {
         for (const name of levels) columns[name]![step] = of!.details![details[name]]![row]!
       }
       step++
-      token += reply.length
+      token += one.reply.length
     }
   }
   return {

@@ -19,10 +19,13 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "gigpo-export-"))
   run = join(folder, "run")
   const entropies = Float32Array.of(0.5, 0.25)
+  const { prompt, logProbs, text, reply, action, valid } = said("b", "é😀", "other")
+  const candidates = [{ prompt, logProbs, text, reply, action, valid, score: -0.5 }]
+  const beside = { score: 2, candidates, forced: Uint8Array.of(0, 1) }
   const rich = episode(
     [
       said("a", "<p>\u202e", "x", { entropies, metrics: { far: 2 }, conversation: 1, agent: "me" } as object),
-      said("b", "é😀", "y", { entropies, valid: false, finishReason: "length", reward: 0.1 } as object),
+      said("b", "é😀", "y", { ...beside, entropies, valid: false, finishReason: "length", reward: 0.1 } as object),
     ],
     { metrics: { success: 0 } },
   )
@@ -72,7 +75,7 @@ it("is a Parquet table of several row groups, a row a step", async () => {
       steps.map(({ advantage, skipped = false, conversation, ...step }, index) => ({
         ...{ iteration, group, task, member, outcome, return: total, success, step: index },
         ...{ entropies: null, discountedReturn: null, episodeAdvantage: null, stepAdvantage: null },
-        ...{ metrics: null, agent: null },
+        ...{ metrics: null, agent: null, forced: null, score: null, candidates: null },
         ...step,
         advantage: typeof advantage === "number" ? advantage : null,
         tokenAdvantages: typeof advantage === "object" ? advantage : null,

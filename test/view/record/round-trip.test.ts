@@ -237,3 +237,48 @@ it("sums up every episode without reading any", async () => {
   expect((await all(readEpisodes(run, { from: 2 }))).map(({ iteration }) => iteration)).toEqual([2])
   expect((await all(readEpisodes(run, { to: 1 }))).map(({ iteration }) => iteration)).toEqual([1, 1])
 })
+
+it("keeps tokens that were put there, and the other replies to a prompt", async () => {
+  const forced = Uint8Array.of(0, 1, 0)
+  const entropies = Float32Array.of(0.5, 0, 0.25)
+  const other = (reply: string, score: number, changes: object = {}) => {
+    const { prompt, logProbs, text, action, valid, reply: ids } = said("a", "one", reply, changes)
+    return { prompt, logProbs, text, action, valid, reply: ids, score, ...changes }
+  }
+  const candidates = [other("long one", 0.5), other("no", -1, { forced, entropies, valid: false })]
+  const first = episode([
+    said("a", "one", "xy", { score: 1, candidates, forced }),
+    said("b", "two", "y"),
+    said("b", "three", "y", { score: -2, candidates: [] }),
+  ])
+  const second = episode([said("a", "one", "z", { score: 0, candidates: [other("fresh", 0)] })])
+  const groups = [group(0, [first, second, episode([said("c", "four", "w")])])]
+  const [read] = await readBack(groups, { advantages: new Float64Array(5) })
+  const steps = read!.episodes.flatMap((one) => one.steps)
+  expect(steps.map(({ forced, score }) => [forced, score])).toEqual([
+    [[0, 1, 0], 1],
+    [undefined, undefined],
+    [undefined, -2],
+    [undefined, 0],
+    [undefined, undefined],
+  ])
+  expect(steps.map((one) => one.candidates?.map((reply) => [replyText(reply), reply.action, reply.score]))).toEqual([
+    [
+      ["long one<|end|>", "long one", 0.5],
+      ["no<|end|>", "no", -1],
+    ],
+    undefined,
+    [],
+    [["fresh<|end|>", "fresh", 0]],
+    undefined,
+  ])
+  const [plain, told] = steps[0]!.candidates!
+  expect(told).toEqual({
+    reply: ["n", "o", "<|end|>"],
+    logProbs: [-0.125, -0.25, -0.375],
+    ...{ entropies: [0.5, 0, 0.25], forced: [0, 1, 0], valid: false, action: "no", score: -1 },
+  })
+  expect(plain).toMatchObject({ valid: true, logProbs: [...candidates[0]!.logProbs] })
+  for (const key of ["entropies", "forced"]) expect(plain).not.toHaveProperty(key)
+  expect(steps.map(replyText)).toEqual(["xy<|end|>", "y<|end|>", "y<|end|>", "z<|end|>", "w<|end|>"])
+})

@@ -26,7 +26,7 @@ const apart = [
 ]
   .map((room) => `test/${room}/**/*.test.ts`)
   .concat(
-    "test/training/{checkpoint,curriculum,episode-shares,expert-lengths,guards/{collapse,failures,non-finite},memory,metrics,rows,run,run-overwritten,run-resumed,schedule,seams}.test.ts", // with an engine in TypeScript, or none
+    "test/training/{checkpoint,curriculum,episode-shares,expert-lengths,guards/{collapse,failures,non-finite},memory,metrics,rows,run,run-overwritten,run-resumed,schedule,seams,turns}.test.ts", // with an engine in TypeScript, or none
     "test/process/{exit,killed-*,memory}.test.ts", // in processes of their own
     "test/engine/{check-plan,memory-plan}.test.ts",
     "test/{kernels,package,readme}/*.test.ts",

@@ -12,6 +12,8 @@ import type { TokenLoss } from "../loss/token-loss.ts"
 import { only } from "../options/fixed.ts"
 import { makeNamed } from "../options/named.ts"
 import { readOptions } from "../options/read.ts"
+import { turnHooks } from "../rollout/hooks/turn-hooks.ts"
+import type { RolloutHooks } from "../rollout/hooks.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { curricula } from "./curriculum/curricula.ts"
 import type { Curriculum } from "./curriculum/curriculum.ts"
@@ -65,6 +67,12 @@ export function makeEstimator(options: ResolvedTrainOptions["estimator"]): Estim
 export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Curriculum | undefined {
   if (!options || "use" in options) return options?.use
   return makeNamed<Curriculum>(curricula, options)
+}
+
+/** The hooks of turns that resolved options speak of, likewise. */
+export function makeTurns(options: ResolvedTrainOptions["turns"]): RolloutHooks | undefined {
+  if (!options || "use" in options) return options?.use
+  return makeNamed<RolloutHooks>(turnHooks, options)
 }
 
 /** The loss of a cloning. */

@@ -12,6 +12,7 @@ import { ownLoss } from "../loss/options.ts"
 import { choice, field, flag, group, number, oneOf, optionalChoice, optionalGroup, whole } from "../options/field.ts"
 import { fieldsOf } from "../options/named.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { ownTurnHooks, turnHooks } from "../rollout/hooks/turn-hooks.ts"
 import { rolloutFields } from "../rollout/options.ts"
 import { batchFields } from "./batching.ts"
 import { criticFields } from "./critic.ts"
@@ -63,6 +64,17 @@ export const trainFields = {
       own: ownCurriculum,
     }),
     "the environment's tasks in their order, from their start",
+  ),
+  turns: optionalChoice(
+    choice(
+      undefined,
+      fieldsOf(turnHooks),
+      "What decides on turns while they are played: sampled again, cut, branched.",
+      {
+        own: ownTurnHooks,
+      },
+    ),
+    "every reply is taken as it comes",
   ),
   estimator,
   loss,

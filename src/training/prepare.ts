@@ -13,8 +13,9 @@ import { statisticsOf } from "./accumulate.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
+import { joinHooks } from "./curriculum/join-hooks.ts"
 import { openCurriculum, steer } from "./curriculum/steer.ts"
-import { type Credited, makeCredited, makeCurriculum, needsReference } from "./make.ts"
+import { type Credited, makeCredited, makeCurriculum, makeTurns, needsReference } from "./make.ts"
 import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
@@ -91,24 +92,26 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     environment,
     play,
     tasks,
-    hooks,
+    hooks: given,
     run,
     observers,
     signal,
     onProgress: _,
     onWarning = (message) => process.emitWarning(message),
-    ...given
+    ...set
   } = all
-  const setup = { ...without(all, ...(Object.keys(given) as (keyof TrainOptions)[])), onWarning }
-  const resolved = readOptions("train", given, trainFields)
+  const setup = { ...without(all, ...(Object.keys(set) as (keyof TrainOptions)[])), onWarning }
+  const resolved = readOptions("train", set, trainFields)
   checkModel("train", policy, tokenizer)
   const options = settleRates(resolved, policy, run?.settled)
   checkObservers(observers)
-  checkPlayers({ environment, play, hooks, tasks })
+  checkPlayers({ environment, play, hooks: given, tasks })
+  const turns = makeTurns(options.turns)
+  const hooks = joinHooks<Task>(turns, given)
   const { rollout, seed, groups } = options
   const curriculum = openCurriculum(makeCurriculum(options.curriculum), { environment, rollout, seed, groups })
   const steered = steer(curriculum, { hooks, tasks })
-  if (curriculum) checkPlayers({ environment, play, ...steered })
+  if (turns || curriculum) checkPlayers({ environment, play, ...steered })
   if (!environment && options.evaluation.every > 0)
     throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
   checkTogether(options)
@@ -156,7 +159,8 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
       klWeight: { name: "adaptive-kl", state: kl.controller.state, restore: kl.controller.restore },
     }),
     ...(scale && { "critic-units": scale }),
-    ...(hooks && { hooks }),
+    ...(given && { hooks: given }),
+    ...(turns && { turns }),
     ...(tasks && { tasks }),
     ...(curriculum && { curriculum: curriculum.part }),
     ...(environment?.memory && !play && { memory: environment.memory }),

@@ -10,6 +10,7 @@ import { estimators } from "../../src/credit/estimators.ts"
 import { memories } from "../../src/environment/memory/memories.ts"
 import { cloningLosses } from "../../src/loss/cloning-losses.ts"
 import { losses } from "../../src/loss/losses.ts"
+import { turnHooks } from "../../src/rollout/hooks/turn-hooks.ts"
 import { curricula } from "../../src/training/curriculum/curricula.ts"
 
 const systems = algorithms.map(({ system }) => system)
@@ -39,7 +40,11 @@ describe("the table of algorithms", () => {
       "training.loss.name": losses,
       "environment.memory": memories,
     }
-    const others = { "training.curriculum.name": curricula, "clone.loss.name": cloningLosses }
+    const others = {
+      "training.curriculum.name": curricula,
+      "training.turns.name": turnHooks,
+      "clone.loss.name": cloningLosses,
+    }
     for (const [key, names] of Object.entries({ ...shipped, ...others }))
       expect([...asked(key)].sort()).toEqual(Object.keys(names).sort())
   })
@@ -72,7 +77,7 @@ describe("algorithms are found", () => {
       algorithms.filter((one) => one.changes.includes("curriculum")).map(({ system }) => system),
     )
     expect(found("hgpo")).toEqual(["HGPO"])
-    expect(found("forkAt", "gdpo")).toEqual(["GDPO", "StraTA"])
+    expect(found("fork-at", "gdpo")).toEqual(["GDPO", "StraTA"])
     expect(found("constant-context")).toEqual(["From History to State (Constant-Context Skill Learning)"])
   })
 

@@ -18,10 +18,6 @@ import { only } from "../../src/options/fixed.ts"
 import type { Named } from "../../src/options/named.ts"
 import { readOptions } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
-import { entropyBranching } from "../../src/rollout/hooks/entropy-branching.ts"
-import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
-import { t2po } from "../../src/rollout/hooks/t2po.ts"
-import { thinkWhenUnsure } from "../../src/rollout/hooks/think-when-unsure.ts"
 import { clone } from "../../src/training/clone.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
 import { formatRunConfig } from "../../src/training/run-config.ts"
@@ -68,16 +64,12 @@ const tagged = (environment: Environment): Environment => ({
 /** What is handed to `train` besides settings, by how the table says it. */
 const handedIn: Readonly<Record<string, () => Partial<TrainSetup>>> = {
   "environment: parallel(environment)": () => ({ environment: tagged(parallel(doors, { copies: 2 })) }),
-  "environment: planFirst(environment), hooks: forkAt({ into: 8 }), estimator: strata(plannedStrategies)": () => ({
+  "environment: planFirst(environment), estimator: strata(plannedStrategies)": () => ({
     environment: planFirst(doors),
-    hooks: forkAt({ into: 8 }),
     estimator: strata(plannedStrategies),
   }),
   "environment: planFirst(environment)": () => ({ environment: planFirst(doors) }),
   "environment: lookFirst(environment)": () => ({ environment: lookFirst(doors, { steps: 2 }) }),
-  "hooks: t2po()": () => ({ hooks: t2po() }),
-  "hooks: entropyBranching()": () => ({ hooks: entropyBranching() }),
-  "hooks: thinkWhenUnsure()": () => ({ hooks: thinkWhenUnsure() }),
   "curriculum: rewardWeights(options)": () => ({
     curriculum: rewardWeights({ channels: ["success", "rooms"], validation: 1, size: 0.2 }),
   }),

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../../src/cli/config/modules.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
 import { loadConfig } from "../../src/cli/config/resolve.ts"
+import type { RolloutHooks } from "../../src/rollout/hooks.ts"
 import { checkSameConfig, formatRunConfig } from "../../src/training/run-config.ts"
 
 const constructors = pathToFileURL(join(import.meta.dirname, "../../src/options/field.ts")).href
@@ -97,6 +98,17 @@ describe("a module of one's own", () => {
     )
   })
 
+  it("gives hooks of turns", async () => {
+    const turns = await put("export default { onTurn: () => ({ kind: 'accept' }) }")
+    const own = (await configuredTraining(await load(`training: { turns: ./${turns} }\n`))).turns as RolloutHooks
+    expect(own.onTurn).toBeTypeOf("function")
+    const named = await configuredTraining(await load("training: { turns: { name: t2po, tries: 5 } }\n"))
+    expect(named.turns).toMatchObject({ name: "t2po", tries: 5, near: 0.3 })
+    const none = await put("export default { turn: () => 1 }")
+    await expect(load(`training: { turns: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(/must be hooks/)
+    await expect(load("training: { turns: t2p }\n")).rejects.toThrow(/turns\.name must be .*t2po/)
+  })
+
   it("gives an environment, after which the run's folder is called", async () => {
     const own =
       await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).whole(3, "Size.") }
@@ -165,7 +177,7 @@ describe("a module of one's own", () => {
     const text = renderConfig(config, await moduleFields(config))
     expect(text).toContain("    # How strong it is. Default 1.\n    strength: 2\n")
     expect(text).toContain("    # How steep. May change. Default 0.5.\n    slope: 0.5\n")
-    expect(text).not.toContain("gamma:")
+    expect(text).not.toContain("omega:") // of gigpo
     expect(await loadConfig(join(folder, await put(text, "yaml")))).toEqual(config)
   })
 

@@ -8,6 +8,7 @@ import { only, without } from "../../options/fixed.ts"
 import { loadModule, type Module, makeOwn } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
 import type { Fields, OwnValue } from "../../options/table.ts"
+import { ownTurnHooks } from "../../rollout/hooks/turn-hooks.ts"
 import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
 import { withoutNoise } from "../../server/normalize.ts"
 import { allGroupsEnded } from "../../server/process-group.ts"
@@ -26,6 +27,7 @@ const places = [
   { path: ["environment", "memory"], around: {} },
   { path: ["agent"], around: aroundAgent },
   { path: ["training", "curriculum"], around: {} },
+  { path: ["training", "turns"], around: {} },
   { path: ["training", "estimator"], around: {} },
   { path: ["training", "loss"], around: aroundLoss },
   { path: ["clone", "loss"], around: {} },
@@ -116,11 +118,12 @@ async function openNamed(environment: Config["environment"]): Promise<Environmen
 
 /** What a loaded configuration says of training, with the values that its modules export. */
 export async function configuredTraining({ seed, training }: Config): Promise<TrainOptions> {
-  const { estimator, loss, curriculum, ...rest } = training
+  const { estimator, loss, curriculum, turns, ...rest } = training
   return {
     ...rest,
     seed,
     ...(curriculum && { curriculum: isUsed(curriculum) ? await own(curriculum, ownCurriculum) : curriculum }),
+    ...(turns && { turns: isUsed(turns) ? await own(turns, ownTurnHooks) : turns }),
     estimator: isUsed(estimator) ? await own(estimator, ownEstimator) : estimator,
     loss: isUsed(loss) ? { use: await own(loss, ownLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
   }

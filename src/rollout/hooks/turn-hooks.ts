@@ -1,0 +1,26 @@
+import type { Named } from "../../options/named.ts"
+import type { Fields, OwnValue } from "../../options/table.ts"
+import type { RolloutHooks } from "../hooks.ts"
+import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
+import { forkAt, forkAtFields } from "./fork-at.ts"
+import { t2po, t2poFields } from "./t2po.ts"
+import { thinkWhenUnsure, thinkWhenUnsureFields } from "./think-when-unsure.ts"
+
+/** The hooks of turns that ship, by the names that configurations give them. */
+export const turnHooks = {
+  t2po: { fields: t2poFields, make: t2po },
+  "entropy-branching": { fields: entropyBranchingFields, make: entropyBranching },
+  "think-when-unsure": { fields: thinkWhenUnsureFields, make: thinkWhenUnsure },
+  "fork-at": { fields: forkAtFields, make: forkAt },
+} satisfies Readonly<Record<string, Named<Fields, RolloutHooks>>>
+
+const names = ["begin", "candidates", "sample", "onTurn", "guide", "score", "keep", "played"] as const
+
+/** Hooks of one's own. */
+export const ownTurnHooks: OwnValue<RolloutHooks> = {
+  problem: (value) =>
+    names.some((name) => typeof (value as RolloutHooks | undefined)?.[name] === "function")
+      ? undefined
+      : `must be hooks: an object with one of ${names.join(", ")}`,
+  meant: (value) => names.some((name) => name in value),
+}

@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
+import type { Group, RolloutHooks } from "../../src/rollout/hooks.ts"
+import type { RunObserver } from "../../src/training/observers.ts"
+import type { TrainSetup } from "../../src/training/prepare.ts"
+import { Run } from "../../src/training/run.ts"
+import { train } from "../../src/training/train.ts"
+import { tableSetup } from "./table-setup.ts"
+
+// Hooks of turns as an option of training: by name, or of one's own, before the hooks that are handed in.
+
+async function played(given: Partial<TrainSetup>) {
+  const groups: (readonly Group[])[] = []
+  const observer: RunObserver = { name: "all", episodes: (_, told) => void groups.push(told) }
+  const setup = { ...tableSetup(), iterations: 2, groups: 2, groupSize: 3, observers: [observer], ...given }
+  await train(setup as never)
+  return { groups, logits: (setup.policy as { logits?: unknown }).logits }
+}
+
+const rollout = { maxReplyTokens: 2, forks: 2 }
+
+describe("turns", () => {
+  it("by name are the hooks of that name", async () => {
+    const named = await played({ rollout, turns: { name: "fork-at", step: 0, into: 3 } })
+    const handed = await played({ rollout, hooks: forkAt({ step: 0, into: 3 }) })
+    expect(named).toEqual(handed)
+    expect(named.groups[0]![0]!.episodes.length).toBeGreaterThan(3)
+  })
+
+  it("decide before the hooks that are handed in, which decide where these accept", async () => {
+    const asked: number[] = []
+    const hooks: RolloutHooks = {
+      onTurn({ index }) {
+        asked.push(index)
+        return { kind: "accept" }
+      },
+    }
+    await played({ rollout, turns: { name: "fork-at", step: 0, into: 2 }, hooks: hooks as never })
+    expect(asked.length).toBeGreaterThan(0)
+    expect(asked.includes(0)).toBe(false)
+  })
+
+  it("of one's own remember over a resume", async () => {
+    const counting = () => {
+      let turns = 0
+      return {
+        onTurn: () => {
+          turns++
+          return { kind: "accept" as const }
+        },
+        state: () => ({ json: turns }),
+        restore({ json }: { json?: unknown }) {
+          turns = json as number
+        },
+        count: () => turns,
+      }
+    }
+    const folder = await mkdtemp(join(tmpdir(), "gigpo-turns-"))
+    try {
+      const setup = { ...tableSetup(), iterations: 2, checkpointEvery: 1 }
+      const first = counting()
+      {
+        await using run = await Run.open(join(folder, "run"), {})
+        for await (const { iteration } of train({ ...setup, run, turns: first } as never)) if (iteration === 1) break
+      }
+      expect(first.count()).toBeGreaterThan(0)
+      const second = counting()
+      await using run = await Run.open(join(folder, "run"), {}, { resume: true })
+      await train({ ...setup, ...tableSetup(), run, turns: second } as never)
+      const alone = counting()
+      await train({ ...setup, ...tableSetup(), turns: alone } as never)
+      expect(second.count()).toBe(alone.count())
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it("that are none are refused before anything is played", async () => {
+    await expect(played({ turns: { name: "t2p" } as never })).rejects.toThrow(/turns\.name must be .*t2po/)
+    await expect(played({ turns: { use: { turn: () => 1 } } as never })).rejects.toThrow(/must be hooks/)
+    await expect(played({ turns: { name: "fork-at", into: 1 } })).rejects.toThrow(/turns\.into/)
+  })
+})

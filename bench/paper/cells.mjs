@@ -81,7 +81,9 @@ async function settingsOf({ world, variant, seed }) {
 export async function resultOf(cell) {
   const settings = await settingsOf(cell)
   const run = await runOf(cell, settings)
-  return run ? numbersOf(cell, run) : await keptOf(cell, (kept) => kept.settings === settings)
+  if (run) return numbersOf(cell, run)
+  const same = (kept) => kept.settings === settings
+  return (await keptOf(cell, (kept) => same(kept) && isDone(cell, kept))) ?? (await keptOf(cell, same))
 }
 
 /** Whether nothing is left to do: what was kept for another table may lack what this one shows. */

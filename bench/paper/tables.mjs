@@ -57,7 +57,7 @@ export const tables = {
   },
   examples: {
     title: "The examples at their defaults",
-    worlds: [worlds.alfworld, worlds.webshop, worlds["sokoban, whole"], worlds["number-line"], worlds.search],
+    worlds: [worlds.alfworld, worlds.webshop, worlds["sokoban-whole"], worlds["number-line"], worlds.search],
     variants: variants.margin.slice(0, 1),
     columns: { ...shares, entropy: "policy/entropy" },
     finals: 4,

@@ -12,7 +12,7 @@ export const worlds = {
   "maze-weak": { ...own("maze", { guide: expert("shortest"), set: { "clone.tasks": 20 } }), name: "maze-weak" },
   "two-boxes": own("two-boxes"),
   sokoban: example("sokoban", { set: { "training.groups": 24, "training.iterations": 40 } }),
-  "sokoban, whole": { ...example("sokoban"), name: "sokoban, whole" },
+  "sokoban-whole": { ...example("sokoban"), name: "sokoban-whole" },
   "number-line": example("number-line"),
   alfworld: example("alfworld", { guide: expert("plan") }),
   webshop: example("webshop"),

@@ -16,6 +16,8 @@ export type GigpoErrorCode =
   | "OUT_OF_MEMORY" // the device has too little memory for what was asked
   | "DEVICE_UNAVAILABLE" // the device that was asked for is not there
   | "DEVICE_LOST" // the device failed and cannot be used any more
+  | "ENGINE_REFUSED" // a remote engine cannot or will not do what was asked
+  | "ENGINE_LOST" // a remote engine does not answer, or what became of a request is not known: resume
   | "DISPOSED" // the object was used after dispose()
   | "ABORTED" // stopped before it was done
   | "RUN_EXISTS" // the run folder is already there

@@ -162,7 +162,7 @@ export interface LinearLoss {
 }
 
 export interface LossReport {
-  /** 0 for a `LinearLoss`, whose value the engine does not know. */
+  /** 0 for a `LinearLoss`, whose value the engine does not know; NaN where it tells none: the trainer takes it from `logProbs` then. */
   readonly loss: number
   /** Sampled tokens that were computed. */
   readonly tokens: number
@@ -199,7 +199,7 @@ export interface AdamWStep {
 }
 
 export interface StepReport {
-  /** Norm of the gradients before they were scaled down. */
+  /** Norm of the gradients before they were scaled down; NaN where the engine does not tell. */
   readonly gradientNorm: number
   /** True when the norm was not finite: the weights were left as they were and the gradients dropped. */
   readonly skipped: boolean
@@ -221,6 +221,8 @@ export interface RunPlan {
   readonly manySpans: boolean
   /** Whether the run saves checkpoints. */
   readonly checkpoints: boolean
+  /** What training's replies are sampled at when it begins. Default 1. */
+  readonly temperature?: number | undefined
 }
 
 /** Who tells how likely it would have said what was sampled: another policy, frozen, or anything that knows. */
@@ -232,6 +234,8 @@ export interface Trainable extends Sampler {
   readonly parameters?: number
   /** The built-in losses that it runs itself; any other is evaluated by the trainer and comes as a `LinearLoss`. */
   readonly losses: readonly NativeLoss["kind"][]
+  /** Whether it runs this one of them itself, with all that is set in it. Default: any. */
+  runs?(loss: NativeLoss): boolean
   /** Longest row that it can learn from, where that is shorter than `maxPositions`: conversations end there while they are played. */
   readonly longestRow?: number
   /** Log-probabilities of the sampled tokens, one entry a row. Rows, here and below, are read until the call is settled. */

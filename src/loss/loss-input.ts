@@ -4,7 +4,7 @@ import { GigpoError } from "../errors.ts"
 import { joined } from "../joined.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
-import { shares } from "./aggregation.ts"
+import { shares } from "../engine/shares.ts"
 import { SpanTable } from "./span-table.ts"
 import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
 

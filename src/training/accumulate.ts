@@ -1,4 +1,4 @@
-import type { LossReport, Statistic, TopTokens, Trainable, Unit } from "../engine/engine.ts"
+import type { LossReport, NativeLoss, Statistic, TopTokens, Trainable, Unit } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
 import { joined } from "../joined.ts"
 import { evaluateLoss } from "../loss/as-token-loss.ts"
@@ -46,7 +46,8 @@ export async function accumulate(
   const native = nativeForm(policy, loss, moment, rows)
   if (native) {
     const whole = native.kind === "clipped-surrogate" ? { ...native, unit } : native
-    return await policy.forwardBackward(rows, { ...whole, temperature }, { signal })
+    const report = await policy.forwardBackward(rows, { ...whole, temperature }, { signal })
+    return Number.isNaN(report.loss) && report.logProbs ? told(report, rows, loss, options) : report
   }
   try {
     const { needs, teacherTop } = loss
@@ -71,6 +72,32 @@ export async function accumulate(
     await policy.clearGradients().catch(() => {}) // what went wrong first is what to tell
     throw error
   }
+}
+
+/**
+ * What came of a loss that the engine ran itself and tells only the log-probabilities of. Tokens that it had no need to compute,
+ * since nothing was to be learned from them, count as unchanged.
+ */
+function told(
+  report: LossReport,
+  rows: readonly Row[],
+  loss: TokenLoss,
+  { moment, random, unit, imitation }: AccumulateOptions,
+): LossReport {
+  let end = 0
+  const statistics = rows.map(({ spans }) => {
+    const before = joined(
+      Float32Array,
+      spans.map(({ oldLogProbs, logProbs, length }) => oldLogProbs ?? logProbs ?? new Float32Array(length)),
+    )
+    const logProbs = before.map((old) => {
+      const now = report.logProbs![end++]!
+      return Number.isNaN(now) ? old : now
+    })
+    return { logProbs }
+  })
+  const output = evaluateLoss(loss, lossInput(rows, statistics, { unit, imitation, moment, random }))
+  return { ...report, loss: output.loss, metrics: { ...report.metrics, ...output.metrics } }
 }
 
 /** What a loss reads of the policy's own distribution, beside the sampled tokens' log-probabilities. */
@@ -98,8 +125,13 @@ function together(all: readonly Tokens[]): Tokens {
 
 /** What the engine is to run itself. Weights of tokens and clips of their own are beyond the built-in losses' kernels. */
 function nativeForm(policy: Trainable, loss: TokenLoss, moment: Moment, rows: readonly Row[]) {
-  const native = loss.native?.(moment)
-  if (!native || !policy.losses.includes(native.kind)) return undefined
+  const native = runsItself(policy, loss.native?.(moment))
+  if (!native) return undefined
   const plain = rows.every(({ spans }) => spans.every((span) => !span.weights && span.clipScale === undefined))
   return plain ? native : undefined
+}
+
+/** The loss, where the engine runs it itself. */
+export function runsItself(policy: Trainable, native: NativeLoss | undefined): NativeLoss | undefined {
+  return native && policy.losses.includes(native.kind) && (policy.runs?.(native) ?? true) ? native : undefined
 }

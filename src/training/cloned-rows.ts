@@ -4,7 +4,7 @@ import type { Row } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
 import type { Random } from "../random.ts"
-import { statisticsOf } from "./accumulate.ts"
+import { runsItself, statisticsOf } from "./accumulate.ts"
 import type { CloneSetup } from "./clone.ts"
 import { type DataRows, dataRows } from "./data-rows.ts"
 import { expertRows } from "./expert-rows.ts"
@@ -91,7 +91,7 @@ export async function checkCloningLoss(policy: Trainable, loss: TokenLoss): Prom
     throw bad(`The loss ${loss.name} needs "${strange}", which there is not in cloning: take another.`)
   const native = loss.native?.({ iteration: 0, iterations: 1 })
   const refusals = await policy.check({
-    loss: native && policy.losses.includes(native.kind) ? native : "linear",
+    loss: runsItself(policy, native) ?? "linear",
     entropyCoefficients: loss.needs?.includes("entropy") ?? false,
     statistics: statisticsOf(loss),
     models: [],

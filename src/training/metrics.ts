@@ -83,7 +83,7 @@ export function updateMetrics({ losses, steps, learningRate, critic, mismatch }:
     "optimizer/skipped": steps.length - taken.length,
     ...meanAs(
       "optimizer/gradient-norm",
-      taken.map((step) => step.gradientNorm),
+      taken.map((step) => step.gradientNorm).filter(Number.isFinite), // a remote engine may not tell
     ),
     "optimizer/learning-rate": learningRate,
   }

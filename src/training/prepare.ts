@@ -4,12 +4,13 @@ import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
 import { without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
+import { at } from "../options/schedule.ts"
 import { Random } from "../random.ts"
 import { checkPlayers } from "../rollout/check-setup.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
 import type { Play } from "../rollout/play.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
-import { statisticsOf } from "./accumulate.ts"
+import { runsItself, statisticsOf } from "./accumulate.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
 import type { Saved } from "./checkpoint.ts"
@@ -136,19 +137,19 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     )
 
   const start = { iteration: 0, iterations: options.iterations }
-  const native = loss.native?.(start)
   // Weights of tokens are beyond the built-in losses' kernels.
   const weighs = options.importance || options.tokenWeights || options.teacherWeights
-  const known = native && policy.losses.includes(native.kind) && !weighs
+  const native = weighs ? undefined : runsItself(policy, loss.native?.(start))
   const refusals = await policy.check({
-    loss: known ? native : "linear",
-    entropyCoefficients: !known && needs.has("entropy"),
+    loss: native ?? "linear",
+    entropyCoefficients: !native && needs.has("entropy"),
     statistics: [...new Set([...statisticsOf(loss), ...(needs.has("entropy") ? (["entropy"] as const) : [])])],
     models: needsReference(needs) ? ["reference"] : [],
     optimizer: adamwAt(options.optimizer, { index: 0, total: options.iterations, perIteration: 1 }),
     manySpans: true, // conversations that grow become one row
     critic: needs.has("value"),
     checkpoints: run !== undefined,
+    temperature: at(options.rollout.temperature, start),
   })
   if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)
   const scale = needs.has("value") ? new ReturnScale() : undefined

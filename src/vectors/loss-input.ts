@@ -1,5 +1,5 @@
 import type { Aggregation } from "../engine/engine.ts"
-import { shares } from "../loss/aggregation.ts"
+import { shares } from "../engine/shares.ts"
 import type { LossTerms } from "../loss/compose-loss.ts"
 import type { LossInput } from "../loss/token-loss.ts"
 import { Random } from "../random.ts"

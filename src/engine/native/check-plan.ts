@@ -1,28 +1,10 @@
 import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
-import { checkArguments, type KeysOf } from "../../options/arguments.ts"
-import { checkAdamW, checkSurrogate } from "../check-arguments.ts"
-import type { AdamWStep, RunPlan } from "../engine.ts"
+import { checkSurrogate } from "../check-arguments.ts"
+import { completeStep } from "../complete-step.ts"
+import type { RunPlan } from "../engine.ts"
 import { nativeLosses } from "./losses.ts"
 import { chooseDevice, deviceMemory, memoryPlan, type NativePolicyOptions } from "./options.ts"
-
-const stepKeys: KeysOf<AdamWStep> = {
-  learningRate: true,
-  beta1: true,
-  beta2: true,
-  epsilon: true,
-  weightDecay: true,
-  maxGradientNorm: true,
-}
-
-/** AdamW's options with their defaults. */
-export function completeStep(step: AdamWStep): { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> } {
-  checkArguments("optimizerStep", step, stepKeys)
-  const { learningRate, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, maxGradientNorm = 1 } = step
-  const complete = { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }
-  checkAdamW(complete)
-  return complete
-}
 
 /**
  * What a policy of this model and these options cannot do of a run's plan.

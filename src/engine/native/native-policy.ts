@@ -17,6 +17,7 @@ import { checkArguments, checkList, type KeysOf } from "../../options/arguments.
 import { Random } from "../../random.ts"
 import { checkModelConfig, checkTemperature, checkTokens } from "../check-arguments.ts"
 import { checkRequest } from "../check-request.ts"
+import { completeStep } from "../complete-step.ts"
 import type {
   AdamWStep,
   Completion,
@@ -34,7 +35,7 @@ import type {
 } from "../engine.ts"
 import type { Row } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
-import { completeStep, refusals } from "./check-plan.ts"
+import { refusals } from "./check-plan.ts"
 import { Constraint, type WrittenConstraint } from "./constraint.ts"
 import { LearnerFiles, type LearnerModel } from "./learner-files.ts"
 import { forwardBackward, nativeLosses } from "./losses.ts"

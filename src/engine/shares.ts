@@ -1,4 +1,4 @@
-import type { Aggregation } from "../engine/engine.ts"
+import type { Aggregation } from "./engine.ts"
 
 /**
  * What each token counts in the batch, [tokens]: the batch's loss is Σ share · loss of the token. For `token-mean` these are

@@ -1,0 +1,23 @@
+import { checkArguments, type KeysOf } from "../options/arguments.ts"
+import { checkAdamW } from "./check-arguments.ts"
+import type { AdamWStep } from "./engine.ts"
+
+export type CompleteStep = { readonly [Key in keyof AdamWStep]-?: NonNullable<AdamWStep[Key]> }
+
+const stepKeys: KeysOf<AdamWStep> = {
+  learningRate: true,
+  beta1: true,
+  beta2: true,
+  epsilon: true,
+  weightDecay: true,
+  maxGradientNorm: true,
+}
+
+/** AdamW's options with their defaults. */
+export function completeStep(step: AdamWStep): CompleteStep {
+  checkArguments("optimizerStep", step, stepKeys)
+  const { learningRate, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, maxGradientNorm = 1 } = step
+  const complete = { learningRate, beta1, beta2, epsilon, weightDecay, maxGradientNorm }
+  checkAdamW(complete)
+  return complete
+}

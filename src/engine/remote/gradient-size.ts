@@ -1,0 +1,101 @@
+import type { CompleteStep } from "../complete-step.ts"
+import type { Row } from "../rows.ts"
+import type { RemoteLoss } from "./data.ts"
+import { weighted } from "./probe-rows.ts"
+import type { RemoteModel } from "./remote-model.ts"
+import { stepOf, trainOn, type Wire } from "./trainer.ts"
+
+/** Models to try things on. */
+export interface Trials {
+  readonly make: () => Promise<RemoteModel>
+  readonly free: (model: RemoteModel) => Promise<void>
+}
+
+/**
+ * How large the gradient of a loss is, in units of its own: the norm that an optimizer step of learning rate 0 tells, or, where a server
+ * tells none, by how much one step on a new model changes what it says. With Adam's ε far above every element of the gradient g that step
+ * is rate · g / ε: proportional to g, where an ordinary one hides its size.
+ */
+export class GradientSize {
+  readonly #trials: Trials
+  readonly #row: Row
+  readonly #wire: Wire
+  #tells: boolean | undefined
+  #rate = 0
+
+  constructor(trials: Trials, row: Row, wire: Wire) {
+    this.#trials = trials
+    this.#row = row
+    this.#wire = wire
+  }
+
+  /** @param model one whose moments may be spoiled. NaN where the size cannot be told. */
+  async of(loss: RemoteLoss, model: RemoteModel): Promise<number> {
+    if (this.#tells === undefined || this.#tells) {
+      await trainOn(model, loss, this.#wire)
+      const { gradientNorm } = await stepOf(model, still)
+      this.#tells = Number.isFinite(gradientNorm)
+      if (this.#tells) return gradientNorm
+    }
+    if (this.#rate === 0) this.#rate = await this.#findRate()
+    return await this.moved(loss, { rate: this.#rate })
+  }
+
+  /** Whether steps tell the norm; known after the first size. */
+  get tells(): boolean {
+    return this.#tells ?? false
+  }
+
+  /** How a step of the probe's own size moves it with and without a bound on the gradient that leaves nothing of it. NaN: it cannot be told. */
+  async bounded(): Promise<{ readonly free: number; readonly bounded: number }> {
+    this.#rate ||= await this.#findRate()
+    const loss = weighted(this.#row, 1)
+    const free = await this.moved(loss, { rate: this.#rate })
+    return { free, bounded: await this.moved(loss, { rate: this.#rate, maxGradientNorm: 1e-6 }) }
+  }
+
+  /** By how much one step on a new model raises the log-probability of the probe's reply. */
+  async moved(
+    loss: RemoteLoss,
+    { rate, epsilon = large, maxGradientNorm = Infinity }: { rate: number; epsilon?: number; maxGradientNorm?: number },
+  ): Promise<number> {
+    const model = await this.#trials.make()
+    try {
+      const before = await this.#said(model)
+      await trainOn(model, loss, this.#wire)
+      await stepOf(model, { ...still, learningRate: rate * large, epsilon, maxGradientNorm })
+      return (await this.#said(model)) - before
+    } finally {
+      await this.#trials.free(model)
+    }
+  }
+
+  async #said(model: RemoteModel): Promise<number> {
+    const { logProbs } = await trainOn(model, weighted(this.#row, 1), this.#wire, { forwardOnly: true })
+    const start = this.#row.spans[0]!.start - 1
+    return logProbs[0]!.subarray(start).reduce((sum, value) => sum + value, 0)
+  }
+
+  /** A rate whose step can be seen and is small; NaN where ε does nothing, and so no step tells of a size. */
+  async #findRate(): Promise<number> {
+    const loss = weighted(this.#row, 1)
+    for (let rate = 1e-5; rate < 1e3; rate *= 10) {
+      const moved = await this.moved(loss, { rate })
+      if (moved < 0.03) continue
+      const half = await this.moved(loss, { rate, epsilon: 2 * large })
+      return Math.abs(half / moved - 0.5) < 0.15 ? rate : Number.NaN
+    }
+    return Number.NaN
+  }
+}
+
+/** Adam's ε, far above any element of a gradient. */
+const large = 1000
+const still: CompleteStep = {
+  learningRate: 0,
+  beta1: 0.9,
+  beta2: 0.95,
+  epsilon: 1e-8,
+  weightDecay: 0,
+  maxGradientNorm: Infinity,
+}

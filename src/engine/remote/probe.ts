@@ -1,0 +1,185 @@
+import { GigpoError } from "../../errors.ts"
+import type { Row } from "../rows.ts"
+import type { Capabilities, Form } from "./capabilities.ts"
+import type { RemoteLoss } from "./data.ts"
+import { GradientSize, type Trials } from "./gradient-size.ts"
+import { advantages, allTargets, cutRow, probeRow, replyTargets, type Shape, weighted } from "./probe-rows.ts"
+import type { RemoteModel } from "./remote-model.ts"
+import type { Samplers } from "./samplers.ts"
+import type { Session } from "./session.ts"
+import { requestOf, trainOn, type Wire } from "./trainer.ts"
+
+/** What a probe works with. The models that it makes are its own, so that nothing of it stays in what is trained. */
+export interface Probed {
+  readonly session: Session
+  readonly samplers: Samplers
+  readonly trials: Trials
+  readonly baseModel: string
+  readonly vocabularySize: number
+  /** Whether a model may be moved to see what moves it: an adapter, which a new model has anew. */
+  readonly movable: boolean
+  /** undefined tries a protocol buffer first. */
+  readonly wire: Wire | undefined
+}
+
+export type Measured = Record<string, number | string | boolean>
+
+export interface Found {
+  readonly capabilities: Capabilities
+  readonly wire: Wire
+  readonly measured: Readonly<Measured>
+}
+
+/** What is to be told apart differs by a third at least; numbers in bfloat16 have three digits. */
+const near = (a: number, b: number) => Math.abs(a - b) <= 0.1 * Math.max(Math.abs(a), Math.abs(b))
+
+/**
+ * Tries what servers are known to do in different ways, at a learning rate of 0 or on models that are thrown away.
+ *
+ * @throws GigpoError `ENGINE_REFUSED` where what it does with a loss is none of the ways that are known.
+ */
+export async function probe(probed: Probed): Promise<Found> {
+  const measured: Measured = {}
+  const row = probeRow(probed.vocabularySize)
+  const model = await probed.trials.make()
+  try {
+    const { wire, now } = await findWire(model, row, probed.wire)
+    const knowsAgain = await isKnownAgain(model, row, wire)
+    const reference = await compareSamplers(probed, model, row, now, measured)
+    const gradient = new GradientSize(probed.trials, row, wire)
+    const size = async (name: string, loss: RemoteLoss) => {
+      const found = await refusable(() => gradient.of(loss, model))
+      measured[name] = found ?? "refused"
+      return found ?? Number.NaN
+    }
+    const form = await findForm(probed, row, now, size)
+    const clips = await findClip(row, now, form, size)
+    const custom = await findCustom(row, form, measured, size)
+    const clipsGradients = probed.movable && (await isBounded(gradient, measured))
+    const { logProbs } = await trainOn(model, advantages(row, now, { shift: -1, weights: form.takesWeights }), wire)
+    const tellsLogProbs = logProbs[0]?.length === now.length && logProbs[0].every((value, i) => near(value, now[i]!))
+    const ours = typeof probed.session.flags.gigpo === "object" && probed.session.flags.gigpo !== null
+    return {
+      capabilities: {
+        ...form,
+        ...{ clips, custom, clipsGradients, knowsAgain, tellsLogProbs, reference },
+        ...{ tellsGradientNorm: gradient.tells, clears: ours, keyed: ours },
+      },
+      wire,
+      measured,
+    }
+  } finally {
+    await probed.trials.free(model)
+  }
+}
+
+type Size = (name: string, loss: RemoteLoss) => Promise<number>
+
+/** The form in which it takes calls, and what it says of the probe's row: the log-probabilities of all targets. */
+async function findWire(
+  model: RemoteModel,
+  row: Row,
+  asked: Wire | undefined,
+): Promise<{ readonly wire: Wire; readonly now: Float32Array }> {
+  const score = async (wire: Wire) => {
+    const { logProbs } = await trainOn(model, weighted(row, 1), wire, { forwardOnly: true })
+    return { wire, now: logProbs[0]! }
+  }
+  if (asked) return await score(asked)
+  return (await refusable(() => score("protobuf"))) ?? (await score("json"))
+}
+
+/** The same forward pass with the same number twice: it changes nothing, whatever the server does. */
+async function isKnownAgain(model: RemoteModel, row: Row, wire: Wire): Promise<boolean> {
+  const first = await forward(model, row, wire, false)
+  const second = await refusable(() => forward(model, row, wire, true))
+  await first.result()
+  if (second && second.requestId !== first.requestId) await second.result()
+  return second?.requestId === first.requestId
+}
+
+async function forward(model: RemoteModel, row: Row, wire: Wire, repeat: boolean) {
+  const { path, asked } = requestOf(weighted(row, 1), wire, true)
+  return await model.submit(path, asked, { protobuf: wire === "protobuf", repeat })
+}
+
+/** Whether the model that training begins with can be asked; and how far the sampler is from the trainer. */
+async function compareSamplers(
+  { samplers, baseModel }: Probed,
+  model: RemoteModel,
+  row: Row,
+  now: Float32Array,
+  measured: Measured,
+): Promise<boolean> {
+  const difference = async (of: string) => {
+    const found = await samplers.score(of, row.tokens)
+    return Math.max(...found.map((value, i) => Math.abs(value - now[i]!)))
+  }
+  measured["sampler against trainer"] = await difference(await samplers.publish(model, "probe"))
+  const reference = await refusable(async () => await difference(await samplers.open({ base_model: baseModel })))
+  measured["model of the beginning against trainer"] = reference ?? "refused"
+  return reference !== undefined
+}
+
+/** How token losses become the gradient. Weights only where it does not do without: some servers refuse what a loss does not name. */
+async function findForm({ vocabularySize }: Probed, row: Row, now: Float32Array, size: Size): Promise<Form> {
+  const importance = (name: string, shape: Shape, of: Row = row) => size(name, advantages(of, now, shape))
+  const one = await importance("one datum", {})
+  const two = await importance("two data", { copies: 2 })
+  const half = await importance("half of its tokens", { half: true })
+  const cut = await importance("half of its tokens, the rest cut off", {}, cutRow(vocabularySize))
+  if (near(two, 2 * one) && near(half, cut)) return { reduction: "sum", takesWeights: false }
+  const weightedOne = await importance("one datum with weights", { weights: true })
+  if (near(two, one) || !Number.isFinite(one)) {
+    const weightedTwo = await importance("two data with weights", { weights: true, copies: 2 })
+    const counted = Number.isFinite(one) ? near(weightedOne * replyTargets, one * allTargets) : true
+    if (near(weightedTwo, weightedOne) && counted) return { reduction: "mean-of-means", takesWeights: true }
+    if (near(half * allTargets, cut * (allTargets - replyTargets / 2)))
+      return { reduction: "mean-of-means", takesWeights: false }
+  }
+  const told = Object.entries({ one, two, half, cut }).map(([name, value]) => `${name} ${value.toPrecision(3)}`)
+  throw new GigpoError(
+    "ENGINE_REFUSED",
+    `What this engine makes of the losses of tokens is neither their sum nor a mean of means (sizes of gradients: ${told.join(", ")}): it ` +
+      "would train wrongly. Take another server, or set its reduction to a token sum.",
+  )
+}
+
+/** Whether "ppo" has no gradient outside its clip, and the plain one inside. */
+async function findClip(row: Row, now: Float32Array, { takesWeights }: Form, size: Size): Promise<boolean> {
+  const ppo = (shift: number) => advantages(row, now, { loss: "ppo", shift, weights: takesWeights })
+  const plain = await size("importance sampling", advantages(row, now, { weights: takesWeights }))
+  const inside = await size("ppo inside its clip", ppo(0))
+  const outside = await size("ppo outside its clip", ppo(-1))
+  return Math.abs(outside) < 0.02 * Math.abs(plain) && near(inside, plain)
+}
+
+/** By which loss any derivative reaches the network. */
+async function findCustom(
+  row: Row,
+  { reduction }: Form,
+  measured: Measured,
+  size: Size,
+): Promise<Capabilities["custom"]> {
+  if (reduction === "mean-of-means") return "importance_sampling"
+  const negative = Math.abs(await size("cross-entropy, weights of -1", weighted(row, -1)))
+  const one = Math.abs(measured["one datum"] as number)
+  return near(negative, one) ? "cross_entropy" : "importance_sampling"
+}
+
+async function isBounded(gradient: GradientSize, measured: Measured): Promise<boolean> {
+  const { free, bounded } = await gradient.bounded()
+  measured["a step"] = free
+  measured["a step with its gradient bounded"] = bounded
+  return Math.abs(bounded) < 0.1 * Math.abs(free)
+}
+
+/** undefined where the server says no. */
+async function refusable<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call()
+  } catch (error) {
+    if (GigpoError.is(error) && error.code === "ENGINE_REFUSED") return undefined
+    throw error
+  }
+}

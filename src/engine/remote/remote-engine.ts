@@ -1,0 +1,465 @@
+import { GigpoError } from "../../errors.ts"
+import { readModelConfig } from "../../model-files/model-config.ts"
+import { countParameters } from "../../model-files/model-tensors.ts"
+import { checkArguments, type KeysOf } from "../../options/arguments.ts"
+import { checkRequest } from "../check-request.ts"
+import { completeStep } from "../complete-step.ts"
+import type {
+  AdamWStep,
+  Completion,
+  LinearLoss,
+  LogProbsOptions,
+  LossReport,
+  ModelStore,
+  NativeLoss,
+  RowStatistics,
+  RunPlan,
+  SampleRequest,
+  StepReport,
+  Trainable,
+} from "../engine.ts"
+import { type Row, sampledTokens } from "../rows.ts"
+import type { Capabilities, ProbeReport } from "./capabilities.ts"
+import { refusals, runs } from "./check-plan.ts"
+import {
+  cloningCoefficients,
+  isIdle,
+  linearLoss,
+  ofSpans,
+  only,
+  type RemoteLoss,
+  scoringData,
+  surrogateLoss,
+} from "./data.ts"
+import type { Pending } from "./futures.ts"
+import { type Found, probe } from "./probe.ts"
+import { RemoteModel, requestIdOf } from "./remote-model.ts"
+import { remoteStore } from "./remote-store.ts"
+import { Samplers } from "./samplers.ts"
+import { openSession, type Session } from "./session.ts"
+import { stepOf, trainOn, type Wire } from "./trainer.ts"
+
+export interface RemoteEngineOptions {
+  /** Where the server is: https://host:port, before /api/v1. */
+  readonly url: string
+  /** Default: TINKER_API_KEY of the environment. It is sent to the server, and stands nowhere else. */
+  readonly key?: string | undefined
+  /** What the server calls the model. Default: the only one that it has. */
+  readonly model?: string | undefined
+  /** Of the adapter; 0 trains the whole model, where the server can. Default 32. */
+  readonly rank?: number | undefined
+  /** Of the adapter's first values. Default 0. */
+  readonly seed?: number | undefined
+  /** What to go on from, as the server named it: tinker://… . Default: the model as it is, with a new adapter. */
+  readonly from?: string | undefined
+  /** Default: the model's own, or the server's where that is less. */
+  readonly maxPositions?: number | undefined
+  /** How calls travel. Default: protocol buffers, where the server takes them. */
+  readonly wire?: Wire | undefined
+  /** Seconds in which the server must take a request. Default 300. */
+  readonly patience?: number | undefined
+  /** Seconds in which it must have done what it took, its pauses included. Default 3600. */
+  readonly deadline?: number | undefined
+  /** What the server does, where that is known: nothing is tried then. */
+  readonly capabilities?: Capabilities | undefined
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/** What a model begins with, where not with what the server has. */
+interface Saved {
+  readonly path: string
+  readonly optimizer: boolean
+}
+
+const optionKeys: KeysOf<RemoteEngineOptions> = {
+  url: true,
+  key: true,
+  model: true,
+  rank: true,
+  seed: true,
+  from: true,
+  maxPositions: true,
+  wire: true,
+  patience: true,
+  deadline: true,
+  capabilities: true,
+  onWarning: true,
+}
+const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, top: true, temperature: true, signal: true }
+
+/**
+ * The policy on a server of the Tinker API: an existing distributed engine, or `gigpo engine` on another machine. What the server does
+ * is tried before a run begins, since servers differ in it; what it cannot do is refused then.
+ */
+export class RemoteEngine implements Trainable {
+  readonly vocabularySize: number
+  readonly maxPositions: number
+  readonly parameters: number
+  readonly deterministic: boolean
+  readonly losses: readonly NativeLoss["kind"][] = ["cross-entropy", "clipped-surrogate"]
+  /** What the server calls the model. */
+  readonly baseModel: string
+  readonly store: ModelStore
+  /** Of the model that training begins with, by the server's own sampler. */
+  readonly reference: { freeze(): Promise<void> }
+  readonly #session: Session
+  readonly #samplers: Samplers
+  readonly #options: RemoteEngineOptions
+  #found: Promise<Found> | undefined
+  #capabilities: Capabilities | undefined
+  #models = 0
+  #model: Promise<RemoteModel> | undefined
+  #from: Saved | undefined
+  #reference: Promise<string> | undefined
+  /** Optimizer steps and restores so far: what a sampler must have seen. */
+  #version = 0
+  #published: { readonly version: number; readonly session: Promise<string> } | undefined
+  /** Whether the server holds gradients that no step has used. */
+  #holds = false
+  /** What the trainer said last of rows, under the weights as they are. */
+  #said = new WeakMap<Row, Float32Array>()
+
+  /**
+   * @param directory a local folder with the model's config.json; its tokenizer must be the server's.
+   * @throws GigpoError `ENGINE_LOST` where nobody answers, `ENGINE_REFUSED` where the key or the model is not known there.
+   */
+  static async open(directory: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
+    checkArguments("RemoteEngine.open", options, optionKeys)
+    const config = await readModelConfig(directory)
+    const session = await openSession({ ...options, key: options.key ?? process.env.TINKER_API_KEY })
+    try {
+      const { name, longest } = await findModel(session, options.model)
+      const maxPositions = Math.min(options.maxPositions ?? config.maxPositions, longest)
+      const { vocabularySize } = config
+      return new RemoteEngine(session, name, options, {
+        vocabularySize,
+        maxPositions,
+        parameters: countParameters(config),
+      })
+    } catch (error) {
+      await session.close()
+      throw error
+    }
+  }
+
+  private constructor(
+    session: Session,
+    baseModel: string,
+    options: RemoteEngineOptions,
+    { vocabularySize, maxPositions, parameters }: { vocabularySize: number; maxPositions: number; parameters: number },
+  ) {
+    this.vocabularySize = vocabularySize
+    this.maxPositions = maxPositions
+    this.parameters = parameters
+    this.baseModel = baseModel
+    this.deterministic = isOurs(session)
+    this.#session = session
+    this.#samplers = new Samplers(session)
+    this.#options = options
+    this.#from = options.from === undefined ? undefined : { path: options.from, optimizer: false }
+    this.reference = { freeze: async () => void (await this.#frozen()) }
+    this.store = remoteStore({
+      ...{ url: session.connection.url, baseModel },
+      model: () => this.#trained(),
+      goOnFrom: (path) => this.#goOnFrom(path),
+      exportTo: async () => false,
+    })
+  }
+
+  /** Requests that the server has taken and not answered, with their age and what it says of its queue. */
+  get pending(): readonly Pending[] {
+    return this.#session.pending
+  }
+
+  /** What was tried of the server, and came out; undefined before `check`. */
+  async probes(): Promise<ProbeReport | undefined> {
+    const found = await this.#found
+    if (!found) return undefined
+    const { capabilities, measured } = found
+    return {
+      url: this.#session.connection.url,
+      model: this.baseModel,
+      date: new Date().toISOString(),
+      capabilities,
+      measured,
+    }
+  }
+
+  async sample(request: SampleRequest): Promise<Completion> {
+    checkRequest(request, this.vocabularySize)
+    const { prompt, maxTokens, temperature = 1, stopTokens, key, constraint, onTokens, topTokens = 0, signal } = request
+    if (constraint !== undefined) throw cannot("constrain what is sampled", "leave the constraint out")
+    if (topTokens > 0) throw cannot("tell the likeliest tokens", "set topTokens to 0")
+    const version = this.#version
+    const of = await this.#sampler()
+    // Its own server takes the key that a native engine takes; others a seed.
+    const drawnBy = this.deterministic ? { key: [...key] } : { seed: key[0] >>> 1 }
+    const params = { max_tokens: maxTokens, temperature, stop: [...stopTokens], ...drawnBy }
+    const { sequences } = await this.#samplers.draw(of, { prompt, params }, signal)
+    const { tokens, logProbs, stopped } = sequences[0] ?? {}
+    if (!tokens || logProbs?.length !== tokens.length)
+      throw new GigpoError("ENGINE_REFUSED", "The engine sampled without telling the log-probabilities.")
+    onTokens?.(tokens)
+    return { tokens, logProbs, finishReason: stopped ? "stop" : "length", version }
+  }
+
+  /** As in `Trainable`; "reference" is the only other model. */
+  async logProbs(rows: readonly Row[], options: LogProbsOptions = {}): Promise<RowStatistics[]> {
+    checkArguments("logProbs", options, logProbsKeys)
+    const { of = "current", needs = [], temperature = 1, signal } = options
+    if (needs.length > 0) throw cannot(`tell the ${needs.join(" and ")}`, "take a loss that needs none")
+    checkRows(rows, temperature)
+    if (rows.length === 0) return []
+    if (of === "reference") {
+      const session = await this.#frozen()
+      return await Promise.all(
+        rows.map(async (row) => ({ logProbs: ofSpans(row, await this.#samplers.score(session, row.tokens, signal)) })),
+      )
+    }
+    if (of !== "current") throw cannot(`ask the model "${of}"`, 'the only one beside the policy is "reference"')
+    const { wire } = await this.#probed()
+    const loss: RemoteLoss = { loss: "cross_entropy", config: {}, data: scoringData(rows) }
+    const { logProbs } = await trainOn(await this.#trained(), loss, wire, { forwardOnly: true, signal })
+    return rows.map((row, r) => {
+      const said = ofSpans(row, logProbs[r]!)
+      this.#said.set(row, said)
+      return { logProbs: said }
+    })
+  }
+
+  runs(loss: NativeLoss): boolean {
+    return runs(loss, this.#capabilities)
+  }
+
+  async forwardBackward(
+    rows: readonly Row[],
+    loss: NativeLoss | LinearLoss,
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<LossReport> {
+    checkRows(rows, loss.temperature ?? 1)
+    if (rows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
+    const { wire, capabilities } = await this.#probed()
+    if (this.#holds && capabilities.reduction !== "sum")
+      throw cannot(
+        "add gradients of two calls, since it takes the mean over all data of a step",
+        "give them in one call",
+      )
+    const remote = await this.#translate(rows, loss, capabilities, signal)
+    const learned = remote.data.flatMap((datum, index) => (isIdle(datum) ? [] : [index]))
+    // A step needs a gradient, if it is 0.
+    const kept = learned.length > 0 ? learned : [0]
+    const model = await this.#trained()
+    this.#holds = true
+    const { logProbs } = await this.#orForget(
+      trainOn(model, only(remote, kept, capabilities), wire, { signal }),
+      signal,
+    )
+    const said: Float32Array[] = rows.map((row) => new Float32Array(sampledTokens([row])).fill(Number.NaN))
+    for (const [i, index] of kept.entries()) said[index] = ofSpans(rows[index]!, logProbs[i]!)
+    return {
+      loss: loss.kind === "linear" || learned.length === 0 ? 0 : Number.NaN,
+      tokens: sampledTokens(learned.map((index) => rows[index]!)),
+      metrics: {},
+      ...(capabilities.tellsLogProbs && { logProbs: Float32Array.from(said.flatMap((values) => Array.from(values))) }),
+    }
+  }
+
+  async #translate(
+    rows: readonly Row[],
+    loss: NativeLoss | LinearLoss,
+    capabilities: Capabilities,
+    signal: AbortSignal | undefined,
+  ): Promise<RemoteLoss> {
+    if (loss.kind === "clipped-surrogate") {
+      if (!runs(loss, capabilities)) throw cannot("run this loss itself", 'have it evaluated, as "linear"')
+      return surrogateLoss(rows, loss, capabilities)
+    }
+    const linear = loss.kind === "linear"
+    if (linear && (loss.entropyCoefficients ?? loss.top))
+      throw cannot("learn from entropies or from other tokens than the sampled ones", "take another loss")
+    const { custom } = capabilities
+    if (!custom) throw cannot("run a loss of one's own", "take the clipped surrogate")
+    const coefficients = linear ? loss.coefficients : cloningCoefficients(rows)
+    const now = custom === "importance_sampling" ? await this.#now(rows, signal) : undefined
+    return linearLoss(rows, coefficients, custom, capabilities, now)
+  }
+
+  async #now(rows: readonly Row[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
+    const unknown = rows.filter((row) => !this.#said.has(row))
+    if (unknown.length > 0) await this.logProbs(unknown, { signal })
+    return rows.map((row) => this.#said.get(row)!)
+  }
+
+  async optimizerStep(step: AdamWStep): Promise<StepReport> {
+    const complete = completeStep(step)
+    const report = await stepOf(await this.#trained(), complete)
+    this.#holds = false
+    this.#changed()
+    return report
+  }
+
+  async clearGradients(): Promise<void> {
+    if (!this.#holds) return
+    const model = await this.#trained()
+    if ((await this.#probed()).capabilities.clears) {
+      await model.call("/gigpo/clear_gradients", {})
+      this.#holds = false
+      return
+    }
+    const error = new GigpoError(
+      "ENGINE_LOST",
+      "This engine cannot forget gradients, and holds some that are not to be used. Resume from the last checkpoint.",
+    )
+    model.spoil(error)
+    throw error
+  }
+
+  /** What an aborted call left behind must not be used. */
+  async #orForget<T>(call: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await call
+    } catch (error) {
+      if (signal?.aborted) await this.clearGradients().catch(() => {})
+      throw error
+    }
+  }
+
+  /** Tries the server, the first time. */
+  async check(plan: RunPlan): Promise<readonly string[]> {
+    const { capabilities } = await this.#probed()
+    return refusals(plan, capabilities)
+  }
+
+  /** Ends the session; what is saved on the server stays. */
+  async dispose(): Promise<void> {
+    const model = await this.#model?.catch(() => undefined)
+    if (model) await this.#free(model)
+    await this.#session.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose()
+  }
+
+  async #probed(): Promise<Found> {
+    const { capabilities, wire = "protobuf", rank = 32 } = this.#options
+    this.#found ??= capabilities
+      ? Promise.resolve({ capabilities, wire, measured: {} })
+      : probe({
+          ...{ session: this.#session, samplers: this.#samplers, vocabularySize: this.vocabularySize },
+          ...{ baseModel: this.baseModel, wire: this.#options.wire, movable: rank > 0 },
+          trials: { make: () => this.#create(false), free: (model) => this.#free(model) },
+        })
+    try {
+      const found = await this.#found
+      this.#capabilities = found.capabilities
+      return found
+    } catch (error) {
+      this.#found = undefined
+      throw error
+    }
+  }
+
+  /** The model that is trained, made when it is first needed. */
+  async #trained(): Promise<RemoteModel> {
+    const { capabilities } = await this.#probed()
+    this.#model ??= this.#create(capabilities.knowsAgain, this.#from)
+    return await this.#model
+  }
+
+  async #create(again: boolean, from?: Saved): Promise<RemoteModel> {
+    const { id: session_id } = this.#session
+    const { rank = 32, seed = 0 } = this.#options
+    const answer = await this.#session.post("/create_model", {
+      ...{ session_id, model_seq_id: this.#models++, base_model: this.baseModel, type: "create_model" },
+      lora_config: { rank, seed, train_unembed: true, train_mlp: true, train_attn: true },
+    })
+    const { body } = await this.#session.futures.result(requestIdOf(answer, "/create_model"), "/create_model", false)
+    const id = (body as { model_id?: unknown } | undefined)?.model_id ?? answer.model_id
+    if (typeof id !== "string") throw new GigpoError("ENGINE_REFUSED", "The engine made a model without a model_id.")
+    const model = new RemoteModel(this.#session, id, again)
+    if (from) await model.call("/load_weights", { ...from, type: "load_weights" })
+    return model
+  }
+
+  async #free(model: RemoteModel): Promise<void> {
+    const body = { model_id: model.id, type: "unload_model" }
+    await this.#session.connection.attempt({ path: "/unload_model", body, within: 10_000 })
+  }
+
+  /** Weights are loaded into a model that has not been used yet. */
+  async #goOnFrom(path: string): Promise<void> {
+    const before = await this.#model
+    if (before) await this.#free(before)
+    this.#model = undefined
+    this.#from = { path, optimizer: true }
+    this.#holds = false
+    this.#changed()
+    await this.#trained()
+  }
+
+  #changed(): void {
+    this.#version++
+    this.#said = new WeakMap()
+  }
+
+  /** A sampling session that has the weights as they are. */
+  async #sampler(): Promise<string> {
+    if (this.#published?.version !== this.#version) {
+      const session = this.#publish()
+      this.#published = { version: this.#version, session }
+      session.catch(() => {
+        this.#published = undefined
+      })
+    }
+    return await this.#published!.session
+  }
+
+  /** Nothing was trained yet, and nobody has asked to: then there is no model to publish. */
+  async #publish(): Promise<string> {
+    if (!this.#found && !this.#model) return await this.#begun()
+    return await this.#samplers.publish(await this.#trained(), `gigpo-sampler-${this.#version}`)
+  }
+
+  async #begun(): Promise<string> {
+    const { from } = this.#options
+    return await this.#samplers.open(from === undefined ? { base_model: this.baseModel } : { model_path: from })
+  }
+
+  async #frozen(): Promise<string> {
+    this.#reference ??= this.#begun()
+    return await this.#reference
+  }
+}
+
+async function findModel(
+  session: Session,
+  asked: string | undefined,
+): Promise<{ readonly name: string; readonly longest: number }> {
+  const outcome = await session.connection.attempt({ path: "/get_server_capabilities" })
+  const body = outcome.kind === "answered" ? outcome.body : undefined
+  const { supported_models } = (body ?? {}) as { supported_models?: unknown }
+  const models = (Array.isArray(supported_models) ? supported_models : []) as Record<string, unknown>[]
+  const known = models.map(({ model_name }) => String(model_name))
+  const name = asked ?? (known.length === 1 ? known[0] : undefined)
+  if (name === undefined || (known.length > 0 && !known.includes(name)))
+    throw new GigpoError(
+      "ENGINE_REFUSED",
+      `The engine at ${session.connection.url} has ${known.join(", ") || "told no models"}${asked ? `, not ${asked}` : ""}: name one of them as engine.model.`,
+    )
+  const longest = models.find(({ model_name }) => model_name === name)?.max_context_length
+  return { name, longest: typeof longest === "number" ? longest : Number.POSITIVE_INFINITY }
+}
+
+const isOurs = ({ flags }: Session) => typeof flags.gigpo === "object" && flags.gigpo !== null
+
+function checkRows(rows: readonly Row[], temperature: number): void {
+  if (temperature !== 1)
+    throw cannot(`learn from what was sampled at temperature ${temperature}`, "set training.rollout.temperature to 1")
+  if (rows.some(({ spans }) => spans.some((span) => span.constraint !== undefined)))
+    throw cannot("learn from constrained replies", "leave constraints out")
+  if (rows.some(({ attachments }) => attachments?.length)) throw cannot("read attachments", "leave them out")
+}
+
+const cannot = (what: string, instead: string) =>
+  new GigpoError("ENGINE_REFUSED", `This engine cannot ${what}: ${instead}.`)

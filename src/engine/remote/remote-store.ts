@@ -1,0 +1,68 @@
+import { randomBytes } from "node:crypto"
+import { copyFile, writeFile } from "node:fs/promises"
+import { basename, join } from "node:path"
+import { GigpoError } from "../../errors.ts"
+import { io } from "../../files/io-error.ts"
+import type { Json } from "../../state.ts"
+import type { ModelStore } from "../engine.ts"
+import type { RemoteModel } from "./remote-model.ts"
+
+/** What a folder says of a model that the server keeps. */
+export const remoteFile = "remote.json"
+
+/** Where weights are that a server keeps. */
+export interface Kept {
+  readonly url: string
+  readonly path: string
+  readonly baseModel: string
+}
+
+export interface Keeper {
+  readonly url: string
+  readonly baseModel: string
+  model(): Promise<RemoteModel>
+  /** Goes on from saved weights and moments. */
+  goOnFrom(path: string): Promise<void>
+  /** Writes the adapter's files where the server gives them; false where it does not. */
+  exportTo(directory: string, path: string, signal?: AbortSignal): Promise<boolean>
+}
+
+/** Checkpoints that stay on the server, with what finds them in the folder. */
+export function remoteStore(keeper: Keeper): ModelStore {
+  const save = async (path: "/save_weights" | "/save_weights_for_sampler", signal?: AbortSignal): Promise<string> => {
+    const name = `gigpo-${Date.now().toString(36)}-${randomBytes(4).toString("hex")}`
+    const model = await keeper.model()
+    const { body } = await model.call(path, { path: name, type: path.slice(1) }, { signal })
+    const { path: kept } = (body ?? {}) as { path?: unknown }
+    if (typeof kept === "string") return kept
+    throw new GigpoError("ENGINE_REFUSED", "The engine saved the weights, and did not say where.")
+  }
+  const note = async (directory: string, kept: Kept, files: readonly string[] = []) => {
+    const file = join(directory, remoteFile)
+    await io("write", file, writeFile(file, `${JSON.stringify(kept, null, 2)}\n`))
+    for (const from of files) await io("copy", from, copyFile(from, join(directory, basename(from))))
+  }
+  const { url, baseModel } = keeper
+  return {
+    save: async (directory, { files, signal } = {}) => {
+      const path = await save("/save_weights_for_sampler", signal)
+      await keeper.exportTo(directory, path, signal)
+      await note(directory, { url, path, baseModel }, files)
+    },
+    checkpoint: async (directory, { files } = {}) => {
+      const path = await save("/save_weights")
+      await note(directory, { url, path, baseModel }, files)
+      return { path }
+    },
+    restore: async (handle, directory) => await keeper.goOnFrom(pathOf(handle, directory)),
+  }
+}
+
+function pathOf(handle: Json, directory: string): string {
+  const path = typeof handle === "object" && handle !== null && "path" in handle ? handle.path : undefined
+  if (typeof path === "string") return path
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `The checkpoint in ${directory} is of another engine: it names no path on a server.`,
+  )
+}

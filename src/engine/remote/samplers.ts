@@ -1,0 +1,116 @@
+import { GigpoError } from "../../errors.ts"
+import { decodeSample, type SampleResult, sampleFromJson } from "../../tinker/results.ts"
+import { LostResult } from "./futures.ts"
+import { type RemoteModel, requestIdOf } from "./remote-model.ts"
+import type { Session } from "./session.ts"
+
+/** How often a sample whose result was lost is drawn anew. */
+const mostLost = 5
+/** Requests of samples that are being sent or waited for at once: more wait here, not in the server's sockets. */
+const mostAtOnce = 512
+
+/** What /asample is asked, but for whose it is. */
+export interface Drawn {
+  readonly prompt: Int32Array
+  readonly params: object
+  readonly promptLogProbs?: boolean
+  readonly topTokens?: number
+}
+
+/** Draws from sampling sessions, each with numbers of its own. */
+export class Samplers {
+  readonly #session: Session
+  readonly #next = new Map<string, number>()
+  #running = 0
+  readonly #waiting: (() => void)[] = []
+  #sessions = 0
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  /** Weights as they are now, to be sampled from: under no name, or, where the server wants one, under `name`. */
+  async publish(model: RemoteModel, name: string): Promise<string> {
+    try {
+      const { body } = await model.call("/save_weights_for_sampler", {
+        ...{ sampling_session_seq_id: this.#sessions++, type: "save_weights_for_sampler" },
+      })
+      const { sampling_session_id } = (body ?? {}) as { sampling_session_id?: unknown }
+      if (typeof sampling_session_id === "string") return sampling_session_id
+    } catch (error) {
+      if (!GigpoError.is(error) || error.code !== "ENGINE_REFUSED") throw error
+    }
+    const { body } = await model.call("/save_weights_for_sampler", { path: name, type: "save_weights_for_sampler" })
+    const { path } = (body ?? {}) as { path?: unknown }
+    if (typeof path !== "string")
+      throw new GigpoError("ENGINE_REFUSED", "The engine saved weights to sample from, and did not say where.")
+    return await this.open({ model_path: path })
+  }
+
+  /** A sampling session of saved weights, or of a model as it is published. */
+  async open(of: { readonly model_path: string } | { readonly base_model: string }): Promise<string> {
+    const { sampling_session_id } = await this.#session.post("/create_sampling_session", {
+      ...{ session_id: this.#session.id, sampling_session_seq_id: this.#sessions++, type: "create_sampling_session" },
+      ...of,
+    })
+    if (typeof sampling_session_id === "string") return sampling_session_id
+    throw new GigpoError("ENGINE_REFUSED", "The engine opened no sampling session.")
+  }
+
+  /** One sample. A result that the server lost is drawn anew: nothing depends on it yet. */
+  async draw(
+    of: string,
+    { prompt, params, promptLogProbs, topTokens }: Drawn,
+    signal?: AbortSignal,
+  ): Promise<SampleResult> {
+    await this.#turn()
+    try {
+      for (let lost = 0; ; lost++) {
+        const seq_id = this.#next.get(of) ?? 0
+        this.#next.set(of, seq_id + 1)
+        const body = {
+          ...{ sampling_session_id: of, seq_id, num_samples: 1, type: "sample" },
+          prompt: { chunks: [{ type: "encoded_text", tokens: Array.from(prompt) }] },
+          sampling_params: { top_k: -1, top_p: 1, ...params },
+          prompt_logprobs: promptLogProbs ?? false,
+          topk_prompt_logprobs: 0,
+          ...(topTokens && { topk_sample_logprobs: topTokens }),
+        }
+        const headers = { "x-tinker-sampling-backpressure": "1", "x-session-id": `${of}:${seq_id}` }
+        const answer = await this.#session.connection.send({ path: "/asample", body, headers, signal }, true)
+        try {
+          const found = await this.#session.futures.result(
+            requestIdOf(answer.body, "/asample"),
+            "/sample",
+            true,
+            signal,
+          )
+          return found.bytes ? decodeSample(found.bytes) : sampleFromJson(found.body)
+        } catch (error) {
+          if (!(error instanceof LostResult)) throw error
+          if (lost + 1 >= mostLost)
+            throw new GigpoError("ENGINE_LOST", `The engine has lost ${mostLost} samples in a row: ${error.message}.`)
+        }
+      }
+    } finally {
+      this.#running--
+      this.#waiting.shift()?.()
+    }
+  }
+
+  /** Log-probabilities of all tokens but the first: [tokens - 1]. */
+  async score(of: string, tokens: Int32Array, signal?: AbortSignal): Promise<Float32Array> {
+    const asked = { prompt: tokens, params: { max_tokens: 1, temperature: 1 }, promptLogProbs: true }
+    const { promptLogProbs } = await this.draw(of, asked, signal)
+    // Of servers that leave out the first token's there are fewer by one.
+    const found = promptLogProbs?.length === tokens.length ? promptLogProbs.subarray(1) : promptLogProbs
+    if (found?.length !== tokens.length - 1)
+      throw new GigpoError("ENGINE_REFUSED", "The engine's samplers tell no log-probabilities of prompts.")
+    return found
+  }
+
+  async #turn(): Promise<void> {
+    while (this.#running >= mostAtOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#running++
+  }
+}

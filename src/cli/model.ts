@@ -1,25 +1,44 @@
 import { NativePolicy } from "../engine/native/native-policy.ts"
+import { RemoteEngine } from "../engine/remote/remote-engine.ts"
+import { GigpoError } from "../errors.ts"
+import { unlessAborted } from "../linked-abort.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { type Config, policyOptions, trainingOptions } from "./config/config.ts"
 
+/** What samples and learns: on this machine, or on a server. */
+export type Policy = NativePolicy | RemoteEngine
+
 /** A model folder, opened: what samples and what reads. */
-export interface Model extends AsyncDisposable {
-  readonly policy: NativePolicy
+export interface Model<P extends Policy = Policy> extends AsyncDisposable {
+  readonly policy: P
   readonly tokenizer: Tokenizer
+}
+
+/** What a run keeps, so that it goes on in the same precision on another device: a server's is its own. */
+export function precisionOf(policy: Policy): Pick<NativePolicy, "precision"> | undefined {
+  return policy instanceof NativePolicy ? { precision: policy.precision } : undefined
+}
+
+/** Where it runs, in a sentence, where that is not the CPU. */
+export function describePlace(policy: Policy): string | undefined {
+  if (policy instanceof RemoteEngine) return `On the engine at ${policy.url}: ${policy.baseModel}.`
+  return policy.device === "cuda" ? `On the GPU: ${policy.plan.text}.` : undefined
 }
 
 /** Opens the configured model to be trained, with room for what is needed beside it. */
 export function openModel(config: Config, signal: AbortSignal, needs: ReadonlySet<string> = new Set()): Promise<Model> {
+  if (config.engine) return openRemote(config, signal, config.model)
   return open(config.model, { ...trainingOptions(config, needs), signal })
 }
 
 /** Opens the configured model, or another one in its place, to be sampled from. Whether it has an adapter its folder says. */
 export function openPlayer(config: Config, signal: AbortSignal, directory: string = config.model): Promise<Model> {
+  if (config.engine) return openRemote(config, signal, directory)
   const { lora: _, ...options } = policyOptions(config)
   return open(directory, { ...options, training: false, base: config.model, signal })
 }
 
-async function open(directory: string, options: Parameters<typeof NativePolicy.open>[1]): Promise<Model> {
+async function open(directory: string, options: Parameters<typeof NativePolicy.open>[1]): Promise<Model<NativePolicy>> {
   // The smaller part first: a wrong folder is told before gigabytes are read.
   const tokenizer = await Tokenizer.open(directory)
   return await openBeside(tokenizer, async () => {
@@ -28,8 +47,17 @@ async function open(directory: string, options: Parameters<typeof NativePolicy.o
   })
 }
 
+async function openRemote(config: Config, signal: AbortSignal, directory: string): Promise<Model<RemoteEngine>> {
+  const { engine, maxPositions, seed, lora, teacher } = config
+  if (lora) throw bad("lora is of this machine's engine: leave it out, and set engine.rank")
+  if (teacher !== undefined) throw bad("A teacher would need this machine's engine: leave teacher out, or engine")
+  const tokenizer = await Tokenizer.open(directory)
+  const opened = () => RemoteEngine.open(directory, { ...engine!, maxPositions, seed })
+  return await openBeside(tokenizer, () => unlessAborted(signal, opened))
+}
+
 /** A model whose tokenizer is open already, which is closed with it, or where it cannot be opened. */
-export async function openBeside(tokenizer: Tokenizer, open: () => Promise<NativePolicy>): Promise<Model> {
+export async function openBeside<P extends Policy>(tokenizer: Tokenizer, open: () => Promise<P>): Promise<Model<P>> {
   try {
     const policy = await open()
     const dispose = async () => {
@@ -41,6 +69,10 @@ export async function openBeside(tokenizer: Tokenizer, open: () => Promise<Nativ
     await tokenizer.dispose()
     throw error
   }
+}
+
+function bad(message: string): GigpoError {
+  return new GigpoError("BAD_CONFIG", `${message}.`)
 }
 
 export { configuredPlayer, openConfiguredEnvironment } from "./config/modules.ts"

@@ -1,10 +1,10 @@
 import type { RowStatistics, Unit } from "../engine/engine.ts"
 import type { Row, Span } from "../engine/rows.ts"
+import { shares } from "../engine/shares.ts"
 import { GigpoError } from "../errors.ts"
 import { joined } from "../joined.ts"
 import type { Moment } from "../options/schedule.ts"
 import type { Random } from "../random.ts"
-import { shares } from "../engine/shares.ts"
 import { SpanTable } from "./span-table.ts"
 import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
 

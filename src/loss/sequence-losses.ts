@@ -1,5 +1,5 @@
-import { GigpoError } from "../errors.ts"
 import { shares } from "../engine/shares.ts"
+import { GigpoError } from "../errors.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { LossInput, LossOutput } from "./token-loss.ts"
 

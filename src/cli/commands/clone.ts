@@ -14,7 +14,7 @@ import { complete, placeKeys } from "../config/kept.ts"
 import { configuredCloning } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { openData } from "../data.ts"
-import { openConfiguredEnvironment, openModel } from "../model.ts"
+import { openConfiguredEnvironment, openModel, precisionOf } from "../model.ts"
 import { chosenRate } from "../terminal/chosen-rate.ts"
 import { formatBar, formatDuration, formatNumber } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -56,7 +56,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
   await checkRunFolder(folder, options)
   await using model = await openModel(config, signal, new Set(config.clone.implicitQ ? ["value"] : []))
   const { files } = model.tokenizer
-  const { store, precision } = model.policy
+  const { store } = model.policy
   const copied = files.map((path) => basename(path))
   await cloneTarget(config.model, options, copied)
   // The last checkpoint is still there when the model is written.
@@ -67,7 +67,7 @@ async function runClone(file: string, options: CloneArguments, signal: AbortSign
     say(`${out} was cloned already; this begins with what it learned then.`)
   const settled = settleRate(config.clone.optimizer, cloningRate(config.clone), model.policy)
   const { resume, overwrite } = options
-  const kept = { ...config, precision, clone: { ...config.clone, optimizer: settled } }
+  const kept = { ...config, ...precisionOf(model.policy), clone: { ...config.clone, optimizer: settled } }
   await using run = await Run.open(folder, kept, { resume, overwrite, mayChange, complete, onWarning: say })
   if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
   else if (config.clone.optimizer.learningRate === undefined)

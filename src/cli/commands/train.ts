@@ -19,7 +19,7 @@ import { complete, placeKeys } from "../config/kept.ts"
 import { configuredPlayer, configuredTraining } from "../config/modules.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { configuredSinks } from "../config/sinks.ts"
-import { openModel } from "../model.ts"
+import { describePlace, openModel, precisionOf } from "../model.ts"
 import { openTeacher } from "../teacher.ts"
 import { chosenRate } from "../terminal/chosen-rate.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -101,14 +101,14 @@ async function runTrain(
   await using model = await openModel(config, signal, needs)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const say = (text: string) => (options.json ? new Screen(process.stderr, { live: false }) : screen).print(text)
-  const { device, precision } = model.policy
   const settled = settleRates(config.training, model.policy)
   const { optimizer, critic } = settled
   // Kept, so that the run goes on with the same rates in another version, and in the same precision on another device.
-  const kept = { ...config, precision, training: settled }
+  const kept = { ...config, ...precisionOf(model.policy), training: settled }
   const mode: RunMode = without(options, "set", "json")
   await using run = await Run.open(config.run, kept, { ...mode, mayChange, complete, onWarning: say })
-  if (device === "cuda") say(`On the GPU: ${model.policy.plan.text}.`)
+  const place = describePlace(model.policy)
+  if (place !== undefined) say(place)
   const { iterations } = config.training
   if (run.iteration > 0)
     say(`${options.fork ? "Forked" : "Resuming"} after iteration ${run.iteration} of ${iterations}.`)

@@ -1,4 +1,5 @@
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
+import { remoteFields } from "../../engine/remote/options.ts"
 import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
 import {
   choice,
@@ -61,6 +62,12 @@ export const configFields = {
   }),
   seed: whole(0, "The root of every random number.", { least: 0 }),
   ...policyFields,
+  engine: optionalGroup(
+    remoteFields,
+    "A server of the Tinker API that samples and trains in the place of this machine; its key is TINKER_API_KEY of the environment, and " +
+      "model is the folder of the tokenizer and config.json.",
+    "this machine",
+  ),
   lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.otherwise),
   training: group(without(trainFields, "seed"), "gigpo train: reinforcement learning."),
   tensorboard: flag(false, "gigpo train: write TensorBoard's event files into the run's folder, under tensorboard/."),

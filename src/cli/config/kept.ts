@@ -10,6 +10,10 @@ export const placeKeys: readonly string[] = [
   ...[
     "run",
     "agent.grace",
+    "engine.url",
+    "engine.wire",
+    "engine.patience",
+    "engine.deadline",
     "device",
     "threads",
     "microBatchTokens",

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { GigpoError } from "../../errors.ts"
 import { linkAbort } from "../../linked-abort.ts"
+import { refused } from "./refused.ts"
 
 export interface ConnectionOptions {
   /** Where the API's paths begin: what stands before /api/v1. */
@@ -62,7 +63,7 @@ export class Connection {
 
   /** @throws GigpoError `BAD_ARGUMENT` for what is no address. */
   constructor({ url, key, patience = 300, onWarning = (message) => process.emitWarning(message) }: ConnectionOptions) {
-    if (!/^https?:$/.test(URL.parse?.(url)?.protocol ?? (URL.canParse(url) ? new URL(url).protocol : "")))
+    if (!/^https?:\/\//.test(url) || !URL.canParse(url))
       throw new GigpoError(
         "BAD_ARGUMENT",
         `${JSON.stringify(url)} is no address of an engine; give one as https://host:port.`,
@@ -135,10 +136,6 @@ export class Connection {
       })
     }
   }
-}
-
-export function refused(path: string, status: number, reason: string): GigpoError {
-  return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`)
 }
 
 async function read(response: Response): Promise<Outcome> {

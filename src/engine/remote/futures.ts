@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { GigpoError } from "../../errors.ts"
-import { type Connection, refused } from "./connection.ts"
+import type { Connection } from "./connection.ts"
+import { refused } from "./refused.ts"
 
 /** A request that the server has taken and not answered. */
 export interface Pending {

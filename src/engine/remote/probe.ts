@@ -4,6 +4,7 @@ import type { Capabilities, Form } from "./capabilities.ts"
 import type { RemoteLoss } from "./data.ts"
 import { GradientSize, type Trials } from "./gradient-size.ts"
 import { advantages, allTargets, cutRow, probeRow, replyTargets, type Shape, weighted } from "./probe-rows.ts"
+import { unlessRefused } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
 import type { Samplers } from "./samplers.ts"
 import type { Session } from "./session.ts"
@@ -48,7 +49,7 @@ export async function probe(probed: Probed): Promise<Found> {
     const reference = await compareSamplers(probed, model, row, now, measured)
     const gradient = new GradientSize(probed.trials, row, wire)
     const size = async (name: string, loss: RemoteLoss) => {
-      const found = await refusable(() => gradient.of(loss, model))
+      const found = await unlessRefused(() => gradient.of(loss, model))
       measured[name] = found ?? "refused"
       return found ?? Number.NaN
     }
@@ -86,13 +87,13 @@ async function findWire(
     return { wire, now: logProbs[0]! }
   }
   if (asked) return await score(asked)
-  return (await refusable(() => score("protobuf"))) ?? (await score("json"))
+  return (await unlessRefused(() => score("protobuf"))) ?? (await score("json"))
 }
 
 /** The same forward pass with the same number twice: it changes nothing, whatever the server does. */
 async function isKnownAgain(model: RemoteModel, row: Row, wire: Wire): Promise<boolean> {
   const first = await forward(model, row, wire, false)
-  const second = await refusable(() => forward(model, row, wire, true))
+  const second = await unlessRefused(() => forward(model, row, wire, true))
   await first.result()
   if (second && second.requestId !== first.requestId) await second.result()
   return second?.requestId === first.requestId
@@ -116,7 +117,7 @@ async function compareSamplers(
     return Math.max(...found.map((value, i) => Math.abs(value - now[i]!)))
   }
   measured["sampler against trainer"] = await difference(await samplers.publish(model, "probe"))
-  const reference = await refusable(async () => await difference(await samplers.open({ base_model: baseModel })))
+  const reference = await unlessRefused(async () => await difference(await samplers.open({ base_model: baseModel })))
   measured["model of the beginning against trainer"] = reference ?? "refused"
   return reference !== undefined
 }
@@ -172,14 +173,4 @@ async function isBounded(gradient: GradientSize, measured: Measured): Promise<bo
   measured["a step"] = free
   measured["a step with its gradient bounded"] = bounded
   return Math.abs(bounded) < 0.1 * Math.abs(free)
-}
-
-/** undefined where the server says no. */
-async function refusable<T>(call: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await call()
-  } catch (error) {
-    if (GigpoError.is(error) && error.code === "ENGINE_REFUSED") return undefined
-    throw error
-  }
 }

@@ -1,7 +1,10 @@
+import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
 import { countParameters } from "../../model-files/model-tensors.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
+import { readOptions } from "../../options/read.ts"
+import type { OptionsOf } from "../../options/table.ts"
 import { checkRequest } from "../check-request.ts"
 import { completeStep } from "../complete-step.ts"
 import type {
@@ -32,37 +35,28 @@ import {
   surrogateLoss,
 } from "./data.ts"
 import type { Pending } from "./futures.ts"
+import { openFields } from "./options.ts"
 import { type Found, probe } from "./probe.ts"
+import { unlessRefused } from "./refused.ts"
 import { RemoteModel, requestIdOf } from "./remote-model.ts"
-import { remoteStore } from "./remote-store.ts"
+import { readKept, remoteStore } from "./remote-store.ts"
 import { Samplers } from "./samplers.ts"
 import { openSession, type Session } from "./session.ts"
-import { stepOf, trainOn, type Wire } from "./trainer.ts"
+import { stepOf, trainOn } from "./trainer.ts"
 
-export interface RemoteEngineOptions {
-  /** Where the server is: https://host:port, before /api/v1. */
-  readonly url: string
-  /** Default: TINKER_API_KEY of the environment. It is sent to the server, and stands nowhere else. */
-  readonly key?: string | undefined
-  /** What the server calls the model. Default: the only one that it has. */
-  readonly model?: string | undefined
-  /** Of the adapter; 0 trains the whole model, where the server can. Default 32. */
-  readonly rank?: number | undefined
-  /** Of the adapter's first values. Default 0. */
-  readonly seed?: number | undefined
-  /** What to go on from, as the server named it: tinker://… . Default: the model as it is, with a new adapter. */
-  readonly from?: string | undefined
-  /** Default: the model's own, or the server's where that is less. */
-  readonly maxPositions?: number | undefined
-  /** How calls travel. Default: protocol buffers, where the server takes them. */
-  readonly wire?: Wire | undefined
-  /** Seconds in which the server must take a request. Default 300. */
-  readonly patience?: number | undefined
-  /** Seconds in which it must have done what it took, its pauses included. Default 3600. */
-  readonly deadline?: number | undefined
+export type RemoteEngineOptions = OptionsOf<typeof openFields> & {
   /** What the server does, where that is known: nothing is tried then. */
   readonly capabilities?: Capabilities | undefined
   readonly onWarning?: ((message: string) => void) | undefined
+}
+type Resolved = ReturnType<typeof readOpenOptions>
+
+/** What must be known of a model to ask for its tokens. */
+export interface RemoteShape {
+  readonly vocabularySize: number
+  readonly maxPositions: number
+  /** Weights of the model: a learning rate that is left open follows from it. */
+  readonly parameters: number
 }
 
 /** What a model begins with, where not with what the server has. */
@@ -71,20 +65,6 @@ interface Saved {
   readonly optimizer: boolean
 }
 
-const optionKeys: KeysOf<RemoteEngineOptions> = {
-  url: true,
-  key: true,
-  model: true,
-  rank: true,
-  seed: true,
-  from: true,
-  maxPositions: true,
-  wire: true,
-  patience: true,
-  deadline: true,
-  capabilities: true,
-  onWarning: true,
-}
 const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, top: true, temperature: true, signal: true }
 
 /**
@@ -104,7 +84,7 @@ export class RemoteEngine implements Trainable {
   readonly reference: { freeze(): Promise<void> }
   readonly #session: Session
   readonly #samplers: Samplers
-  readonly #options: RemoteEngineOptions
+  readonly #options: Resolved
   #found: Promise<Found> | undefined
   #capabilities: Capabilities | undefined
   #models = 0
@@ -120,22 +100,30 @@ export class RemoteEngine implements Trainable {
   #said = new WeakMap<Row, Float32Array>()
 
   /**
-   * @param directory a local folder with the model's config.json; its tokenizer must be the server's.
+   * @param directory a local folder with the model's config.json; its tokenizer must be the server's. Where it holds a remote.json, as
+   * checkpoints and models of such engines do, that says which weights of the server to begin with.
    * @throws GigpoError `ENGINE_LOST` where nobody answers, `ENGINE_REFUSED` where the key or the model is not known there.
    */
   static async open(directory: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
-    checkArguments("RemoteEngine.open", options, optionKeys)
+    const resolved = readOpenOptions(options)
     const config = await readModelConfig(directory)
+    const from = resolved.from ?? (await readKept(directory))?.path
+    const shape = { ...config, parameters: countParameters(config) }
+    const files = [join(directory, "config.json")]
+    return await RemoteEngine.#connect(shape, { ...resolved, from }, files)
+  }
+
+  /** The same where there is no folder. */
+  static async connect(shape: RemoteShape, options: RemoteEngineOptions): Promise<RemoteEngine> {
+    return await RemoteEngine.#connect(shape, readOpenOptions(options), [])
+  }
+
+  static async #connect(shape: RemoteShape, options: Resolved, files: readonly string[]): Promise<RemoteEngine> {
     const session = await openSession({ ...options, key: options.key ?? process.env.TINKER_API_KEY })
     try {
       const { name, longest } = await findModel(session, options.model)
-      const maxPositions = Math.min(options.maxPositions ?? config.maxPositions, longest)
-      const { vocabularySize } = config
-      return new RemoteEngine(session, name, options, {
-        vocabularySize,
-        maxPositions,
-        parameters: countParameters(config),
-      })
+      const maxPositions = Math.min(options.maxPositions ?? shape.maxPositions, longest)
+      return new RemoteEngine(session, name, options, { ...shape, maxPositions }, files)
     } catch (error) {
       await session.close()
       throw error
@@ -145,8 +133,9 @@ export class RemoteEngine implements Trainable {
   private constructor(
     session: Session,
     baseModel: string,
-    options: RemoteEngineOptions,
-    { vocabularySize, maxPositions, parameters }: { vocabularySize: number; maxPositions: number; parameters: number },
+    options: Resolved,
+    { vocabularySize, maxPositions, parameters }: RemoteShape,
+    files: readonly string[],
   ) {
     this.vocabularySize = vocabularySize
     this.maxPositions = maxPositions
@@ -159,11 +148,15 @@ export class RemoteEngine implements Trainable {
     this.#from = options.from === undefined ? undefined : { path: options.from, optimizer: false }
     this.reference = { freeze: async () => void (await this.#frozen()) }
     this.store = remoteStore({
-      ...{ url: session.connection.url, baseModel },
+      ...{ url: session.connection.url, baseModel, files },
       model: () => this.#trained(),
       goOnFrom: (path) => this.#goOnFrom(path),
-      exportTo: async () => false,
+      probes: () => this.probes(),
     })
+  }
+
+  get url(): string {
+    return this.#session.connection.url
   }
 
   /** Requests that the server has taken and not answered, with their age and what it says of its queue. */
@@ -342,7 +335,7 @@ export class RemoteEngine implements Trainable {
   }
 
   async #probed(): Promise<Found> {
-    const { capabilities, wire = "protobuf", rank = 32 } = this.#options
+    const { capabilities, wire = "protobuf", rank } = this.#options
     this.#found ??= capabilities
       ? Promise.resolve({ capabilities, wire, measured: {} })
       : probe({
@@ -369,7 +362,7 @@ export class RemoteEngine implements Trainable {
 
   async #create(again: boolean, from?: Saved): Promise<RemoteModel> {
     const { id: session_id } = this.#session
-    const { rank = 32, seed = 0 } = this.#options
+    const { rank, seed } = this.#options
     const answer = await this.#session.post("/create_model", {
       ...{ session_id, model_seq_id: this.#models++, base_model: this.baseModel, type: "create_model" },
       lora_config: { rank, seed, train_unembed: true, train_mlp: true, train_attn: true },
@@ -417,10 +410,14 @@ export class RemoteEngine implements Trainable {
 
   /** Nothing was trained yet, and nobody has asked to: then there is no model to publish. */
   async #publish(): Promise<string> {
-    if (!this.#found && !this.#model) return await this.#begun()
+    if (!this.#found && !this.#model) {
+      const session = await unlessRefused(() => this.#begun())
+      if (session !== undefined) return session
+    }
     return await this.#samplers.publish(await this.#trained(), `gigpo-sampler-${this.#version}`)
   }
 
+  /** What training begins with, as the server itself samples it. */
   async #begun(): Promise<string> {
     const { from } = this.#options
     return await this.#samplers.open(from === undefined ? { base_model: this.baseModel } : { model_path: from })
@@ -430,6 +427,12 @@ export class RemoteEngine implements Trainable {
     this.#reference ??= this.#begun()
     return await this.#reference
   }
+}
+
+function readOpenOptions(given: RemoteEngineOptions) {
+  checkArguments("RemoteEngine.open", given)
+  const { capabilities, onWarning, ...rest } = given
+  return { ...readOptions("RemoteEngine.open", rest, openFields), capabilities, onWarning }
 }
 
 async function findModel(

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto"
-import { copyFile, writeFile } from "node:fs/promises"
+import { copyFile, readFile, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { GigpoError } from "../../errors.ts"
-import { io } from "../../files/io-error.ts"
+import { io, isThere } from "../../files/io-error.ts"
 import type { Json } from "../../state.ts"
 import type { ModelStore } from "../engine.ts"
+import type { ProbeReport } from "./capabilities.ts"
 import type { RemoteModel } from "./remote-model.ts"
 
 /** What a folder says of a model that the server keeps. */
@@ -23,8 +24,18 @@ export interface Keeper {
   model(): Promise<RemoteModel>
   /** Goes on from saved weights and moments. */
   goOnFrom(path: string): Promise<void>
-  /** Writes the adapter's files where the server gives them; false where it does not. */
-  exportTo(directory: string, path: string, signal?: AbortSignal): Promise<boolean>
+  /** Copied beside a model that is saved: what opens it again. */
+  readonly files: readonly string[]
+  probes(): Promise<ProbeReport | undefined>
+}
+
+/** What such a folder says; undefined for any other. */
+export async function readKept(directory: string): Promise<Kept | undefined> {
+  const file = join(directory, remoteFile)
+  if (!(await isThere(file))) return undefined
+  const kept: Partial<Kept> | null = JSON.parse(await io("read", file, readFile(file, "utf8")))
+  if (typeof kept?.path === "string") return kept as Kept
+  throw new GigpoError("BAD_MODEL", `${file} names no weights of a server.`)
 }
 
 /** Checkpoints that stay on the server, with what finds them in the folder. */
@@ -37,21 +48,21 @@ export function remoteStore(keeper: Keeper): ModelStore {
     if (typeof kept === "string") return kept
     throw new GigpoError("ENGINE_REFUSED", "The engine saved the weights, and did not say where.")
   }
-  const note = async (directory: string, kept: Kept, files: readonly string[] = []) => {
+  const { url, baseModel } = keeper
+  const note = async (directory: string, path: string, files: readonly string[] = []) => {
     const file = join(directory, remoteFile)
+    const kept = { url, path, baseModel, probes: await keeper.probes() }
     await io("write", file, writeFile(file, `${JSON.stringify(kept, null, 2)}\n`))
     for (const from of files) await io("copy", from, copyFile(from, join(directory, basename(from))))
   }
-  const { url, baseModel } = keeper
   return {
-    save: async (directory, { files, signal } = {}) => {
-      const path = await save("/save_weights_for_sampler", signal)
-      await keeper.exportTo(directory, path, signal)
-      await note(directory, { url, path, baseModel }, files)
+    save: async (directory, { files = [], signal } = {}) => {
+      const path = await save("/save_weights", signal)
+      await note(directory, path, [...keeper.files, ...files])
     },
     checkpoint: async (directory, { files } = {}) => {
       const path = await save("/save_weights")
-      await note(directory, { url, path, baseModel }, files)
+      await note(directory, path, files)
       return { path }
     },
     restore: async (handle, directory) => await keeper.goOnFrom(pathOf(handle, directory)),

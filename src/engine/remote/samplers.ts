@@ -1,6 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 import { decodeSample, type SampleResult, sampleFromJson } from "../../tinker/results.ts"
 import { LostResult } from "./futures.ts"
+import { unlessRefused } from "./refused.ts"
 import { type RemoteModel, requestIdOf } from "./remote-model.ts"
 import type { Session } from "./session.ts"
 
@@ -31,15 +32,10 @@ export class Samplers {
 
   /** Weights as they are now, to be sampled from: under no name, or, where the server wants one, under `name`. */
   async publish(model: RemoteModel, name: string): Promise<string> {
-    try {
-      const { body } = await model.call("/save_weights_for_sampler", {
-        ...{ sampling_session_seq_id: this.#sessions++, type: "save_weights_for_sampler" },
-      })
-      const { sampling_session_id } = (body ?? {}) as { sampling_session_id?: unknown }
-      if (typeof sampling_session_id === "string") return sampling_session_id
-    } catch (error) {
-      if (!GigpoError.is(error) || error.code !== "ENGINE_REFUSED") throw error
-    }
+    const unnamed = { sampling_session_seq_id: this.#sessions++, type: "save_weights_for_sampler" }
+    const saved = await unlessRefused(() => model.call("/save_weights_for_sampler", unnamed))
+    const { sampling_session_id } = (saved?.body ?? {}) as { sampling_session_id?: unknown }
+    if (typeof sampling_session_id === "string") return sampling_session_id
     const { body } = await model.call("/save_weights_for_sampler", { path: name, type: "save_weights_for_sampler" })
     const { path } = (body ?? {}) as { path?: unknown }
     if (typeof path !== "string")

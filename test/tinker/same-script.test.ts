@@ -1,8 +1,8 @@
 import { mkdtemp } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { Trainable } from "../../src/engine/engine.ts"
+import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { openSafetensors } from "../../src/model-files/safetensors.ts"
 import { type Departure, departures } from "../../src/server/tinker/departures.ts"
@@ -46,7 +46,8 @@ async function weightsOf(policy: NativePolicy): Promise<Float32Array> {
   }
 }
 
-const farthest = (a: Float32Array, b: Float32Array) => a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0)
+const farthest = (a: Float32Array, b: Float32Array) =>
+  a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0)
 
 describe("the same script", () => {
   it("gives the same weights here and on an engine elsewhere, all of them trained", async () => {
@@ -56,7 +57,7 @@ describe("the same script", () => {
     expect(reports.map(({ metrics }) => metrics["optimizer/steps"]).reduce((a, b) => a! + b!, 0)).toBe(10)
     const local = await weightsOf(policy)
     expect(farthest(before, local)).toBeGreaterThan(1e-3)
-    const serving = await servings.serve(doors.directory)
+    const serving = await servings.serve(doors.directory, { models: 1 })
     const engine = await serving.connect({ rank: 0 })
     const told = await run(engine)
     expect(farthest(local, await weightsOf(serving.policies.at(-1)!))).toBeLessThan(1e-5)
@@ -70,16 +71,19 @@ describe("the same script", () => {
     const options = { optimizer: { learningRate: 1e-2, maxGradientNorm: 0.1 } }
     const { policy } = await doors.open(undefined, { lora: { ...lora, rank: 4, seed: 3 } })
     await run(policy, options)
-    const serving = await servings.serve(doors.directory)
+    const serving = await servings.serve(doors.directory, { models: 1 })
     await run(await serving.connect({ rank: 4, seed: 3 }), options)
     expect(farthest(await weightsOf(policy), await weightsOf(serving.policies.at(-1)!))).toBeLessThan(1e-5)
   })
 
   it("with a KL to the reference, a dual clip and a loss of one's own, by log-probabilities alone", async () => {
-    const options: TrainOptions = { loss: { clipDual: 3, klWeight: 0.1, aggregation: "sequence-mean-token-mean" } }
+    const options: TrainOptions = {
+      loss: { clipDual: 3, klWeight: 0.1, aggregation: "sequence-mean-token-mean" },
+      optimizer: { learningRate: 3e-3 },
+    }
     const { policy } = await doors.open()
     await run(policy, options)
-    const serving = await servings.serve(doors.directory)
+    const serving = await servings.serve(doors.directory, { models: 1 })
     await run(await serving.connect({ rank: 0 }), options)
     expect(farthest(await weightsOf(policy), await weightsOf(serving.policies.at(-1)!))).toBeLessThan(1e-5)
   })

@@ -11,7 +11,12 @@ import { type TinkerServer, type TinkerServerOptions, tinkerServer } from "../..
 /** What becomes of a request instead of being answered. */
 export type Fault =
   | { readonly kind: "cut-before" | "cut-after" | "cut-mid" }
-  | { readonly kind: "status"; readonly status: number; readonly headers?: Record<string, string>; readonly body?: unknown }
+  | {
+      readonly kind: "status"
+      readonly status: number
+      readonly headers?: Record<string, string>
+      readonly body?: unknown
+    }
 
 export interface Serving {
   readonly url: string
@@ -51,7 +56,10 @@ export class Servings {
       ...{ model: "tiny", maxPositions, stopTokens: [], key, models: 8 },
       checkpoints: await mkdtemp(join(await this.#folder, "kept-")),
       open: async ({ rank, seed }) => {
-        const policy = await NativePolicy.open(directory, { ...cpu, ...(rank > 0 && { lora: { ...lora, rank, seed } }) })
+        const policy = await NativePolicy.open(directory, {
+          ...cpu,
+          ...(rank > 0 && { lora: { ...lora, rank, seed } }),
+        })
         policies.push(policy)
         return policy
       },
@@ -68,7 +76,10 @@ export class Servings {
       counts.set(path, nth + 1)
       const found = fault(path, nth)
       if (found?.kind === "status")
-        return Response.json(found.body ?? { detail: "as the test wants it" }, { status: found.status, headers: found.headers ?? {} })
+        return Response.json(found.body ?? { detail: "as the test wants it" }, {
+          status: found.status,
+          headers: found.headers ?? {},
+        })
       if (found?.kind === "cut-before") return broken()
       const response = await server.answer(request)
       if (!found) return response

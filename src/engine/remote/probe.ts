@@ -7,7 +7,7 @@ import { advantages, allTargets, cutRow, probeRow, replyTargets, type Shape, wei
 import { unlessRefused } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
 import type { Samplers } from "./samplers.ts"
-import type { Session } from "./session.ts"
+import { isOurs, type Session } from "./session.ts"
 import { requestOf, trainOn, type Wire } from "./trainer.ts"
 
 /** What a probe works with. The models that it makes are its own, so that nothing of it stays in what is trained. */
@@ -17,7 +17,7 @@ export interface Probed {
   readonly trials: Trials
   readonly baseModel: string
   readonly vocabularySize: number
-  /** Whether a model may be moved to see what moves it: an adapter, which a new model has anew. */
+  /** Whether a new model begins anew, so that one may be moved to see what moves it: those with adapters do. */
   readonly movable: boolean
   /** undefined tries a protocol buffer first. */
   readonly wire: Wire | undefined
@@ -42,35 +42,44 @@ const near = (a: number, b: number) => Math.abs(a - b) <= 0.1 * Math.max(Math.ab
 export async function probe(probed: Probed): Promise<Found> {
   const measured: Measured = {}
   const row = probeRow(probed.vocabularySize)
-  const model = await probed.trials.make()
+  const found = await withModel(probed, (model) => tried(probed, model, row, measured))
+  // Servers may have room for one model only.
+  const clipsGradients = probed.movable && (await isBounded(new GradientSize(probed.trials, row, found.wire), measured))
+  return { capabilities: { ...found.capabilities, clipsGradients }, wire: found.wire, measured }
+}
+
+async function withModel<T>({ trials }: Probed, use: (model: RemoteModel) => Promise<T>): Promise<T> {
+  const model = await trials.make()
   try {
-    const { wire, now } = await findWire(model, row, probed.wire)
-    const knowsAgain = await isKnownAgain(model, row, wire)
-    const reference = await compareSamplers(probed, model, row, now, measured)
-    const gradient = new GradientSize(probed.trials, row, wire)
-    const size = async (name: string, loss: RemoteLoss) => {
-      const found = await unlessRefused(() => gradient.of(loss, model))
-      measured[name] = found ?? "refused"
-      return found ?? Number.NaN
-    }
-    const form = await findForm(probed, row, now, size)
-    const clips = await findClip(row, now, form, size)
-    const custom = await findCustom(row, form, measured, size)
-    const clipsGradients = probed.movable && (await isBounded(gradient, measured))
-    const { logProbs } = await trainOn(model, advantages(row, now, { shift: -1, weights: form.takesWeights }), wire)
-    const tellsLogProbs = logProbs[0]?.length === now.length && logProbs[0].every((value, i) => near(value, now[i]!))
-    const ours = typeof probed.session.flags.gigpo === "object" && probed.session.flags.gigpo !== null
-    return {
-      capabilities: {
-        ...form,
-        ...{ clips, custom, clipsGradients, knowsAgain, tellsLogProbs, reference },
-        ...{ tellsGradientNorm: gradient.tells, clears: ours, keyed: ours },
-      },
-      wire,
-      measured,
-    }
+    return await use(model)
   } finally {
-    await probed.trials.free(model)
+    await trials.free(model)
+  }
+}
+
+async function tried(probed: Probed, model: RemoteModel, row: Row, measured: Measured) {
+  const { wire, now } = await findWire(model, row, probed.wire)
+  const knowsAgain = await isKnownAgain(model, row, wire)
+  const reference = await compareSamplers(probed, model, row, now, measured)
+  const gradient = new GradientSize(probed.trials, row, wire)
+  const size = async (name: string, loss: RemoteLoss) => {
+    const found = await unlessRefused(() => gradient.of(loss, model))
+    measured[name] = found ?? "refused"
+    return found ?? Number.NaN
+  }
+  const form = await findForm(probed, row, now, size)
+  const clips = await findClip(row, now, form, size)
+  const custom = await findCustom(row, form, measured, size)
+  const { logProbs } = await trainOn(model, advantages(row, now, { shift: -1, weights: form.takesWeights }), wire)
+  const tellsLogProbs = logProbs[0]?.length === now.length && logProbs[0].every((value, i) => near(value, now[i]!))
+  const ours = isOurs(probed.session)
+  return {
+    capabilities: {
+      ...form,
+      ...{ clips, custom, knowsAgain, tellsLogProbs, reference },
+      ...{ tellsGradientNorm: gradient.tells, clears: ours, keyed: ours },
+    },
+    wire,
   }
 }
 

@@ -41,7 +41,7 @@ import { unlessRefused } from "./refused.ts"
 import { RemoteModel, requestIdOf } from "./remote-model.ts"
 import { readKept, remoteStore } from "./remote-store.ts"
 import { Samplers } from "./samplers.ts"
-import { openSession, type Session } from "./session.ts"
+import { isOurs, openSession, type Session } from "./session.ts"
 import { stepOf, trainOn } from "./trainer.ts"
 
 export type RemoteEngineOptions = OptionsOf<typeof openFields> & {
@@ -340,7 +340,7 @@ export class RemoteEngine implements Trainable {
       ? Promise.resolve({ capabilities, wire, measured: {} })
       : probe({
           ...{ session: this.#session, samplers: this.#samplers, vocabularySize: this.vocabularySize },
-          ...{ baseModel: this.baseModel, wire: this.#options.wire, movable: rank > 0 },
+          ...{ baseModel: this.baseModel, wire: this.#options.wire, movable: rank > 0 || isOurs(this.#session) },
           trials: { make: () => this.#create(false), free: (model) => this.#free(model) },
         })
     try {
@@ -377,7 +377,10 @@ export class RemoteEngine implements Trainable {
 
   async #free(model: RemoteModel): Promise<void> {
     const body = { model_id: model.id, type: "unload_model" }
-    await this.#session.connection.attempt({ path: "/unload_model", body, within: 10_000 })
+    const outcome = await this.#session.connection.attempt({ path: "/unload_model", body, within: 10_000 })
+    if (outcome.kind !== "answered") return // servers free what nobody asks about, too
+    const freed = this.#session.futures.result(requestIdOf(outcome.body, "/unload_model"), "/unload_model", false)
+    await freed.catch(() => {})
   }
 
   /** Weights are loaded into a model that has not been used yet. */
@@ -453,8 +456,6 @@ async function findModel(
   const longest = models.find(({ model_name }) => model_name === name)?.max_context_length
   return { name, longest: typeof longest === "number" ? longest : Number.POSITIVE_INFINITY }
 }
-
-const isOurs = ({ flags }: Session) => typeof flags.gigpo === "object" && flags.gigpo !== null
 
 function checkRows(rows: readonly Row[], temperature: number): void {
   if (temperature !== 1)

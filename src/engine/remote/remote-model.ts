@@ -1,5 +1,6 @@
 import { GigpoError } from "../../errors.ts"
 import { LostResult, type Settled } from "./futures.ts"
+import { isUnread } from "./refused.ts"
 import type { Session } from "./session.ts"
 
 /** What is asked of a model: a body without its model_id and seq_id, or bytes that hold both. */
@@ -50,6 +51,7 @@ export class RemoteModel {
         const answer = (await this.#session.connection.send({ path, body }, this.#again)).body
         return requestIdOf(answer, path)
       } catch (error) {
+        if (isUnread(error)) this.#seq = seq - 1
         if (GigpoError.is(error) && error.code === "ENGINE_LOST") this.#spoiled = error
         throw error
       }

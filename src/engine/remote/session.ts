@@ -22,6 +22,10 @@ export interface Session {
   close(): Promise<void>
 }
 
+/** Whether it is `gigpo engine`, which says so and can do more than the API asks for. */
+export const isOurs = ({ flags }: Pick<Session, "flags">): boolean =>
+  typeof flags.gigpo === "object" && flags.gigpo !== null
+
 export interface SessionOptions extends ConnectionOptions {
   /** Seconds that a request which was taken may take. Default 3600. */
   readonly deadline?: number | undefined

@@ -9,6 +9,7 @@ import { cloneCommand } from "./commands/clone.ts"
 import { compareCommand } from "./commands/compare.ts"
 import { showConfigCommand } from "./commands/config.ts"
 import { doctorCommand } from "./commands/doctor.ts"
+import { engineCommand } from "./commands/engine.ts"
 import { episodesCommand } from "./commands/episodes.ts"
 import { estimateCommand } from "./commands/estimate.ts"
 import { evaluateCommand } from "./commands/evaluate.ts"
@@ -44,6 +45,7 @@ const program = new Command("gigpo")
   .addCommand(playCommand())
   .addCommand(chatCommand())
   .addCommand(serveCommand())
+  .addCommand(engineCommand())
   .addCommand(retrieverCommand())
   .addCommand(estimateCommand())
   .addCommand(algorithmsCommand())

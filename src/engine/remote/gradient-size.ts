@@ -1,9 +1,8 @@
-import type { CompleteStep } from "../complete-step.ts"
 import type { Row } from "../rows.ts"
 import type { RemoteLoss } from "./data.ts"
 import { weighted } from "./probe-rows.ts"
 import type { RemoteModel } from "./remote-model.ts"
-import { stepOf, trainOn, type Wire } from "./trainer.ts"
+import { stepOf, still, trainOn, type Wire } from "./trainer.ts"
 
 /** Models to try things on. */
 export interface Trials {
@@ -21,7 +20,7 @@ export class GradientSize {
   readonly #row: Row
   readonly #wire: Wire
   #tells: boolean | undefined
-  #rate = 0
+  #rate: number | undefined
 
   constructor(trials: Trials, row: Row, wire: Wire) {
     this.#trials = trials
@@ -37,7 +36,7 @@ export class GradientSize {
       this.#tells = Number.isFinite(gradientNorm)
       if (this.#tells) return gradientNorm
     }
-    if (this.#rate === 0) this.#rate = await this.#findRate()
+    this.#rate ??= await this.#findRate()
     return await this.moved(loss, { rate: this.#rate })
   }
 
@@ -48,7 +47,7 @@ export class GradientSize {
 
   /** How a step of the probe's own size moves it with and without a bound on the gradient that leaves nothing of it. NaN: it cannot be told. */
   async bounded(): Promise<{ readonly free: number; readonly bounded: number }> {
-    this.#rate ||= await this.#findRate()
+    this.#rate ??= await this.#findRate()
     const loss = weighted(this.#row, 1)
     const free = await this.moved(loss, { rate: this.#rate })
     return { free, bounded: await this.moved(loss, { rate: this.#rate, maxGradientNorm: 1e-6 }) }
@@ -59,6 +58,7 @@ export class GradientSize {
     loss: RemoteLoss,
     { rate, epsilon = large, maxGradientNorm = Infinity }: { rate: number; epsilon?: number; maxGradientNorm?: number },
   ): Promise<number> {
+    if (Number.isNaN(rate)) return rate
     const model = await this.#trials.make()
     try {
       const before = await this.#said(model)
@@ -91,11 +91,3 @@ export class GradientSize {
 
 /** Adam's ε, far above any element of a gradient. */
 const large = 1000
-const still: CompleteStep = {
-  learningRate: 0,
-  beta1: 0.9,
-  beta2: 0.95,
-  epsilon: 1e-8,
-  weightDecay: 0,
-  maxGradientNorm: Infinity,
-}

@@ -8,7 +8,7 @@ import { unlessRefused } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
 import type { Samplers } from "./samplers.ts"
 import { isOurs, type Session } from "./session.ts"
-import { requestOf, trainOn, type Wire } from "./trainer.ts"
+import { requestOf, stepOf, still, trainOn, type Wire } from "./trainer.ts"
 
 /** What a probe works with. The models that it makes are its own, so that nothing of it stays in what is trained. */
 export interface Probed {
@@ -58,6 +58,7 @@ async function withModel<T>({ trials }: Probed, use: (model: RemoteModel) => Pro
 }
 
 async function tried(probed: Probed, model: RemoteModel, row: Row, measured: Measured) {
+  await stepOf(model, still) // what another client's model left behind
   const { wire, now } = await findWire(model, row, probed.wire)
   const knowsAgain = await isKnownAgain(model, row, wire)
   const reference = await compareSamplers(probed, model, row, now, measured)
@@ -71,6 +72,7 @@ async function tried(probed: Probed, model: RemoteModel, row: Row, measured: Mea
   const clips = await findClip(row, now, form, size)
   const custom = await findCustom(row, form, measured, size)
   const { logProbs } = await trainOn(model, advantages(row, now, { shift: -1, weights: form.takesWeights }), wire)
+  await stepOf(model, still) // servers are known that leave a model's gradients to the next one in its place
   const tellsLogProbs = logProbs[0]?.length === now.length && logProbs[0].every((value, i) => near(value, now[i]!))
   const ours = isOurs(probed.session)
   return {

@@ -24,6 +24,7 @@ import type {
 import { type Row, sampledTokens } from "../rows.ts"
 import type { Capabilities, ProbeReport } from "./capabilities.ts"
 import { refusals, runs } from "./check-plan.ts"
+import { checkTokenizer } from "./check-tokenizer.ts"
 import {
   cloningCoefficients,
   isIdle,
@@ -83,6 +84,7 @@ export class RemoteEngine implements Trainable {
   /** Of the model that training begins with, by the server's own sampler. */
   readonly reference: { freeze(): Promise<void> }
   readonly #session: Session
+  readonly #directory: string | undefined
   readonly #samplers: Samplers
   readonly #options: Resolved
   #found: Promise<Found> | undefined
@@ -94,6 +96,8 @@ export class RemoteEngine implements Trainable {
   /** Optimizer steps and restores so far: what a sampler must have seen. */
   #version = 0
   #published: { readonly version: number; readonly session: Promise<string> } | undefined
+  /** What the server says of its tokenizer, once it was compared. */
+  #tokenizer: string | undefined
   /** Whether the server holds gradients that no step has used. */
   #holds = false
   /** What the trainer said last of rows, under the weights as they are. */
@@ -109,21 +113,20 @@ export class RemoteEngine implements Trainable {
     const config = await readModelConfig(directory)
     const from = resolved.from ?? (await readKept(directory))?.path
     const shape = { ...config, parameters: countParameters(config) }
-    const files = [join(directory, "config.json")]
-    return await RemoteEngine.#connect(shape, { ...resolved, from }, files)
+    return await RemoteEngine.#connect(shape, { ...resolved, from }, directory)
   }
 
   /** The same where there is no folder. */
   static async connect(shape: RemoteShape, options: RemoteEngineOptions): Promise<RemoteEngine> {
-    return await RemoteEngine.#connect(shape, readOpenOptions(options), [])
+    return await RemoteEngine.#connect(shape, readOpenOptions(options))
   }
 
-  static async #connect(shape: RemoteShape, options: Resolved, files: readonly string[]): Promise<RemoteEngine> {
+  static async #connect(shape: RemoteShape, options: Resolved, directory?: string): Promise<RemoteEngine> {
     const session = await openSession({ ...options, key: options.key ?? process.env.TINKER_API_KEY })
     try {
       const { name, longest } = await findModel(session, options.model)
       const maxPositions = Math.min(options.maxPositions ?? shape.maxPositions, longest)
-      return new RemoteEngine(session, name, options, { ...shape, maxPositions }, files)
+      return new RemoteEngine(session, name, options, { ...shape, maxPositions }, directory)
     } catch (error) {
       await session.close()
       throw error
@@ -135,7 +138,7 @@ export class RemoteEngine implements Trainable {
     baseModel: string,
     options: Resolved,
     { vocabularySize, maxPositions, parameters }: RemoteShape,
-    files: readonly string[],
+    directory: string | undefined,
   ) {
     this.vocabularySize = vocabularySize
     this.maxPositions = maxPositions
@@ -143,12 +146,17 @@ export class RemoteEngine implements Trainable {
     this.baseModel = baseModel
     this.deterministic = isOurs(session)
     this.#session = session
+    this.#directory = directory
     this.#samplers = new Samplers(session)
     this.#options = options
     this.#from = options.from === undefined ? undefined : { path: options.from, optimizer: false }
     this.reference = { freeze: async () => void (await this.#frozen()) }
     this.store = remoteStore({
-      ...{ url: session.connection.url, baseModel, files },
+      ...{
+        url: session.connection.url,
+        baseModel,
+        files: directory === undefined ? [] : [join(directory, "config.json")],
+      },
       model: () => this.#trained(),
       goOnFrom: (path) => this.#goOnFrom(path),
       probes: () => this.probes(),
@@ -168,7 +176,8 @@ export class RemoteEngine implements Trainable {
   async probes(): Promise<ProbeReport | undefined> {
     const found = await this.#found
     if (!found) return undefined
-    const { capabilities, measured } = found
+    const { capabilities } = found
+    const measured = { ...found.measured, tokenizer: this.#tokenizer ?? "not told" }
     return {
       url: this.#session.connection.url,
       model: this.baseModel,
@@ -371,6 +380,7 @@ export class RemoteEngine implements Trainable {
     const id = (body as { model_id?: unknown } | undefined)?.model_id ?? answer.model_id
     if (typeof id !== "string") throw new GigpoError("ENGINE_REFUSED", "The engine made a model without a model_id.")
     const model = new RemoteModel(this.#session, id, again)
+    this.#tokenizer ??= await checkTokenizer(this.#session, id, this.#directory)
     if (from) await model.call("/load_weights", { ...from, type: "load_weights" })
     return model
   }

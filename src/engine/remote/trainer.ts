@@ -93,3 +93,13 @@ export async function stepOf(
   const gradientNorm = typeof norm === "number" ? norm : Number.NaN
   return { gradientNorm, skipped: metrics["skipped:max"] === 1 }
 }
+
+/** A step that changes no weights: it tells the norm of the gradient, and forgets it. */
+export const still: CompleteStep = {
+  learningRate: 0,
+  beta1: 0.9,
+  beta2: 0.95,
+  epsilon: 1e-8,
+  weightDecay: 0,
+  maxGradientNorm: Number.POSITIVE_INFINITY,
+}

@@ -156,7 +156,10 @@ export async function learn(
     const credit = rows.map((row, r): Row => {
       const { inputs } = data[r]!
       const advantage = (inputs.get("advantages") as Float32Array).map((value) => scale[r]! * value)
-      return { ...row, spans: row.spans.map((span) => ({ ...span, logProbs: inputs.get("logprobs") as Float32Array, advantage })) }
+      return {
+        ...row,
+        spans: row.spans.map((span) => ({ ...span, logProbs: inputs.get("logprobs") as Float32Array, advantage })),
+      }
     })
     const report = await policy.forwardBackward(credit, { ...surrogate, clipLow: 1 - low, clipHigh: high - 1 })
     return told(prepared, split(rows, report.logProbs!), departures)

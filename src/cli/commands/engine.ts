@@ -1,0 +1,110 @@
+import { once } from "node:events"
+import { basename, resolve } from "node:path"
+import { Command, Option } from "commander"
+import { NativePolicy } from "../../engine/native/native-policy.ts"
+import { GigpoError } from "../../errors.ts"
+import { hashFile } from "../../files/manifest.ts"
+import { readModelConfig } from "../../model-files/model-config.ts"
+import { listen } from "../../server/http.ts"
+import { newKey } from "../../server/key.ts"
+import { type Departure, departures } from "../../server/tinker/departures.ts"
+import { tinkerServer } from "../../server/tinker/tinker-server.ts"
+import { Tokenizer } from "../../tokenizer/tokenizer.ts"
+import { list, wholeNumber } from "../arguments.ts"
+import { describeFailure } from "../fail.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+
+interface EngineArguments {
+  readonly host: string
+  readonly port: number
+  readonly name?: string
+  readonly allowHost?: readonly string[]
+  readonly checkpoints: string
+  readonly models: number
+  readonly device: "auto" | "cpu" | "cuda"
+  readonly precision?: "float32" | "bfloat16"
+  readonly maxPositions?: number
+  readonly alpha: number
+  readonly depart: readonly Departure[]
+}
+
+/** Clients of Tinker take no key that begins otherwise. */
+const keyPrefix = "tml-"
+const keyVariable = "GIGPO_API_KEY"
+
+export function engineCommand(): Command {
+  return new Command("engine")
+    .summary("train and sample for clients on other machines, over the Tinker API")
+    .description(
+      "Answers clients of the Tinker API with this machine's engine: gigpo on another machine (engine.url in its configuration), or Python's " +
+        `tinker. The first two lines of standard output are the address and the key that clients need, which ${keyVariable} sets and which is ` +
+        "made where it is not set. Ctrl-C ends it.",
+    )
+    .argument("<model>", "Hugging Face model folder: config.json, safetensors, tokenizer")
+    .option("--host <address>", "whom to answer; 0.0.0.0 is everybody who has the key", "127.0.0.1")
+    .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 10_610)
+    .option("--name <name>", "what clients call the model; default: the folder's name")
+    .option("--allow-host <name>", "a name that clients call it by, a proxy's say; may be repeated", list)
+    .option("--checkpoints <folder>", "where the weights go that clients save", "checkpoints")
+    .option("--models <count>", "models that are trained at once", wholeNumber(1, 64), 1)
+    .option("--alpha <number>", "of adapters, whose output is scaled by alpha / rank", wholeNumber(1, 65_536), 32)
+    .addOption(new Option("--device <device>", "where it computes").choices(["auto", "cpu", "cuda"]).default("auto"))
+    .addOption(new Option("--precision <numbers>", "float32 or bfloat16").choices(["float32", "bfloat16"]))
+    .option("--max-positions <count>", "longest sequence; default: the model's own", wholeNumber(2, 2 ** 31 - 1))
+    .addOption(
+      new Option("--depart <name...>", "do otherwise than the API says, as some servers do: for tests")
+        .choices(Object.keys(departures))
+        .default([], "none"),
+    )
+    .addHelpText(
+      "after",
+      `\nDepartures:\n${Object.entries(departures)
+        .map(([name, text]) => `  ${name.padEnd(22)}${text}`)
+        .join("\n")}`,
+    )
+    .action((model, options) => interruptible((signal) => runEngine(model, options, signal), { saves: true }))
+}
+
+async function runEngine(directory: string, options: EngineArguments, signal: AbortSignal): Promise<void> {
+  const key = readKey(process.env[keyVariable])
+  const { host, port, allowHost: names = [], device, precision, alpha, depart, models } = options
+  const { maxPositions: longest } = await readModelConfig(directory)
+  const maxPositions = Math.min(options.maxPositions ?? longest, longest)
+  const name = options.name ?? basename(resolve(directory))
+  const log = new Screen(process.stderr, { live: false })
+  const shared = { device, maxPositions, ...(precision && { precision }) }
+  const tokenizer = await Tokenizer.open(directory)
+  const { eosTokens: stopTokens } = tokenizer
+  await tokenizer.dispose()
+  await using server = tinkerServer({
+    ...{ model: name, maxPositions, stopTokens, key, models, departures: depart },
+    tokenizer: await hashFile(`${directory}/tokenizer.json`),
+    checkpoints: resolve(options.checkpoints),
+    open: async ({ rank, seed }) => {
+      log.print(`Opening ${name} ${rank > 0 ? `with an adapter of rank ${rank}` : "to train all weights"}.`)
+      return await NativePolicy.open(directory, { ...shared, ...(rank > 0 && { lora: { rank, alpha, seed } }) })
+    },
+    openFrozen: async (folder = directory) =>
+      await NativePolicy.open(folder, { ...shared, base: directory, training: false }),
+    onError: (error) => log.print(describeFailure(error)),
+  })
+  const http = await listen((request) => server.answer(request), {
+    ...{ host, port, names, keyed: true },
+    // A batch may come over a slow line, and a result takes as long as it takes.
+    limits: { request: 600_000, connections: 16_384 },
+  })
+  process.stdout.write(`${http.url}\n${key}\n`)
+  log.print(`${name} is served; Ctrl-C ends it.`)
+  if (!signal.aborted) await once(signal, "abort")
+  await http.close()
+}
+
+function readKey(given: string | undefined): string {
+  if (given === undefined) return `${keyPrefix}${newKey()}`
+  if (given.startsWith(keyPrefix) && /^[\x21-\x7e]{16,}$/.test(given)) return given
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `${keyVariable} must be a key of at least 16 characters without blanks that begins with ${keyPrefix}; unset it, and one is made.`,
+  )
+}

@@ -28,7 +28,7 @@ const below: Record<string, readonly string[]> = {
   "model-files": ["errors", "files", "native"],
   grammar: ["errors", "canonical"],
   tinker: ["errors"],
-  engine: ["errors", "random", "state", "native", "pace", "options", "files", "model-files", "grammar"],
+  engine: ["errors", "joined", "random", "state", "native", "pace", "options", "files", "model-files", "grammar"],
   loss: ["errors", "joined", "random", "state", "options", "engine"],
   kernels: ["errors", "native", "options", "dense-ids", "engine", "loss"],
   credit: ["errors", "joined", "random", "state", "largest-reward", "options", "dense-ids", "engine", "kernels"],

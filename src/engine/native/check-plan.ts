@@ -2,7 +2,7 @@ import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import { checkAdamW, checkSurrogate } from "../check-arguments.ts"
-import type { AdamWStep, RunPlan } from "../engine.ts"
+import type { AdamWStep, RunPlan, Statistic } from "../engine.ts"
 import { nativeLosses } from "./losses.ts"
 import { chooseDevice, deviceMemory, memoryPlan, type NativePolicyOptions } from "./options.ts"
 
@@ -13,6 +13,14 @@ const stepKeys: KeysOf<AdamWStep> = {
   epsilon: true,
   weightDecay: true,
   maxGradientNorm: true,
+}
+
+/** What the engine tells of distributions. */
+export const nativeStatistics: readonly Statistic[] = ["entropy", "hellinger", "top"]
+
+export function unknownStatistic(statistic: string): string {
+  const known = nativeStatistics.map((name) => `"${name}"`).join(", ")
+  return `This engine does not know the statistic "${statistic}"; it has ${known}.`
 }
 
 /** AdamW's options with their defaults. */
@@ -42,17 +50,16 @@ export function refusals(
   if (plan.loss !== "linear" && !nativeLosses.includes(plan.loss.kind))
     sentences.push(`This engine does not know the loss "${plan.loss.kind}": have it evaluated, as "linear".`)
   for (const statistic of plan.statistics) {
-    if (statistic !== "entropy")
-      sentences.push(
-        `This engine does not know the statistic "${statistic}"; it has "entropy". Take a loss that needs no other.`,
-      )
+    if (!nativeStatistics.includes(statistic))
+      sentences.push(`${unknownStatistic(statistic)} Take a loss that needs no other.`)
   }
   for (const model of plan.models) {
     if (model !== "reference")
       sentences.push(`This engine has no model "${model}"; the only one beside the policy is "reference".`)
-    else if (!fits("reference"))
-      sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
   }
+  const compares = plan.models.includes("reference") || plan.statistics.includes("hellinger")
+  if (compares && !fits("reference"))
+    sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
   if (plan.critic && !fits("critic"))
     sentences.push("This policy was opened without memory for a critic; open it with critic: true.")
   try {

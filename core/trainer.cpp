@@ -43,8 +43,9 @@ struct Trainer::Tokens {
   void add(const TrainingBatch& batch, const BatchRows::Row& row, const BatchRows::Span& span) {
     const auto at = [](const float* values, int64_t column) { return values ? values[column] : 0; };
     const auto others = [&](int64_t column) {
+      if (!batch.top_gradients) return 0.f;
       const float* first = batch.top_gradients + column * batch.top;
-      return batch.top_gradients ? float(std::accumulate(first, first + batch.top, 0.0)) : 0;
+      return float(std::accumulate(first, first + batch.top, 0.0));
     };
     if (span.constraint) constrain(row, span);
     for (int64_t i = 0; i < span.count; i++) {

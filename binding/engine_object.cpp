@@ -33,6 +33,11 @@ TrainingBatch training_batch(const Napi::Object& object) {
   batch.entropy_gradients = floats("entropyCoefficients");
   batch.returns = floats("returns");
   batch.old_values = floats("oldValues");
+  if (object.Get("topCount").IsUndefined()) return batch;
+  batch.top = integer(object, "topCount");
+  if (batch.top < 1 || batch.top > INT32_MAX) refuse("topCount must be at least 1.");
+  batch.top_tokens = optional_elements<int32_t>(object, "topTokens", sampled * batch.top);
+  batch.top_gradients = optional_elements<float>(object, "topCoefficients", sampled * batch.top);
   return batch;
 }
 
@@ -62,8 +67,11 @@ static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatc
   };
   if (loss.head.mode == HeadMode::linear) {
     require(batch.gradients, "coefficients");
+    if (batch.top > 0) require(batch.top_gradients, "topCoefficients");
+    if (batch.top > 0 && !batch.top_tokens) refuse("This loss needs topTokens.");
     loss.head.has_entropy_gradient = batch.entropy_gradients != nullptr;
   }
+  if (loss.head.mode != HeadMode::linear && batch.top > 0) refuse("Other tokens are of a linear loss.");
   if (loss.head.mode != HeadMode::policy) return loss;
   require(batch.advantages, "advantages");
   require(batch.old_log_probs, "oldLogProbs");
@@ -158,12 +166,16 @@ Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
   const Constraints constraints = constrain(batch, given);
   const auto of = choice<Policy>(info[1], "of", {{"current", Policy::current}, {"reference", Policy::reference}});
   const auto temperature = float(number(info[2], "temperature"));
+  const bool compare = boolean(info[3], "hellinger");
   const auto score = [=, kept = constraints](Engine& engine, const std::atomic<bool>& cancelled) -> MakeResult {
-    Scores scores = engine.scores(of, batch, temperature, cancelled);
+    Scores scores = engine.scores(of, batch, temperature, cancelled, compare);
     return [scores = std::move(scores)](Napi::Env env) mutable {
       const Napi::Object result = Napi::Object::New(env);
       result.Set("logProbs", to_array(env, std::move(scores.log_probs)));
       result.Set("entropies", to_array(env, std::move(scores.entropies)));
+      result.Set("hellingers", to_array(env, std::move(scores.hellingers)));
+      result.Set("topTokens", to_array(env, std::move(scores.top_tokens)));
+      result.Set("topLogProbs", to_array(env, std::move(scores.top_log_probs)));
       return result;
     };
   };

@@ -27,9 +27,10 @@ void Critic::each_micro_batch(const TrainingBatch& batch, const ValueHeadOptions
   std::vector<ValueHeadResult> results;
   ValueHeadResult* found = nullptr;
   const auto at = [](const float* values, int64_t column) { return values ? values[column] : 0; };
-  const auto head = [&](Tensor hidden, const std::vector<Trainer::WantedSpan>& spans, Arena& arena) {
+  const auto head = [&](const Trainer::Hidden& given, Arena& arena) {
+    const Tensor hidden = given.own;
     inputs.clear(), columns.clear();
-    for (const auto& [row, span] : spans) {
+    for (const auto& [row, span] : given.spans) {
       for (int64_t column = span->column; column < span->column + span->count; column++) {
         inputs.push_back({at(batch.returns, column), at(batch.old_values, column)});
         columns.push_back(column);
@@ -41,7 +42,7 @@ void Critic::each_micro_batch(const TrainingBatch& batch, const ValueHeadOptions
     device_.value_head(hidden, transformer().head(weights()), arena.upload(inputs), options, found, d_hidden, d_score);
     return d_hidden;
   };
-  trainer().each_pass(weights(), BatchRows(batch), cancelled, head, [&] {
+  trainer().each_pass({weights()}, BatchRows(batch), cancelled, head, [&] {
     results.resize(inputs.size());
     device_.download(results.data(), found, results.size() * sizeof(ValueHeadResult));
     visit(results, columns);

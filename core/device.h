@@ -244,12 +244,12 @@ class Device {
   // The losses, in place on a chunk of logits (core/kernels/token_log_probs.h), which become their gradient: see gradient_of_logits.
   // Arrays [rows] are device memory.
   virtual void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
-                           PolicyHeadResult* results) = 0;
+                           PolicyHeadResult* results, HeadTokens others = {}) = 0;
   // The same, which may run beside what is issued until this lane is joined: products of so many multiplications altogether, none of
   // which touches what it does. No lane is taken twice before it is joined.
   virtual void policy_head_beside(int /*lane*/, double /*multiplications*/, Tensor logits, const PolicyHeadRow* inputs,
-                                  const PolicyHeadOptions& options, PolicyHeadResult* results) {
-    policy_head(logits, inputs, options, results);
+                                  const PolicyHeadOptions& options, PolicyHeadResult* results, HeadTokens others = {}) {
+    policy_head(logits, inputs, options, results, others);
   }
   virtual void join(int /*lane*/) {}
   // Where that lies: of the activation type, each row where its logits began.
@@ -257,6 +257,9 @@ class Device {
     const Type type = activation_type();
     return {logits.data, type, logits.rows, logits.columns, logits.stride * bytes_of(logits.type) / bytes_of(type)};
   }
+  // Of the distributions of each row at this temperature, those of `logits` and of `others` (core/kernels/hellinger.h). `distances`:
+  // device memory, [rows].
+  virtual void hellinger(Tensor logits, Tensor others, double temperature, float* distances) = 0;
   // A critic's head on hidden states [rows][H] (core/kernels/value_loss.h): value = hidden · weight, in fp32 or better
   // whatever the weights are stored in. Where it trains, d_hidden is written and d_weight added to; else both are empty. Arrays [rows] are device
   // memory.

@@ -41,8 +41,10 @@ LossReport Engine::forward_backward(const TrainingBatch& batch, const TrainingLo
   return actor_.trainer().forward_backward(actor_.weights(), batch, loss, cancelled);
 }
 
-Scores Engine::scores(Policy of, const TrainingBatch& batch, float temperature, const std::atomic<bool>& cancelled) {
-  return actor_.trainer().scores(weights_of(of), batch, temperature, cancelled);
+Scores Engine::scores(Policy of, const TrainingBatch& batch, float temperature, const std::atomic<bool>& cancelled, bool compare) {
+  if (!compare) return actor_.trainer().scores(weights_of(of), batch, temperature, cancelled);
+  const PolicyTensors reference = weights_of(Policy::reference);
+  return actor_.trainer().scores(weights_of(of), batch, temperature, cancelled, &reference);
 }
 
 std::vector<float> Engine::logits(const std::vector<int32_t>& tokens) { return actor_.trainer().logits(actor_.weights(), tokens); }

@@ -51,8 +51,8 @@ class Engine {
 
   // Training, as Trainer has it.
   LossReport forward_backward(const TrainingBatch& batch, const TrainingLoss& loss, const std::atomic<bool>& cancelled);
-  // Throws Error BAD_ARGUMENT where no reference was frozen.
-  Scores scores(Policy of, const TrainingBatch& batch, float temperature, const std::atomic<bool>& cancelled);
+  // With `compare` also how far each distribution lies from the reference's. Throws Error BAD_ARGUMENT where no reference was frozen.
+  Scores scores(Policy of, const TrainingBatch& batch, float temperature, const std::atomic<bool>& cancelled, bool compare = false);
   std::vector<float> logits(const std::vector<int32_t>& tokens);
   // The most bytes that activations have taken, the policy's or its critic's.
   size_t peak_bytes() const { return activations_.peak(); }

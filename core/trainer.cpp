@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/error.h"
 
@@ -41,11 +42,16 @@ struct Trainer::Tokens {
   }
   void add(const TrainingBatch& batch, const BatchRows::Row& row, const BatchRows::Span& span) {
     const auto at = [](const float* values, int64_t column) { return values ? values[column] : 0; };
+    const auto others = [&](int64_t column) {
+      if (!batch.top_gradients) return 0.f;
+      const float* first = batch.top_gradients + column * batch.top;
+      return float(std::accumulate(first, first + batch.top, 0.0));
+    };
     if (span.constraint) constrain(row, span);
     for (int64_t i = 0; i < span.count; i++) {
       const int64_t column = span.column + i;
       inputs.push_back({row.tokens[span.begin + i], span.weight, at(batch.advantages, column), at(batch.old_log_probs, column),
-                        at(batch.reference_log_probs, column), at(batch.gradients, column), at(batch.entropy_gradients, column)});
+                        at(batch.reference_log_probs, column), at(batch.gradients, column), at(batch.entropy_gradients, column), others(column)});
       columns.push_back(column);
     }
   }
@@ -69,7 +75,7 @@ void Trainer::check_length(int64_t tokens) const {
                                   ", or shorten the row.");
 }
 
-void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head) {
+void Trainer::pass(const Models& models, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head) {
   PackedTokens packed;
   std::vector<int32_t> path;  // where the row's tokens stand
   std::vector<WantedSpan> spans;
@@ -86,13 +92,25 @@ void Trainer::pass(const PolicyTensors& weights, const BatchRows& rows, std::spa
       }
     }
   }
+  // A reference's hidden states wait on the host, so that its activations lie where the policy's will.
+  std::vector<std::byte> waiting;
+  if (models.reference) {
+    arena_.reset();
+    const Tensor hidden = transformer_.forward(*models.reference, packed, arena_, kept_);
+    waiting.resize(size_t(hidden.rows * hidden.stride * bytes_of(hidden.type)));
+    device_.download(waiting.data(), hidden.data, waiting.size());
+  }
   arena_.reset();
-  const Tensor hidden = transformer_.forward(weights, packed, arena_, kept_);
-  const Tensor d_hidden = head(hidden, spans, arena_);
-  if (d_hidden) transformer_.backward(weights, gradient_tensors(), packed, arena_, kept_, d_hidden);
+  Hidden hidden{transformer_.forward(models.weights, packed, arena_, kept_), {}, spans};
+  if (models.reference) {
+    hidden.reference = arena_.tensor(hidden.own.rows, hidden.own.columns);
+    device_.upload(hidden.reference.data, waiting.data(), waiting.size());
+  }
+  const Tensor d_hidden = head(hidden, arena_);
+  if (d_hidden) transformer_.backward(models.weights, gradient_tensors(), packed, arena_, kept_, d_hidden);
 }
 
-PassedTokens Trainer::each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
+PassedTokens Trainer::each_pass(const Models& models, const BatchRows& rows, const std::atomic<bool>& cancelled,
                                 const RunHead& head, const std::function<void()>& done) {
   int64_t longest = 0;
   PassedTokens passed;
@@ -112,7 +130,7 @@ PassedTokens Trainer::each_pass(const PolicyTensors& weights, const BatchRows& r
       tokens += trees[last].tokens;
       wanted += trees[last].wanted;
     }
-    pass(weights, rows, {&trees[first], last - first}, head);
+    pass(models, rows, {&trees[first], last - first}, head);
     passed.computed += tokens, passed.reused -= tokens;
     done();
   }
@@ -120,8 +138,8 @@ PassedTokens Trainer::each_pass(const PolicyTensors& weights, const BatchRows& r
 }
 
 template <class Visit>
-PassedTokens Trainer::each_token(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows,
-                                 const PolicyHeadOptions& options, const std::atomic<bool>& cancelled, Visit visit) {
+PassedTokens Trainer::each_token(const Models& models, const TrainingBatch& batch, const BatchRows& rows,
+                                 const PolicyHeadOptions& options, Scores* scores, const std::atomic<bool>& cancelled, Visit visit) {
   // Results stay on the device until many micro-batches are queued: to download them one by one would leave it idle in between.
   std::unique_ptr<FlatBuffer> memory;
   int64_t capacity = 0;
@@ -133,29 +151,28 @@ PassedTokens Trainer::each_token(const PolicyTensors& weights, const TrainingBat
     for (size_t i = 0; i < found.size(); i++) visit(tokens.columns[i], tokens.inputs[i], found[i]);
     tokens.clear();
   };
-  const auto head = [&](Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena) {
-    if (int64_t(tokens.inputs.size()) + hidden.rows > most_results) visit_waiting();
-    if (const int64_t most = std::min(std::max(hidden.rows, most_results), batch.sampled()); most > capacity) {
+  const auto head = [&](const Hidden& hidden, Arena& arena) {
+    const int64_t wanted = hidden.own.rows;
+    if (int64_t(tokens.inputs.size()) + wanted > most_results) visit_waiting();
+    if (const int64_t most = std::min(std::max(wanted, most_results), batch.sampled()); most > capacity) {
       memory.reset();
       memory = std::make_unique<FlatBuffer>(device_, Type::f32, most * int64_t{sizeof(PolicyHeadResult) / sizeof(float)});
       capacity = most;
     }
     const size_t first = tokens.inputs.size();
-    for (const auto& [row, span] : spans) tokens.add(batch, *row, *span);
-    const DeviceTraits traits = device_.traits();
-    const int64_t chunk = traits.head_chunk(hidden.rows, transformer_.config().vocabulary_size);
-    const HeadBuffers buffers(transformer_.shape(0, hidden.rows), chunk, traits.lanes, options.mode != HeadMode::score, arena);
-    device_.upload(buffers.inputs, tokens.inputs.data() + first, size_t(hidden.rows) * sizeof(PolicyHeadRow));
+    for (const auto& [row, span] : hidden.spans) tokens.add(batch, *row, *span);
     std::vector<const TokenMask*> masks;
     if (!tokens.masks.empty()) {
       tokens.masks.resize(tokens.inputs.size());
       for (size_t i = first; i < tokens.masks.size(); i++) masks.push_back(tokens.masks[i].get());
     }
-    run_head(weights, hidden, options, buffers, masks, static_cast<PolicyHeadResult*>(memory->data()) + first);
+    const HeadPass pass{batch, options, hidden, std::span(tokens.inputs).subspan(first), std::span(tokens.columns).subspan(first),
+                        std::move(masks), static_cast<PolicyHeadResult*>(memory->data()) + first, scores};
+    const Tensor d_hidden = run_head(models, pass, arena);
     tokens.masks.clear();  // megabytes, where states seldom come again
-    return buffers.d_hidden;
+    return d_hidden;
   };
-  const PassedTokens passed = each_pass(weights, rows, cancelled, head, [] {});
+  const PassedTokens passed = each_pass(models, rows, cancelled, head, [] {});
   visit_waiting();
   return passed;
 }
@@ -198,7 +215,7 @@ LossReport Trainer::train(const PolicyTensors& weights, const TrainingBatch& bat
   }
   PolicyHeadSums sums;
   std::vector<float> log_probs(batch.sampled(), std::numeric_limits<float>::quiet_NaN());
-  const PassedTokens passed = each_token(weights, batch, rows, options, cancelled, [&](int64_t column, const PolicyHeadRow& input, const PolicyHeadResult& result) {
+  const PassedTokens passed = each_token({weights}, batch, rows, options, nullptr, cancelled, [&](int64_t column, const PolicyHeadRow& input, const PolicyHeadResult& result) {
     sums.add(input, result, options);
     log_probs[column] = result.log_prob;
   });
@@ -249,14 +266,17 @@ LossReport Trainer::train_on_sequences(const PolicyTensors& weights, const Train
 }
 
 Scores Trainer::scores(const PolicyTensors& weights, const TrainingBatch& batch, float temperature,
-                       const std::atomic<bool>& cancelled) {
+                       const std::atomic<bool>& cancelled, const PolicyTensors* reference) {
   batch.check(transformer_.config().vocabulary_size);
   PolicyHeadOptions options;
   options.mode = HeadMode::score;
   options.temperature = temperature;
   const int64_t sampled = batch.sampled();
-  Scores found{std::vector<float>(sampled), std::vector<float>(sampled)};
-  each_token(weights, batch, BatchRows(batch), options, cancelled, [&](int64_t column, const auto&, const PolicyHeadResult& result) {
+  Scores found;
+  found.log_probs.resize(sampled), found.entropies.resize(sampled);
+  found.hellingers.resize(reference ? sampled : 0);
+  found.top_log_probs.resize(sampled * batch.top), found.top_tokens.resize(batch.top_tokens ? 0 : sampled * batch.top);
+  each_token({weights, reference}, batch, BatchRows(batch), options, &found, cancelled, [&](int64_t column, const auto&, const PolicyHeadResult& result) {
     found.log_probs[column] = result.log_prob;
     found.entropies[column] = result.entropy;
   });

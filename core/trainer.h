@@ -9,6 +9,7 @@
 #include "core/flat_buffer.h"
 #include "core/grammar/logit_masks.h"
 #include "core/kernels/token_log_probs.h"
+#include "core/other_tokens.h"
 #include "core/row_trees.h"
 #include "core/training_batch.h"
 #include "core/transformer.h"
@@ -42,11 +43,6 @@ struct LossReport {
   std::vector<float> log_probs;
 };
 
-// Of all sampled tokens of a batch, as its columns are.
-struct Scores {
-  std::vector<float> log_probs, entropies;
-};
-
 struct StepReport {
   double gradient_norm;
   bool skipped;
@@ -76,8 +72,9 @@ class Trainer {
   // forward_backward that throws clears the gradients, those of earlier calls too.
   LossReport forward_backward(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                               const std::atomic<bool>& cancelled);
-  Scores scores(const PolicyTensors& weights, const TrainingBatch& batch, float temperature,
-                const std::atomic<bool>& cancelled);
+  // With a reference, whose weights these are, also how far each distribution lies from its own.
+  Scores scores(const PolicyTensors& weights, const TrainingBatch& batch, float temperature, const std::atomic<bool>& cancelled,
+                const PolicyTensors* reference = nullptr);
   // Logits [tokens][vocabulary] after each token of one sequence.
   std::vector<float> logits(const PolicyTensors& weights, const std::vector<int32_t>& tokens);
 
@@ -86,12 +83,22 @@ class Trainer {
     const BatchRows::Row* row;
     const BatchRows::Span* span;
   };
-  // What stands on the hidden states [wanted][H] of these spans' tokens, one span after the other: a loss, whose d loss / d hidden
-  // it returns, or what is only read, and then nothing. What it keeps on the device lies in the arena.
-  using RunHead = std::function<Tensor(Tensor hidden, const std::vector<WantedSpan>& spans, Arena& arena)>;
+  // Whose hidden states rows are passed for: a policy's, and a reference's beside it unless that is null.
+  struct Models {
+    PolicyTensors weights;
+    const PolicyTensors* reference = nullptr;
+  };
+  // The hidden states [wanted][H] of these spans' tokens, one span after the other; `reference` is empty where there is none.
+  struct Hidden {
+    Tensor own, reference;
+    const std::vector<WantedSpan>& spans;
+  };
+  // What stands on them: a loss, whose d loss / d hidden it returns, or what is only read, and then nothing. What it keeps on the
+  // device lies in the arena.
+  using RunHead = std::function<Tensor(const Hidden& hidden, Arena& arena)>;
   // Passes all rows forward, and backward where the head says so; `done` after each micro-batch. Throws as forward_backward does.
-  PassedTokens each_pass(const PolicyTensors& weights, const BatchRows& rows, const std::atomic<bool>& cancelled,
-                         const RunHead& head, const std::function<void()>& done);
+  PassedTokens each_pass(const Models& models, const BatchRows& rows, const std::atomic<bool>& cancelled, const RunHead& head,
+                         const std::function<void()>& done);
   // Runs `train`. The gradient of half a batch is worth nothing, and must not reach the optimizer.
   template <class Train>
   auto or_clear(Train train) {
@@ -125,22 +132,33 @@ class Trainer {
   size_t peak_bytes() const { return arena_.peak(); }
 
  private:
-  struct Tokens;  // what the head needs of those that were sampled
+  struct Tokens;    // what the head needs of those that were sampled
+  // What it does with those of a micro-batch.
+  struct HeadPass {
+    const TrainingBatch& batch;
+    const PolicyHeadOptions& options;
+    const Hidden& hidden;
+    std::span<const PolicyHeadRow> inputs;
+    std::span<const int64_t> columns;     // where they stand in the batch
+    std::vector<const TokenMask*> masks;  // of each row of logits, where there are any
+    PolicyHeadResult* results;            // on the device, to be filled
+    Scores* scores;                       // as each_token has it
+  };
   int64_t most_tokens() const;
   int64_t most_together(int64_t longest) const;
   void check_length(int64_t tokens) const;
-  // Runs all rows, then hands over each sampled token's column, what the head was given for it and what it found.
+  // Runs all rows, then hands over each sampled token's column, what the head was given for it and what it found. What else is told
+  // of tokens goes into `scores`, unless that is null.
   template <class Visit>
-  PassedTokens each_token(const PolicyTensors& weights, const TrainingBatch& batch, const BatchRows& rows, const PolicyHeadOptions& options,
-                          const std::atomic<bool>& cancelled, Visit visit);
-  void pass(const PolicyTensors& weights, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head);
+  PassedTokens each_token(const Models& models, const TrainingBatch& batch, const BatchRows& rows, const PolicyHeadOptions& options,
+                          Scores* scores, const std::atomic<bool>& cancelled, Visit visit);
+  void pass(const Models& models, const BatchRows& rows, std::span<const RowTree> trees, const RunHead& head);
   LossReport train(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                    const std::atomic<bool>& cancelled);
   LossReport train_on_sequences(const PolicyTensors& weights, const TrainingBatch& batch, const TrainingLoss& loss,
                                 const std::atomic<bool>& cancelled);
-  // Fills `results`. Each row of logits by its mask, where there are any.
-  void run_head(const PolicyTensors& weights, Tensor hidden, const PolicyHeadOptions& options, const HeadBuffers& buffers,
-                const std::vector<const TokenMask*>& masks, PolicyHeadResult* results);
+  // d loss / d hidden, or nothing where it only scores.
+  Tensor run_head(const Models& models, const HeadPass& pass, Arena& arena);
   FlatBuffer& buffer(std::unique_ptr<FlatBuffer>& data, Type type);
 
   Device& device_;

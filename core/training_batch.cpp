@@ -39,6 +39,14 @@ void TrainingBatch::check(int64_t vocabulary) const {
     constraints[span]->check_model(vocabulary);
     check_constraint(span);
   }
+  if (top > vocabulary)
+    throw Error("BAD_ARGUMENT", "top asks for " + std::to_string(top) + " tokens at each place; the model's vocabulary has " +
+                                    std::to_string(vocabulary) + ".");
+  const int64_t others = top_tokens ? top * sampled() : 0;
+  if (const auto* wrong = std::find_if(top_tokens, top_tokens + others, [&](int32_t t) { return t < 0 || t >= vocabulary; });
+      wrong != top_tokens + others)
+    throw Error("BAD_ARGUMENT", "top.tokens holds token " + std::to_string(*wrong) + ", outside the model's vocabulary of " +
+                                    std::to_string(vocabulary) + ".");
 }
 
 void TrainingBatch::check_constraint(int64_t span) const {

@@ -29,6 +29,11 @@ struct TrainingBatch {
 
   const std::shared_ptr<TokenMasks>* constraints = nullptr;  // [spans]: what each was held to when it was sampled, null where nothing
 
+  // Other tokens than the sampled ones, at the same places.
+  int64_t top = 0;                       // so many at each; 0: none
+  const int32_t* top_tokens = nullptr;   // [sampled][top]; null: the likeliest, which are to be found
+  const float* top_gradients = nullptr;  // [sampled][top]: d loss / d log p, for HeadMode::linear
+
   // Sampled tokens of all spans.
   int64_t sampled() const;
   // Throws Error BAD_ARGUMENT where a token is outside the vocabulary, or none that its constraint allows, or anything of this is not so.

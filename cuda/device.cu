@@ -183,23 +183,26 @@ class GpuDevice final : public Device {
   }
 
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
-                   PolicyHeadResult* results) override {
-    losses(logits, inputs, options, results, stream(), 0);
+                   PolicyHeadResult* results, HeadTokens others) override {
+    losses(logits, inputs, options, results, others, stream(), 0);
   }
   void policy_head_beside(int lane, double multiplications, Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
-                          PolicyHeadResult* results) override {
-    if (multiplications == 0) return policy_head(logits, inputs, options, results);
+                          PolicyHeadResult* results, HeadTokens others) override {
+    if (multiplications == 0) return policy_head(logits, inputs, options, results, others);
     const bool training = options.mode != HeadMode::score;
     const int64_t bytes = bytes_of(logits.type) * (training ? 2 : 1) + (training ? bytes_of(options_.precision) : 0);
     const int share = share_of_losses(double(logits.rows * logits.columns * bytes), multiplications, multiprocessors_, options_.precision);
     use(index_);
-    side_.fork(lane, [&] { losses(logits, inputs, options, results, side_.handle(), share); });
+    side_.fork(lane, [&] { losses(logits, inputs, options, results, others, side_.handle(), share); });
     given_away_[lane] = share;
   }
   void join(int lane) override {
     use(index_);
     side_.join(lane);
     given_away_[lane] = 0;
+  }
+  void hellinger(Tensor logits, Tensor others, double temperature, float* distances) override {
+    cuda::hellinger(logits, others, temperature, distances, stream());
   }
   void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options,
                   ValueHeadResult* results, Tensor d_hidden, Tensor d_weight) override {
@@ -240,13 +243,16 @@ class GpuDevice final : public Device {
   }
 
   void losses(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, PolicyHeadResult* results,
-              cudaStream_t stream, int multiprocessors) const {
+              const HeadTokens& others, cudaStream_t stream, int multiprocessors) const {
+    relate_head_tokens(logits, inputs, options.temperature, others, stream);
     const int64_t rows = logits.rows, vocabulary = logits.columns;
     if (logits.type == Type::f32) {
       policy_head_chunk(rows, vocabulary, logits.floats(), options_.precision, inputs, options, results, stream, multiprocessors);
     } else {
       policy_head_chunk(rows, vocabulary, static_cast<__nv_bfloat16*>(logits.data), inputs, options, results, stream, multiprocessors);
     }
+    if (options.mode == HeadMode::score) tell_head_tokens(rows, results, others, stream);
+    else head_token_gradients(gradient_of_logits(logits), inputs, options, results, others, stream);
   }
 
   void multiply(Matmul product) {

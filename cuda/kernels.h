@@ -24,6 +24,13 @@ void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, Type gradient
 void policy_head_chunk(int64_t rows, int64_t vocab, __nv_bfloat16* logits, const PolicyHeadRow* inputs,
                        const PolicyHeadOptions& options, PolicyHeadResult* results, cudaStream_t stream, int multiprocessors = 0);
 
+// Before and after the head, where others than the sampled tokens matter: of logits [rows][vocab] without gaps. In between
+// `others.log_probs` holds what relates them. Then either their log-probabilities, of what was scored, or their gradients.
+void relate_head_tokens(Tensor logits, const PolicyHeadRow* inputs, double temperature, const HeadTokens& others, cudaStream_t stream);
+void tell_head_tokens(int64_t rows, const PolicyHeadResult* results, const HeadTokens& others, cudaStream_t stream);
+void head_token_gradients(Tensor gradients, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, const PolicyHeadResult* results,
+                          const HeadTokens& others, cudaStream_t stream);
+
 // The pointers in `input` are device memory, as is `report`; `gradient` [tokens] may be null. The row lengths must be
 // right: only what can be seen without them is checked. `workspace` is this many bytes, aligned to 8.
 size_t clipped_surrogate_workspace(int64_t rows);

@@ -55,6 +55,7 @@ void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const 
 // One token a row, its log-probability, and the entropy of what it was drawn from.
 void sample(Tensor logits, const SampleInputs& inputs, int32_t* tokens, float* log_probs, float* entropies, cudaStream_t stream);
 void mask_logits(Tensor logits, const LogitMasks& masks, cudaStream_t stream);
+void hellinger(Tensor logits, Tensor others, double temperature, float* distances, cudaStream_t stream);
 void top_tokens(Tensor logits, const SampleInputs& inputs, int64_t most, int32_t* tokens, float* log_probs, cudaStream_t stream);
 
 }  // namespace gigpo::cuda

@@ -1,7 +1,8 @@
 // The fused head of core/kernels/token_log_probs.h: logits become the gradient of the loss, in place. A gradient in bf16 of logits in
 // fp32 begins where its row of logits did, and takes half of its room.
 //   d loss / d z_j = 2^(y_j) (constant + slope y_j), and at the chosen token g / T more   (y, S, W: softmax_sums.cuh)
-//   constant = (c (H - log S) - g / T) / S,  slope = c ln 2 / S,  c = -d loss / d H / T
+//   constant = (c (H - log S) - G / T) / S,  slope = c ln 2 / S,  c = -d loss / d H / T
+// with G = g but where the loss has gradients by other tokens, too (head_tokens.cu).
 //
 // Every logit is needed twice: for the sums, and for its own gradient. Three kernels, by what they move for each bf16 logit
 // (twice as much for fp32; fp32 to bf16 6, 10 and 4 bytes):
@@ -37,9 +38,9 @@ __device__ RowGradient row_loss(float chosen, const SoftmaxSums& sums, const Pol
                                 const PolicyHeadOptions& options, PolicyHeadResult* result) {
   const Score s = score(chosen, sums, options.temperature);
   const HeadRowGradient g = head_row_loss(s.log_prob, s.entropy, input, options, result);
-  // p (-g + c (log p + H)), with log p = y ln 2 - log S
+  // p (-G + c (log p + H)), with log p = y ln 2 - log S
   const double sum = double(sums.exponentials);
-  return {sums.origin, float((g.entropy * (s.entropy - s.log_sum) - g.token) / sum),
+  return {sums.origin, float((g.entropy * (s.entropy - s.log_sum) - g.all) / sum),
           float(g.entropy * 0.69314718055994530942 / sum), float(g.token)};
 }
 

@@ -108,11 +108,26 @@ export interface NativeBatch {
   /** d loss / d log p and d loss / d entropy, for mode "linear". */
   readonly coefficients?: Float32Array
   readonly entropyCoefficients?: Float32Array
+  /** Other tokens at the same places, [sampled tokens × topCount]; "logProbs" finds the likeliest where there are none. */
+  readonly topCount?: number
+  readonly topTokens?: Int32Array
+  /** d loss / d log p of these, for mode "linear". */
+  readonly topCoefficients?: Float32Array
   /** For a critic: what follows each of them, and what it foretold before the batch's updates. */
   readonly returns?: Float32Array
   readonly oldValues?: Float32Array
   /** [spans]: what each was held to when it was sampled; absent where none was to anything. */
   readonly constraints?: readonly (NativeGrammar | undefined)[]
+}
+
+/** [sampled tokens], and [sampled tokens × topCount]; empty where it was not asked for. */
+export interface NativeScores {
+  readonly logProbs: Float32Array
+  readonly entropies: Float32Array
+  readonly hellingers: Float32Array
+  /** Those that were found; empty where they were given. */
+  readonly topTokens: Int32Array
+  readonly topLogProbs: Float32Array
 }
 
 export type NativeTrainingLoss =
@@ -232,12 +247,13 @@ export interface NativeEngine extends NativeLearner {
   sample(request: NativeSampleRequest): Started<NativeCompletion>
   /** [tokens × vocabulary] */
   logits(tokens: Int32Array): Started<Float32Array>
-  /** [sampled tokens] */
   logProbs(
     batch: NativeBatch,
     of: "current" | "reference",
     temperature: number,
-  ): Started<{ logProbs: Float32Array; entropies: Float32Array }>
+    /** Whether the reference's distributions are compared with. */
+    hellinger: boolean,
+  ): Started<NativeScores>
   forwardBackward(batch: NativeBatch, loss: NativeTrainingLoss): Started<NativeLossReport>
   /** Its critic, which starts from the weights that it has when it is first asked for. */
   critic(): Started<NativeValueLearner>

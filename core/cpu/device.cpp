@@ -18,6 +18,7 @@
 #include "core/cpu/row_ranges.h"
 #include "core/device.h"
 #include "core/error.h"
+#include "core/kernels/hellinger.h"
 #include "core/kernels/moments.h"
 #include "core/kernels/top_tokens.h"
 #include "core/process_limits.h"
@@ -209,13 +210,21 @@ class CpuDevice final : public Device {
   }
 
   void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
-                   PolicyHeadResult* results) override {
+                   PolicyHeadResult* results, HeadTokens others) override {
     const Tensor d_logits = gradient_of_logits(logits);
     const bool rounds = options.mode != HeadMode::score && d_logits.type == Type::bf16;
     each_row_range(pool_, logits.rows, [&](int64_t first, int64_t count) {
-      policy_head_chunk(count, logits.columns, logits.floats() + first * logits.stride, inputs + first, options, results + first);
+      policy_head_chunk(count, logits.columns, logits.floats() + first * logits.stride, inputs + first, options, results + first,
+                        others.from(first));
       // In place: `round` has read what it writes over.
       for (int64_t r = first; rounds && r < first + count; r++) copy_row(logits.row_range(r, 1), d_logits.row_range(r, 1));
+    });
+  }
+
+  void hellinger(Tensor logits, Tensor others, double temperature, float* distances) override {
+    pool_.parallel_for(logits.rows, [&](int64_t r) {
+      const FloatRows row(logits, r, 1, Access::read), other(others, r, 1, Access::read);
+      distances[r] = gigpo::hellinger(logits.columns, row.data, other.data, temperature);
     });
   }
 

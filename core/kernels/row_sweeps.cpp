@@ -7,14 +7,17 @@ namespace gigpo::cpu::GIGPO_ISA_NAME {
 constexpr float infinity = __builtin_inff();
 constexpr int64_t block = 512;  // summed in float, blocks among themselves in double
 
-// Runs body(vector of logits, offset, valid lanes) over [first, last). Lanes beyond the end hold minus infinity.
+// The last logits of a row. Lanes beyond the end hold minus infinity.
+GIGPO_INLINE Vec last_logits(const float* z, int64_t count) {
+  return lane_index() < broadcast(int32_t(count)) ? load(z, count) : broadcast(-infinity);
+}
+
+// Runs body(vector of logits, offset, valid lanes) over [first, last).
 template <class Body>
 [[gnu::always_inline]] static inline void for_each_vec(int64_t first, int64_t last, const float* z, Body body) {
   int64_t j = first;
   for (; j + lanes <= last; j += lanes) body(load(z + j), j, int64_t{lanes});
-  if (j == last) return;
-  const Vec valid = load(z + j, last - j);
-  body(lane_index() < broadcast(int32_t(last - j)) ? valid : broadcast(-infinity), j, last - j);
+  if (j < last) body(last_logits(z + j, last - j), j, last - j);
 }
 
 // Bounded below, where e^x is 0 already, so that a token of probability 0 gives e^x x = 0 and not NaN. Keeps NaN.
@@ -66,6 +69,25 @@ static void linear(int64_t vocab, float* z, float max_logit, float inverse_tempe
   });
 }
 
-extern const RowSweeps row_sweeps = {row_max, row_sums, scale, linear};
+GIGPO_INLINE Vec root(Vec z, RootScale scale, Vec half_inverse_temperature) {
+  return exp(max(broadcast(-88.0f), (z - broadcast(scale.max)) * half_inverse_temperature - broadcast(scale.shift)));
+}
+
+static double root_distance(int64_t vocab, const float* z, RootScale of_z, const float* w, RootScale of_w, float inverse_temperature) {
+  const Vec half = broadcast(0.5f * inverse_temperature);
+  double total = 0;
+  for (int64_t first = 0; first < vocab; first += block) {
+    Vec squares{};
+    for_each_vec(first, first + block < vocab ? first + block : vocab, z, [&](Vec v, int64_t j, int64_t count) {
+      const Vec other = count == lanes ? load(w + j) : last_logits(w + j, count);
+      const Vec difference = root(v, of_z, half) - root(other, of_w, half);
+      squares = fma(difference, difference, squares);
+    });
+    total += double(sum(squares));
+  }
+  return total;
+}
+
+extern const RowSweeps row_sweeps = {row_max, row_sums, scale, linear, root_distance};
 
 }  // namespace gigpo::cpu::GIGPO_ISA_NAME

@@ -14,6 +14,11 @@ struct RowSums {
   double weighted;      // Σ e^x x
 };
 
+// What makes √p of a logit: e^((z - max) / 2T - shift), with shift = ½ log Σ e^x.
+struct RootScale {
+  float max, shift;
+};
+
 struct RowSweeps {
   // NaN is passed over here; it shows in the sums.
   float (*max)(int64_t vocab, const float* z);
@@ -23,6 +28,8 @@ struct RowSweeps {
   void (*scale)(int64_t vocab, float* z, float factor);
   // z = e^x (constant + slope x)
   void (*linear)(int64_t vocab, float* z, float max, float inverse_temperature, float constant, float slope);
+  // Σ (√p - √q)² of the distributions of two rows.
+  double (*root_distance)(int64_t vocab, const float* z, RootScale of_z, const float* w, RootScale of_w, float inverse_temperature);
 };
 
 GIGPO_KERNEL_TABLE(RowSweeps, row_sweeps)

@@ -28,7 +28,7 @@ Score score(float token_logit, float max, double temperature, const RowSums& sum
 }
 
 void head_row(const RowSweeps& sweeps, int64_t vocab, float* z, const PolicyHeadRow& input,
-              const PolicyHeadOptions& options, PolicyHeadResult* result) {
+              const PolicyHeadOptions& options, PolicyHeadResult* result, const HeadTokens& others) {
   const bool training = options.mode != HeadMode::score;
   if (training && input.weight == 0) {
     std::fill(z, z + vocab, 0.0f);
@@ -37,6 +37,7 @@ void head_row(const RowSweeps& sweeps, int64_t vocab, float* z, const PolicyHead
   }
   if (input.token < 0 || input.token >= vocab) {
     if (training) std::fill(z, z + vocab, nan);
+    else std::fill(others.log_probs, others.log_probs + others.count, nan);
     *result = {.log_prob = nan, .entropy = nan, .loss = nan, .kl = nan, .ratio = nan};
     return;
   }
@@ -46,17 +47,23 @@ void head_row(const RowSweeps& sweeps, int64_t vocab, float* z, const PolicyHead
   const RowSums sums = sweeps.sums(vocab, z, max, inverse_temperature, keep ? z : nullptr);
   const Score s = score(chosen, max, options.temperature, sums);
   const HeadRowGradient g = head_row_loss(s.log_prob, s.entropy, input, options, result);
-  if (!training) return;
+  if (!training) {
+    for (int64_t i = 0; i < others.count; i++)
+      others.log_probs[i] = float((double(z[others.tokens[i]]) - double(max)) / options.temperature - s.log_sum);
+    return;
+  }
 
   if (keep) {
-    sweeps.scale(vocab, z, float(-g.token / sums.exponentials));
+    sweeps.scale(vocab, z, float(-g.all / sums.exponentials));
   } else {
     // p (-g + c (log p + H)) = e^x (constant + slope x), with log p = x - log_sum
     sweeps.linear(vocab, z, max, inverse_temperature,
-                  float((g.entropy * (s.entropy - s.log_sum) - g.token) / sums.exponentials),
+                  float((g.entropy * (s.entropy - s.log_sum) - g.all) / sums.exponentials),
                   float(g.entropy / sums.exponentials));
   }
   z[input.token] += float(g.token);
+  for (int64_t i = 0; i < others.count; i++)
+    if (others.tokens[i] >= 0) z[others.tokens[i]] += float(double(others.gradients[i]) / options.temperature);
 }
 
 }  // namespace
@@ -77,10 +84,10 @@ void token_log_probs(int64_t rows, int64_t vocab, const float* logits, const int
 }
 
 void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, const PolicyHeadRow* inputs,
-                       const PolicyHeadOptions& options, PolicyHeadResult* results) {
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, const HeadTokens& others) {
   const RowSweeps& sweeps = cpu::row_sweeps(cpu::isa());
   for (int64_t row = 0; row < rows; row++)
-    head_row(sweeps, vocab, logits + row * vocab, inputs[row], options, results + row);
+    head_row(sweeps, vocab, logits + row * vocab, inputs[row], options, results + row, others.from(row));
 }
 
 }  // namespace gigpo

@@ -5,6 +5,7 @@
 //   p = softmax(z / T),  H = -Σ p log p,  row loss = weight · (loss(log p_token) - entropy_weight · H)
 //   d row loss / d z_j = [ g · (1{j = token} - p_j) + c · p_j · (log p_j + H) ] / T
 //   with g = weight · d loss / d log p_token, c = -d row loss / d H = weight · entropy_weight.
+// A loss may also have gradients g_i by the log-probabilities of other tokens t_i: Σ_i g_i (1{j = t_i} - p_j) / T more.
 //
 // Rows are independent and each is computed the same way wherever it stands: callers may split them as they like.
 // Non-finite logits give NaN results, for the caller to find; a logit of minus infinity is a token of probability 0.
@@ -49,6 +50,21 @@ struct PolicyHeadRow {
   float reference_log_prob = 0;
   float gradient = 0;          // HeadMode::linear only, as is the next
   float entropy_gradient = 0;  // d loss / d H of this token
+  float others_gradient = 0;   // the sum of HeadTokens::gradients
+};
+
+// Other tokens than the sampled ones, as many in each row: arrays [rows][count]. None where `count` is 0.
+struct HeadTokens {
+  int64_t count = 0;
+  const int32_t* tokens = nullptr;   // of the vocabulary, but where there is a gradient: none that is there twice, and -1 for none
+  const float* gradients = nullptr;  // HeadMode::linear: d loss / d log p of each, as PolicyHeadRow::gradient is
+  float* log_probs = nullptr;        // HeadMode::score: receives log p of each. HeadMode::linear: memory to work in
+
+  // Those of the rows from `row` on.
+  GIGPO_HOST_DEVICE HeadTokens from(int64_t row) const {
+    const int64_t at = row * count;
+    return {count, tokens + at, gradients ? gradients + at : nullptr, log_probs + at};
+  }
 };
 
 // Terms of one row, before its weight.
@@ -63,7 +79,7 @@ struct PolicyHeadResult {
 
 // logits [rows][vocab] -> d loss / d logits, in place (but see HeadMode::score); inputs, results [rows].
 void policy_head_chunk(int64_t rows, int64_t vocab, float* logits, const PolicyHeadRow* inputs,
-                       const PolicyHeadOptions& options, PolicyHeadResult* results);
+                       const PolicyHeadOptions& options, PolicyHeadResult* results, const HeadTokens& others = {});
 
 // What a batch reports, summed over chunks on the host. Means are these sums over `tokens`.
 struct PolicyHeadSums {
@@ -88,6 +104,7 @@ struct PolicyHeadSums {
 // Everything about one row but the sweeps over its vocabulary, shared by the CPU and the CUDA kernel.
 struct HeadRowGradient {
   double token = 0;    // g / T
+  double all = 0;      // the same with those of other tokens: (g + Σ g_i) / T
   double entropy = 0;  // c / T
 };
 
@@ -114,7 +131,8 @@ GIGPO_HOST_DEVICE inline HeadRowGradient head_row_loss(double log_prob, double e
     if (options.has_entropy_gradient) c -= double(row.entropy_gradient);
   }
   *result = out;
-  return {g / options.temperature, c / options.temperature};
+  const double others = options.mode == HeadMode::linear ? double(row.others_gradient) : 0;
+  return {g / options.temperature, (g + others) / options.temperature, c / options.temperature};
 }
 
 }  // namespace gigpo

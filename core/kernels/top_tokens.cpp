@@ -10,15 +10,16 @@ namespace gigpo {
 
 void top_tokens(int64_t vocab, const float* logits, float temperature, int64_t count, int32_t* tokens, float* log_probs) {
   if (count == 0) return;
-  // A token enters before the first that is less likely; so equals stay in the order in which they came.
+  const auto before = [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); };
+  // A heap, whose root is the last of those found so far.
   int64_t found = 0;
-  for (int64_t token = 0; token < vocab; token++) {
-    const float logit = logits[token];
-    if (!is_possible(logit) || (found == count && !(logit > logits[tokens[found - 1]]))) continue;
-    int64_t at = found < count ? found++ : found - 1;
-    for (; at > 0 && logits[tokens[at - 1]] < logit; at--) tokens[at] = tokens[at - 1];
-    tokens[at] = int32_t(token);
+  for (int32_t token = 0; token < vocab; token++) {
+    if (!is_possible(logits[token]) || (found == count && !(logits[token] > logits[tokens[0]]))) continue;
+    if (found == count) std::pop_heap(tokens, tokens + found--, before);
+    tokens[found++] = token;
+    std::push_heap(tokens, tokens + found, before);
   }
+  std::sort_heap(tokens, tokens + found, before);
   std::fill(tokens + found, tokens + count, no_token);
   const cpu::RowSweeps& sweeps = cpu::row_sweeps(cpu::isa());
   const double inverse = temperature == 0 ? 1 : 1 / double(temperature);

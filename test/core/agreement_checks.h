@@ -31,15 +31,19 @@ inline void agrees_with_the_cpu(const DeviceFactory& make_device, const ModelCon
     for (size_t i = 0; i < wanted[r].size(); i++) worst = std::max(worst, std::abs(double(found[r][i]) - wanted[r][i]));
   }
   CHECK(worst < log_prob_bound, "log-probabilities differ by %g", worst);
+  double least = 1;
+  const auto compare = [&](const std::vector<float>& expected, const std::vector<float>& got) {
+    for (const Parameter& parameter : cpu.engine.transformer().trained()) {
+      const double found_cosine = cosine(&expected[parameter.offset], &got[parameter.offset], parameter.size());
+      least = std::min(least, found_cosine);
+      CHECK(found_cosine > cosine_bound, "%s: cosine %g", parameter.name.c_str(), found_cosine);
+    }
+  };
   train(cpu, rows, policy_loss());
   train(other, rows, policy_loss());
-  const std::vector<float> expected = cpu.gradients(), got = other.gradients();
-  double least = 1;
-  for (const Parameter& parameter : cpu.engine.transformer().trained()) {
-    const double found_cosine = cosine(&expected[parameter.offset], &got[parameter.offset], parameter.size());
-    least = std::min(least, found_cosine);
-    CHECK(found_cosine > cosine_bound, "%s: cosine %g", parameter.name.c_str(), found_cosine);
-  }
+  compare(cpu.gradients(), other.gradients());
+  const RowsOfOthers others(rows, config.vocabulary_size);
+  compare(linear_gradients(cpu, others.batch()), linear_gradients(other, others.batch()));
   std::printf("%s, %s: log-probabilities within %.2g of the CPU's, gradients' cosine at least %.6f\n",
               other.engine.device().activation_type() == Type::f32 ? "fp32" : "bf16", adapter ? "adapter" : "model", worst, least);
 }

@@ -1,6 +1,7 @@
 // The engine on any device, on tiny random models. test/core/engine_test.cpp runs it on the CPU; a program for another device passes
 // that one's factory.
 #pragma once
+#include "test/core/distribution_checks.h"
 #include "test/core/generation_checks.h"
 #include "test/core/memory_checks.h"
 #include "test/core/sharing_checks.h"
@@ -15,6 +16,7 @@ inline void check_engine(const DeviceFactory& make_device, const ModelConfig& co
   check_many_spans(make_device, config, bounds);
   check_many_spans(make_device, config, bounds, {3, 5});
   check_shared_prefixes(make_device, config, bounds);
+  check_distributions(make_device, config, bounds);
   check_training(make_device, config, bounds);
   check_generation(make_device, config, bounds);
   check_streams(make_device, config, bounds);

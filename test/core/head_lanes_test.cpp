@@ -17,10 +17,10 @@ class TwoLanes : public test::IndirectDevice {
     return traits;
   }
   void policy_head_beside(int lane, double multiplications, Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options,
-                          PolicyHeadResult* results) override {
+                          PolicyHeadResult* results, HeadTokens others) override {
     CHECK(!forked[lane], "lane %d is forked twice", lane);
     forked[lane] = true, forks++, beside += multiplications > 0;
-    policy_head(logits, inputs, options, results);
+    policy_head(logits, inputs, options, results, others);
   }
   void join(int lane) override { forked[lane] = false; }
   void matmul(Tensor a, bool transpose_a, Tensor b, bool transpose_b, Tensor c, bool accumulate, float factor) override {
@@ -47,6 +47,7 @@ int main() {
   device.forks = device.beside = 0;
   test::train(subject, rows, test::policy_loss());
   CHECK(device.forks == 3 && device.beside == 3 && !device.forked[0] && !device.forked[1], "%d forks", device.forks);
+  test::check_distributions([] { return std::make_unique<TwoLanes>(make_cpu_device(1)); }, test::tiny_model(true), {1e-2, 1e-4}, 1600);
   for (const int behind : {1, 2, 3}) {
     device.forks = 0, device.fail_behind = behind;
     CHECK_THROWS(test::train(subject, rows, test::policy_loss()), "OUT_OF_MEMORY");

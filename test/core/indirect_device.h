@@ -83,8 +83,12 @@ class IndirectDevice : public Device {
   void swiglu_backward(Tensor d_out, Tensor gate_up, Tensor d_gate_up) override {
     perform([=, this] { inner_->swiglu_backward(d_out, gate_up, d_gate_up); });
   }
-  void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, PolicyHeadResult* results) override {
-    perform([=, this] { inner_->policy_head(logits, inputs, options, results); });
+  void policy_head(Tensor logits, const PolicyHeadRow* inputs, const PolicyHeadOptions& options, PolicyHeadResult* results,
+                   HeadTokens others) override {
+    perform([=, this] { inner_->policy_head(logits, inputs, options, results, others); });
+  }
+  void hellinger(Tensor logits, Tensor others, double temperature, float* distances) override {
+    perform([=, this] { inner_->hellinger(logits, others, temperature, distances); });
   }
   void value_head(Tensor hidden, Tensor weight, const ValueHeadRow* inputs, const ValueHeadOptions& options, ValueHeadResult* results,
                   Tensor d_hidden, Tensor d_weight) override {

@@ -4,13 +4,16 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "core/cpu/isa.h"
 #include "core/error.h"
 #include "core/kernels/clipped_surrogate.h"
+#include "core/kernels/hellinger.h"
 #include "core/kernels/token_log_probs.h"
+#include "core/kernels/top_tokens.h"
 #include "core/random.h"
 #include "test/core/check.h"
 #include "test/core/each_isa.h"
@@ -127,11 +130,15 @@ KlEstimator slope_of(KlEstimator estimator) {
 }
 
 // One row's loss as written in token_log_probs.h and clipped_surrogate.h, of logits in double.
-double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const PolicyHeadOptions& options) {
+double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const PolicyHeadOptions& options,
+                const HeadTokens& others = {}) {
   const std::vector<double> log_probs = log_softmax(z, options.temperature);
   const double log_prob = log_probs[row.token], entropy = entropy_of(log_probs);
+  double of_others = 0;
+  for (int64_t i = 0; i < others.count; i++)
+    if (others.tokens[i] >= 0) of_others += double(others.gradients[i]) * log_probs[others.tokens[i]];
   if (options.mode == HeadMode::linear)
-    return double(row.gradient) * log_prob +
+    return double(row.gradient) * log_prob + of_others +
            ((options.has_entropy_gradient ? double(row.entropy_gradient) : 0) - row.weight * options.entropy_weight) * entropy;
   double loss = -log_prob;
   if (options.mode == HeadMode::policy) {
@@ -147,7 +154,7 @@ double row_loss(const std::vector<double>& z, const PolicyHeadRow& row, const Po
 
 // The gradient that the kernel leaves, and what it reports, against central differences of `row_loss`.
 void check_head(int64_t vocab, double deviation, PolicyHeadRow row, const PolicyHeadOptions& options, uint32_t stream,
-                const char* what) {
+                const char* what, const HeadTokens& others = {}) {
   const std::vector<float> logits = random_logits(stream, vocab, deviation);
   std::vector<double> z = widen(logits.data(), vocab);
   const std::vector<double> log_probs = log_softmax(z, options.temperature);
@@ -155,7 +162,7 @@ void check_head(int64_t vocab, double deviation, PolicyHeadRow row, const Policy
   row.reference_log_prob += float(log_probs[row.token]);
   std::vector<float> gradient = logits;
   PolicyHeadResult result;
-  policy_head_chunk(1, vocab, gradient.data(), &row, options, &result);
+  policy_head_chunk(1, vocab, gradient.data(), &row, options, &result, others);
   CHECK(near(result.log_prob, log_probs[row.token], 1e-6) && near(result.entropy, entropy_of(log_probs), 1e-6),
         "%s: log p %g, entropy %g", what, result.log_prob, result.entropy);
   PolicyHeadSums sums;
@@ -170,9 +177,9 @@ void check_head(int64_t vocab, double deviation, PolicyHeadRow row, const Policy
     constexpr double h = 1e-5;
     const double before = z[j];
     z[j] = before + h;
-    const double up = row_loss(z, row, sloped);
+    const double up = row_loss(z, row, sloped, others);
     z[j] = before - h;
-    const double down = row_loss(z, row, sloped);
+    const double down = row_loss(z, row, sloped, others);
     z[j] = before;
     const double expected = (up - down) / (2 * h);
     CHECK(std::abs(gradient[j] - expected) <= 2e-6 * std::max(1.0, std::abs(expected)), "%s, logit %d: %g, not %g",
@@ -219,7 +226,14 @@ void head_gradients_match_finite_differences() {
           options.entropy_weight = entropy_weight;
           check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "every mode");
           if (mode != HeadMode::linear) continue;
+          const int32_t tokens[] = {vocab > 4 ? int32_t(vocab - 1) : 1, -1, 3, 0};  // the second is none, the third the sampled one
+          const float gradients[] = {0.8f, nan, -0.3f, 0.6f};
+          PolicyHeadRow with_others = row(0.125f, 0.9f, 0.05f, 0);
+          with_others.others_gradient = gradients[0] + gradients[2] + gradients[3];
+          const HeadTokens others = {4, tokens, gradients, nullptr};
+          check_head(vocab, 1.5, with_others, options, uint32_t(vocab), "gradients by other tokens", others);
           options.has_entropy_gradient = true;
+          check_head(vocab, 1.5, with_others, options, uint32_t(vocab), "all of them", others);
           check_head(vocab, 1.5, row(0.125f, 0.9f, 0.05f, 0), options, uint32_t(vocab), "a gradient by the entropy");
         }
 }
@@ -272,12 +286,58 @@ void scoring_leaves_the_logits_and_agrees() {
   options.temperature = 0.9;
   options.entropy_weight = 1;
   std::vector<PolicyHeadResult> results(rows);
-  policy_head_chunk(rows, vocab, logits.data(), inputs.data(), options, results.data());
+  const std::vector<int32_t> other_tokens = {0, 5, 5, 776, 200, 3, 300, 299};  // two a row
+  std::vector<float> of_others(other_tokens.size());
+  policy_head_chunk(rows, vocab, logits.data(), inputs.data(), options, results.data(),
+                    {2, other_tokens.data(), nullptr, of_others.data()});
   std::vector<float> log_probs(rows), entropies(rows);
   token_log_probs(rows, vocab, before.data(), tokens.data(), 0.9, log_probs.data(), entropies.data());
   CHECK(logits == before);
   for (int64_t i = 0; i < rows; i++)
     CHECK(results[i].log_prob == log_probs[i] && results[i].entropy == entropies[i] && results[i].loss == 0);
+  for (size_t i = 0; i < other_tokens.size(); i++) {
+    const std::vector<double> row = log_softmax(widen(&before[i / 2 * vocab], vocab), 0.9);
+    CHECK(near(of_others[i], row[size_t(other_tokens[i])], 1e-6), "token %d: %g", other_tokens[i], of_others[i]);
+  }
+}
+
+void distances_match_double_precision() {
+  for (const int64_t vocab : {1, 2, 7, 16, 17, 33, 513, 32000, 151936})
+    for (const double temperature : {1.0, 0.4, 2.0})
+      for (const double apart : {0.0, 1e-6, 1e-3, 1.0, 30.0}) {
+        const std::vector<float> z = random_logits(uint32_t(vocab), vocab, 3);
+        std::vector<float> w = z;
+        for (size_t j = 0; j < w.size(); j++) w[j] += normal(uint32_t(vocab) + 1, uint32_t(j), apart) + 2;  // a shift is none
+        const std::vector<double> p = log_softmax(widen(z.data(), vocab), temperature), q = log_softmax(widen(w.data(), vocab), temperature);
+        double squares = 0;
+        for (size_t j = 0; j < p.size(); j++) squares += std::pow(std::exp(p[j] / 2) - std::exp(q[j] / 2), 2);
+        const double wanted = std::sqrt(squares / 2), found = hellinger(vocab, z.data(), w.data(), temperature);
+        CHECK(std::abs(found - wanted) < 2e-7 + 2e-6 * wanted, "%d tokens, %g apart: %g, not %g", int(vocab), apart, found, wanted);
+        CHECK(hellinger(vocab, z.data(), z.data(), temperature) == 0 && hellinger(vocab, w.data(), z.data(), temperature) == float(found));
+      }
+  const std::vector<float> one = {50, -inf, 0, -1e30f}, other = {-inf, 50, 0, -1e30f}, broken = {0, 1, nan, 0};
+  CHECK(hellinger(4, one.data(), other.data(), 1) == 1 && hellinger(4, one.data(), one.data(), 1) == 0);
+  CHECK(std::isnan(hellinger(4, one.data(), broken.data(), 1)) && std::isnan(hellinger(4, broken.data(), one.data(), 1)));
+}
+
+void the_likeliest_tokens_are_in_order() {
+  const int64_t vocab = 1003;
+  std::vector<float> logits = random_logits(12, vocab, 2);
+  for (size_t j = 0; j < logits.size(); j++) logits[j] = std::round(logits[j]);  // many are equal
+  logits[3] = -inf, logits[4] = nan, logits[5] = -1e30f;
+  std::vector<int32_t> order(vocab);
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + 3, order.begin() + 6);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return logits[size_t(a)] > logits[size_t(b)]; });
+  for (const int64_t count : {0, 1, 2, 20, 500, 1000, 1003}) {
+    std::vector<int32_t> tokens(size_t(count), 7);
+    std::vector<float> log_probs(tokens.size());
+    top_tokens(vocab, logits.data(), 0.7f, count, tokens.data(), log_probs.data());
+    const auto found = std::min<int64_t>(count, 1000);
+    CHECK(std::equal(tokens.begin(), tokens.begin() + found, order.begin()), "%d tokens", int(count));
+    CHECK(std::all_of(tokens.begin() + found, tokens.end(), [](int32_t token) { return token == no_token; }));
+    for (int64_t i = found; i < count; i++) CHECK(log_probs[size_t(i)] == -inf);
+  }
 }
 
 void rows_do_not_depend_on_how_they_are_split() {
@@ -524,6 +584,8 @@ int main() {
     masked_rows_leave_no_trace();
     broken_rows_are_loud();
     scoring_leaves_the_logits_and_agrees();
+    distances_match_double_precision();
+    the_likeliest_tokens_are_in_order();
     rows_do_not_depend_on_how_they_are_split();
     the_fused_head_agrees_with_the_surrogate_on_its_own();
   });

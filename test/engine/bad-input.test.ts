@@ -248,7 +248,10 @@ describe("a policy in use refuses", () => {
   it.each<[LogProbsOptions, RegExp]>([
     [{ of: "teacher" }, /no model "teacher"; give "current" or "reference"\./],
     [{ of: "reference" }, /no reference policy: call reference\.freeze\(\)/],
-    [{ needs: ["logits" as "entropy"] }, /does not know the statistic "logits"; it has "entropy"/],
+    [
+      { needs: ["logits" as "entropy"] },
+      /does not know the statistic "logits"; it has "entropy", "hellinger", "top"\./,
+    ],
   ])("to score with the options %j", async (wrong, message) => {
     await expectRefused(() => policy.logProbs([row], wrong), "BAD_ARGUMENT", message)
   })

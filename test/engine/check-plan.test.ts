@@ -24,14 +24,13 @@ describe("a run's plan", () => {
     const wrong = {
       ...plan,
       loss: { kind: "ppo" },
-      statistics: ["entropy", "hellinger", "top"],
+      statistics: ["entropy", "hellinger", "top", "variance"],
       models: ["reference", "teacher"],
       optimizer: { learningRate: -1 },
     } as unknown as RunPlan
     expect(await policy.check(wrong)).toEqual([
       'This engine does not know the loss "ppo": have it evaluated, as "linear".',
-      'This engine does not know the statistic "hellinger"; it has "entropy". Take a loss that needs no other.',
-      'This engine does not know the statistic "top"; it has "entropy". Take a loss that needs no other.',
+      'This engine does not know the statistic "variance"; it has "entropy", "hellinger", "top". Take a loss that needs no other.',
       'This engine has no model "teacher"; the only one beside the policy is "reference".',
       "learningRate is -1; it must be a number of at least 0.",
     ])
@@ -62,6 +61,11 @@ describe("a run's plan", () => {
     }
     expect(refusals(plan, huge, { device: "cpu" })).toEqual(without)
     expect(refusals({ ...plan, models: [] }, huge, { device: "cpu" })).toEqual([])
+    // Distances are from it, too.
+    const compares = { ...plan, models: [], statistics: ["hellinger"] } as const
+    expect(refusals(compares, huge, { device: "cpu" })).toEqual(without)
+    expect(refusals(compares, policy.config, { device: "cuda" })).toEqual(without)
+    expect(refusals(compares, policy.config, { device: "cuda", reference: true })).toEqual([])
     await policy.dispose()
   })
 })

@@ -4,8 +4,18 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { ClippedSurrogate } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { sampledTokens } from "../../src/engine/rows.ts"
 import { Random } from "../../src/random.ts"
-import { gradients, modelPath, readExpected, rolloutRows, surrogate, weightNames } from "./fixtures.ts"
+import {
+  gradients,
+  join as joined,
+  modelPath,
+  randomTokens,
+  readExpected,
+  rolloutRows,
+  surrogate,
+  weightNames,
+} from "./fixtures.ts"
 
 // The whole loss against its central difference, for every kind of weight. The weights are changed in the model's file.
 
@@ -46,12 +56,8 @@ describe.each(["qwen3", "qwen2-untied"])("the gradient of %s", (name) => {
     await policy.load(folder)
   }
 
-  it.each(losses)("of %s is its slope", async (_, loss) => {
-    const random = new Random(17)
-    await policy.load(modelPath(name))
-    await policy.clearGradients()
-    const rows = await rolloutRows(policy, random, loss.temperature)
-    await policy.forwardBackward(rows, loss)
+  /** The gradients that a call has left, beside the slopes of the value that it is of. */
+  async function expectSlopes(random: Random, value: () => Promise<number>): Promise<void> {
     for (const [weight, gradient] of await gradients(policy, weights)) {
       // Along the gradient, but askew.
       const norm = Math.hypot(...gradient)
@@ -62,11 +68,46 @@ describe.each(["qwen3", "qwen2-untied"])("the gradient of %s", (name) => {
       const sides: number[] = []
       for (const side of [step, -step]) {
         await move(weight, direction, side)
-        sides.push((await policy.forwardBackward(rows, loss)).loss)
+        sides.push(await value())
       }
       const slope = gradient.reduce((sum, value, i) => sum + value * direction[i]!, 0)
       const measured = (sides[0]! - sides[1]!) / (2 * step)
       expect(Math.abs(measured / slope - 1), weight).toBeLessThan(5e-3)
     }
+  }
+
+  it.each(losses)("of %s is its slope", async (_, loss) => {
+    const random = new Random(17)
+    await policy.load(modelPath(name))
+    await policy.clearGradients()
+    const rows = await rolloutRows(policy, random, loss.temperature)
+    await policy.forwardBackward(rows, loss)
+    await expectSlopes(random, async () => (await policy.forwardBackward(rows, loss)).loss)
+  })
+
+  // Σ c log p + Σ e H, which the engine does not know: what it tells of the distributions adds up to it.
+  it("by other tokens than the sampled ones is its slope", async () => {
+    const random = new Random(19)
+    await policy.load(modelPath(name))
+    await policy.clearGradients()
+    const rows = await rolloutRows(policy, random)
+    const tokens = sampledTokens(rows)
+    const some = (size: number) => Float32Array.from({ length: size }, () => random.uniform() - 0.3)
+    const top = { count: 4, tokens: randomTokens(4 * tokens, random), logProbs: some(4 * tokens) }
+    const [coefficients, entropyCoefficients, temperature] = [some(tokens), some(tokens), 0.7]
+    await policy.forwardBackward(rows, { kind: "linear", coefficients, entropyCoefficients, top, temperature })
+    let place = 0
+    const asked = rows.map((row) => {
+      const from = place
+      place += sampledTokens([row])
+      return { count: 4, tokens: top.tokens.subarray(4 * from, 4 * place) }
+    })
+    const dot = (weights: Float32Array, values: Float32Array) => values.reduce((sum, x, i) => sum + weights[i]! * x, 0)
+    await expectSlopes(random, async () => {
+      const found = await policy.logProbs(rows, { needs: ["entropy", "top"], top: asked, temperature })
+      const ofSampled = dot(coefficients, joined(found.map(({ logProbs }) => logProbs)))
+      const ofEntropies = dot(entropyCoefficients, joined(found.map(({ entropies }) => entropies!)))
+      return ofSampled + ofEntropies + dot(top.logProbs, joined(found.map((one) => one.top!.logProbs)))
+    })
   })
 })

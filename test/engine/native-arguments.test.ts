@@ -77,7 +77,7 @@ describe("native code", () => {
   it("takes what is right", async () => {
     expect(await train(batch)).toMatchObject({ tokens: 5 })
     expect(await train(batch, { mode: "linear", temperature: 1 })).toMatchObject({ tokens: 5 })
-    expect((await settle(() => engine.logProbs(batch, "current", 1))).entropies.length).toBe(5)
+    expect((await settle(() => engine.logProbs(batch, "current", 1, false))).entropies.length).toBe(5)
   })
 
   it.each<[object, RegExp]>([
@@ -168,7 +168,10 @@ describe("native code", () => {
       [() => engine.read("weights", 0, -1, 2), /too many/],
       [() => engine.write("gradients", 0, 248, bytes, "F32"), /too many/],
       [() => engine.write("weights", 0, 0, bytes, "F64" as "F32"), /type is "F64"; give one of "F32", "F16", "BF16"/],
-      [() => engine.logProbs(batch, "teacher" as "current", 1), /of is "teacher"; give one of "current", "reference"/],
+      [
+        () => engine.logProbs(batch, "teacher" as "current", 1, false),
+        /of is "teacher"; give one of "current", "reference"/,
+      ],
     ]
     for (const [call, message] of calls) {
       expect(call).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }))

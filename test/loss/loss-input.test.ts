@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { type Row, stepRow } from "../../src/engine/rows.ts"
-import { GigpoError } from "../../src/errors.ts"
 import { shares } from "../../src/engine/shares.ts"
+import { GigpoError } from "../../src/errors.ts"
 import { asTokenLoss, evaluateLoss } from "../../src/loss/as-token-loss.ts"
 import { checkLossOutput } from "../../src/loss/check-loss-output.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"

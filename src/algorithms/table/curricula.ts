@@ -14,7 +14,7 @@ export const curricula: readonly Algorithm[] = [
     file: "src/training/curriculum/tcod.ts",
     set: { ...curriculum("tcod"), "training.loss.name": "distillation" },
     standing: "exact",
-    note: "Needs a teacher. Its own divergence, `divergence: forward`, asks for a teacher that tells its likeliest tokens.",
+    note: "Needs a teacher. Its own divergence is `divergence: forward`.",
   },
   {
     system: "Horizon-length empirical study",

@@ -54,7 +54,7 @@ export const data: readonly Algorithm[] = [
     file: "src/loss/distillation.ts",
     set: { "training.loss.name": "distillation" },
     standing: "exact",
-    note: "Needs a teacher. The divergences forward and jensen-shannon ask for one that tells its likeliest tokens.",
+    note: "Needs a teacher; its divergences forward and jensen-shannon, the teacher's likeliest tokens.",
   },
   {
     system: "AMATA",

@@ -135,7 +135,7 @@ export const losses: readonly Algorithm[] = [
     file: "src/loss/dgpo.ts",
     set: loss("dgpo"),
     standing: "reading",
-    note: "How entropies are scaled is our reading. Asks for the reference's whole distributions; an engine that does not tell refuses.",
+    note: "How entropies are scaled is our reading. Asks for the reference's whole distributions, by one forward pass more.",
   },
   {
     system: "KL to the reference, adaptive",

@@ -2,9 +2,17 @@ import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { checkSurrogate } from "../check-arguments.ts"
 import { completeStep } from "../complete-step.ts"
-import type { RunPlan } from "../engine.ts"
+import type { RunPlan, Statistic } from "../engine.ts"
 import { nativeLosses } from "./losses.ts"
 import { chooseDevice, deviceMemory, memoryPlan, type NativePolicyOptions } from "./options.ts"
+
+/** What the engine tells of distributions. */
+export const nativeStatistics: readonly Statistic[] = ["entropy", "hellinger", "top"]
+
+export function unknownStatistic(statistic: string): string {
+  const known = nativeStatistics.map((name) => `"${name}"`).join(", ")
+  return `This engine does not know the statistic "${statistic}"; it has ${known}.`
+}
 
 /**
  * What a policy of this model and these options cannot do of a run's plan.
@@ -24,17 +32,16 @@ export function refusals(
   if (plan.loss !== "linear" && !nativeLosses.includes(plan.loss.kind))
     sentences.push(`This engine does not know the loss "${plan.loss.kind}": have it evaluated, as "linear".`)
   for (const statistic of plan.statistics) {
-    if (statistic !== "entropy")
-      sentences.push(
-        `This engine does not know the statistic "${statistic}"; it has "entropy". Take a loss that needs no other.`,
-      )
+    if (!nativeStatistics.includes(statistic))
+      sentences.push(`${unknownStatistic(statistic)} Take a loss that needs no other.`)
   }
   for (const model of plan.models) {
     if (model !== "reference")
       sentences.push(`This engine has no model "${model}"; the only one beside the policy is "reference".`)
-    else if (!fits("reference"))
-      sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
   }
+  const compares = plan.models.includes("reference") || plan.statistics.includes("hellinger")
+  if (compares && !fits("reference"))
+    sentences.push("This policy was opened without memory for a reference policy; open it with reference: true.")
   if (plan.critic && !fits("critic"))
     sentences.push("This policy was opened without memory for a critic; open it with critic: true.")
   try {

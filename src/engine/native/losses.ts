@@ -1,4 +1,4 @@
-import { isFloat32Array } from "node:util/types"
+import { isFloat32Array, isInt32Array } from "node:util/types"
 import { GigpoError } from "../../errors.ts"
 import type { NativeBatch, NativeEngine, NativeLossReport, NativeTrainingLoss, Started } from "../../native.ts"
 import { checkSurrogate, checkTemperature } from "../check-arguments.ts"
@@ -6,6 +6,7 @@ import type { ClippedSurrogate, LinearLoss, LossReport, NativeLoss } from "../en
 import type { Row } from "../rows.ts"
 import { type BatchNeeds, packRows } from "./pack-rows.ts"
 import { settle } from "./started.ts"
+import { coefficientsOfTop } from "./top-tokens.ts"
 import type { Turns } from "./turns.ts"
 
 /** The losses that the engine runs in its own kernel. */
@@ -45,12 +46,19 @@ export async function orClear<T>(
 /** The loss as it was handed in, whatever becomes of it before its turn comes. */
 function snapshot(loss: NativeLoss | LinearLoss): NativeLoss | LinearLoss {
   if (loss.kind !== "linear") return { ...loss }
-  const { coefficients, entropyCoefficients, ...rest } = loss
+  const { coefficients, entropyCoefficients, top, ...rest } = loss
   const copy = (values: Float32Array) => (isFloat32Array(values) ? values.slice() : values)
   return {
     ...rest,
     coefficients: copy(coefficients),
     ...(entropyCoefficients !== undefined && { entropyCoefficients: copy(entropyCoefficients) }),
+    ...(top && {
+      top: {
+        ...top,
+        tokens: isInt32Array(top.tokens) ? top.tokens.slice() : top.tokens,
+        logProbs: copy(top.logProbs),
+      },
+    }),
   }
 }
 
@@ -69,7 +77,7 @@ async function prepareBatch(
       const batch = await packRows(rows, { temperature }, signal)
       const tokens = batch.spanCounts.reduce((sum, count) => sum + count, 0)
       return [
-        { ...batch, ...coefficientsOf(loss, tokens) },
+        { ...batch, ...coefficientsOf(loss, tokens), ...(loss.top && coefficientsOfTop(loss.top, tokens)) },
         { mode: "linear", temperature },
       ]
     }

@@ -30,12 +30,13 @@ import type {
   RowStatistics,
   RunPlan,
   SampleRequest,
+  Statistic,
   StepReport,
   Trainable,
 } from "../engine.ts"
 import type { Row } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
-import { refusals } from "./check-plan.ts"
+import { nativeStatistics, refusals, unknownStatistic } from "./check-plan.ts"
 import { Constraint, type WrittenConstraint } from "./constraint.ts"
 import { LearnerFiles, type LearnerModel } from "./learner-files.ts"
 import { forwardBackward, nativeLosses } from "./losses.ts"
@@ -51,6 +52,7 @@ import { packRows, splitByRow } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
+import { askedTop, toldTop } from "./top-tokens.ts"
 import { Turns } from "./turns.ts"
 import { warnWithoutLibrary } from "./without-library.ts"
 
@@ -254,27 +256,39 @@ export class NativePolicy implements Trainable {
     return await this.#turns.call(() => this.#engine.logits(tokens))
   }
 
-  /** As in `Trainable`; "reference" is the only other model. */
+  /**
+   * As in `Trainable`; "reference" is the only other model. Where a constraint leaves fewer tokens than "top" asks for, others stand
+   * behind them, as good as impossible.
+   */
   async logProbs(rows: readonly Row[], options: LogProbsOptions = {}): Promise<RowStatistics[]> {
     checkArguments("logProbs", options, logProbsKeys)
     checkList("logProbs: rows", rows)
-    const { of = "current", needs = [], temperature = 1, signal } = options
+    const { of = "current", needs = [], top, temperature = 1, signal } = options
     if (of !== "current" && of !== "reference")
       throw new GigpoError("BAD_ARGUMENT", `This engine has no model "${of}"; give "current" or "reference".`)
     for (const need of needs) {
-      if (need !== "entropy")
-        throw new GigpoError("BAD_ARGUMENT", `This engine does not know the statistic "${need}"; it has "entropy".`)
+      if (!nativeStatistics.includes(need)) throw new GigpoError("BAD_ARGUMENT", unknownStatistic(need))
     }
     checkTemperature(temperature)
+    let asked: ReturnType<typeof askedTop> = {}
     const prepare = async () => {
       const batch = await packRows(rows, { temperature }, signal)
-      return () => this.#engine.logProbs(batch, of, temperature)
+      if (needs.includes("top")) asked = askedTop(rows, top)
+      return () => this.#engine.logProbs({ ...batch, ...asked }, of, temperature, needs.includes("hellinger"))
     }
     const found = await this.#turns.prepared(prepare, signal)
+    const column = async (need: Statistic, values: Float32Array) =>
+      needs.includes(need) ? await splitByRow(values, rows) : undefined
     const logProbs = await splitByRow(found.logProbs, rows)
-    if (!needs.includes("entropy")) return logProbs.map((values) => ({ logProbs: values }))
-    const entropies = await splitByRow(found.entropies, rows)
-    return logProbs.map((values, row) => ({ logProbs: values, entropies: entropies[row]! }))
+    const entropies = await column("entropy", found.entropies)
+    const hellingers = await column("hellinger", found.hellingers)
+    const others = needs.includes("top") ? await toldTop(rows, asked, found) : undefined
+    return logProbs.map((values, row) => ({
+      logProbs: values,
+      ...(entropies && { entropies: entropies[row]! }),
+      ...(hellingers && { hellingers: hellingers[row]! }),
+      ...(others && { top: others[row]! }),
+    }))
   }
 
   get vocabularySize(): number {

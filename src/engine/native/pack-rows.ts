@@ -175,15 +175,19 @@ function nameOf(rows: readonly Row[], row: number, span: Span): string {
   return spans.length === 1 ? `rows[${row}]` : `rows[${row}].spans[${spans.indexOf(span)}]`
 }
 
-/** One array a row, each as long as what was sampled of it. */
-export async function splitByRow(flat: Float32Array, rows: readonly Row[]): Promise<Float32Array[]> {
+/** One array a row, with so many numbers for each token that was sampled of it. */
+export async function splitByRow<Numbers extends Float32Array | Int32Array>(
+  flat: Numbers,
+  rows: readonly Row[],
+  count = 1,
+): Promise<Numbers[]> {
   const pace = new Pace()
-  const parts: Float32Array[] = []
+  const parts: Numbers[] = []
   let at = 0
   for (const row of rows) {
     if (pace.due()) await pace.rest()
-    const end = at + sampledTokens([row])
-    parts.push(flat.slice(at, end))
+    const end = at + sampledTokens([row]) * count
+    parts.push(flat.slice(at, end) as Numbers)
     at = end
   }
   return parts

@@ -168,7 +168,7 @@ export async function learn(
   const before = name === "cross_entropy" ? undefined : (await policy.logProbs(rows)).map(({ logProbs }) => logProbs)
   const derivatives = data.map(({ inputs, tokens }, r) =>
     Float32Array.from(tokens, (_, i) => {
-      const token = tokenAt(inputs, i, before?.[r]![i] ?? 0)
+      const token = tokenAt(inputs, i, before ? before[r]![i]! : 0)
       const derivative = truncated ? -Math.min(Math.exp(token.lp - token.q), 2) * token.A : loss.of(token, config)[1]
       return scale[r]! * derivative
     }),

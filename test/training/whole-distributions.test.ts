@@ -1,0 +1,51 @@
+import { expect, it } from "vitest"
+import { Random } from "../../src/random.ts"
+import { train } from "../../src/training/train.ts"
+import { all, openDoors, TinyModel } from "./tiny.ts"
+
+// Losses that look at whole distributions, with the native engine: what it tells of them and the gradient that it takes, end to end.
+
+const environment = openDoors()
+const tiny = new TinyModel(environment)
+const options = {
+  iterations: 3,
+  groups: 4,
+  groupSize: 4,
+  batchRows: 16,
+  rollout: { maxReplyTokens: 4 },
+  optimizer: { learningRate: 3e-3 },
+}
+
+it("dgpo trains the native engine, and is told how far it has come from where it began", async () => {
+  const model = await tiny.open()
+  const before = await tiny.weights(model.policy)
+  const reports = await all(train({ ...model, environment, ...options, loss: { name: "dgpo" } }))
+  const distances = reports.map(({ metrics }) => metrics["policy/hellinger"]!)
+  expect(distances[0]).toBeLessThan(0.1)
+  expect(distances[2]).toBeGreaterThan(distances[0]!)
+  expect(distances[2]).toBeLessThan(1)
+  expect(reports[2]!.metrics["policy/largest-weight"]).toBeGreaterThan(1)
+  expect(await tiny.weights(model.policy)).not.toBe(before)
+})
+
+it.each(["forward", "jensen-shannon"] as const)(
+  "the native engine follows a teacher's likeliest tokens, %s",
+  async (divergence) => {
+    const model = await tiny.open()
+    const { policy: teacher } = await tiny.open()
+    // A teacher that has been elsewhere: the same model, moved by steps of its own.
+    const random = new Random(3)
+    for (let step = 0; step < 3; step++) {
+      const tokens = Int32Array.from({ length: 60 }, () => random.below(teacher.vocabularySize))
+      const rows = [{ tokens, spans: [{ start: 1, length: 59 }] }]
+      await teacher.forwardBackward(rows, { kind: "cross-entropy" })
+      await teacher.optimizerStep({ learningRate: 1e-2 })
+    }
+    const loss = { name: "distillation", divergence, teacherTop: teacher.vocabularySize } as const
+    const learning = { ...options, iterations: 12, optimizer: { learningRate: 3e-3 } }
+    const reports = await all(train({ ...model, environment, ...learning, loss, teacher }))
+    const found = reports.map(({ metrics }) => metrics["distillation/divergence"]!)
+    expect(found[0]).toBeGreaterThan(0)
+    expect(found.at(-1)).toBeLessThan(0.3 * found[0]!)
+  },
+)

@@ -119,6 +119,9 @@ export type {
 export { Constraint, type Vocabulary } from "./engine/native/constraint.ts"
 export { NativePolicy } from "./engine/native/native-policy.ts"
 export { type LoraOptions, type MemoryPlan, memoryPlan, type NativePolicyOptions } from "./engine/native/options.ts"
+export type { Capabilities, ProbeReport } from "./engine/remote/capabilities.ts"
+export type { Pending } from "./engine/remote/futures.ts"
+export { RemoteEngine, type RemoteEngineOptions, type RemoteShape } from "./engine/remote/remote-engine.ts"
 export {
   type Column,
   type Row,

@@ -232,6 +232,18 @@ const optional: Readonly<Record<string, Case>> = {
     call: (options) => policy.save(join(folder, "new"), options),
     slip: ["overwrit", "overwrite"],
   },
+  "RemoteEngine.open": {
+    call: (options) => gigpo.RemoteEngine.open(folder, options),
+    slip: ["urll", "url"],
+  },
+  "RemoteEngine.connect": {
+    call: (options) =>
+      gigpo.RemoteEngine.connect(
+        { vocabularySize: 9, maxPositions: 9, parameters: 9 },
+        options as gigpo.RemoteEngineOptions,
+      ),
+    slip: ["urll", "url"],
+  },
   "NativePolicy.open": { call: (options) => NativePolicy.open(folder, options), slip: ["precission", "precision"] },
   "NativePolicy.create, its options": {
     call: (options) => NativePolicy.create(tinyConfig, new Random(1), options),

@@ -12,6 +12,7 @@ const apart = [
   "data",
   "environment",
   "files",
+  "live",
   "loss",
   "model-files",
   "options",

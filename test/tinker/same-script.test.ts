@@ -6,10 +6,11 @@ import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { openSafetensors } from "../../src/model-files/safetensors.ts"
 import { type Departure, departures } from "../../src/server/tinker/departures.ts"
-import type { TrainOptions } from "../../src/training/options.ts"
+import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
+import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
-import { all, openDoors, TinyModel } from "../training/tiny.ts"
+import { openDoors, TinyModel } from "../training/tiny.ts"
 import { lora, Servings } from "./serving.ts"
 
 const doors = new TinyModel(doorsEnvironment() as Environment)
@@ -26,9 +27,16 @@ const script: TrainOptions = {
   loss: { clipDual: Number.POSITIVE_INFINITY },
 }
 
-async function run(policy: Trainable, options: TrainOptions = {}) {
+/** @param until after which iteration it is stopped */
+async function run(policy: Trainable, options: TrainOptions = {}, into?: Run, until = Number.POSITIVE_INFINITY) {
   const { tokenizer } = await doors.open()
-  return await all(train({ policy, tokenizer, environment: openDoors(), ...script, ...options }))
+  const setup = { policy, tokenizer, environment: openDoors(), ...script, ...options, ...(into && { run: into }) }
+  const reports: IterationReport[] = []
+  for await (const report of train(setup)) {
+    reports.push(report)
+    if (report.iteration >= until) break
+  }
+  return reports
 }
 
 /** All of its weights. */
@@ -86,6 +94,24 @@ describe("the same script", () => {
     const serving = await servings.serve(doors.directory, { models: 1 })
     await run(await serving.connect({ rank: 0 }), options)
     expect(farthest(await weightsOf(policy), await weightsOf(serving.policies.at(-1)!))).toBeLessThan(1e-5)
+  })
+
+  it("goes on elsewhere where it was stopped, with weights and moments", async () => {
+    const serving = await servings.serve(doors.directory)
+    const engine = await serving.connect({ rank: 4, seed: 3 })
+    await run(engine)
+    const whole = await weightsOf(serving.policies.at(-1)!)
+    const directory = join(await mkdtemp(join(doors.folder, "run-")), "run")
+    const part = async (iterations: number, resume: boolean) => {
+      await using one = await Run.open(directory, { script: "the same" }, { resume })
+      // Another client, which knows of the model on the server what the run's folder says.
+      const again = await serving.connect({ rank: 4, seed: 3 })
+      await run(again, { iterations: script.iterations!, checkpointEvery: 1 }, one, iterations)
+      return again
+    }
+    await part(3, false)
+    await part(5, true)
+    expect(farthest(whole, await weightsOf(serving.policies.at(-1)!))).toBeLessThan(1e-6)
   })
 
   describe("on a server that does otherwise:", () => {

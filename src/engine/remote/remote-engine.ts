@@ -388,9 +388,9 @@ export class RemoteEngine implements Trainable {
   async #free(model: RemoteModel): Promise<void> {
     const body = { model_id: model.id, type: "unload_model" }
     const outcome = await this.#session.connection.attempt({ path: "/unload_model", body, within: 10_000 })
-    if (outcome.kind !== "answered") return // servers free what nobody asks about, too
-    const freed = this.#session.futures.result(requestIdOf(outcome.body, "/unload_model"), "/unload_model", false)
-    await freed.catch(() => {})
+    const { request_id } = ((outcome.kind === "answered" ? outcome.body : undefined) ?? {}) as { request_id?: unknown }
+    if (typeof request_id !== "string") return // servers free what nobody asks about, too
+    await this.#session.futures.result(request_id, "/unload_model", false).catch(() => {})
   }
 
   /** Weights are loaded into a model that has not been used yet. */

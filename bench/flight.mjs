@@ -1,0 +1,122 @@
+// What of a run on a remote engine is this package's own: episodes in flight against a server that answers at once, in a process of its
+// own. Whatever time is left is that of episodes, prompts, requests, credit and bookkeeping, not of any model.
+//   npm run bench:flight -- [--episodes 10000] [--steps 10]
+import { fork } from "node:child_process"
+import { mkdtemp, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import { describeMachine, instructionSet } from "./machine.mjs"
+
+if (process.env.GIGPO_FLIGHT_SERVER) await serve()
+else await fly()
+
+/** Takes everything, and has done it. */
+async function serve() {
+  const { decodeCall } = await import("../dist/tinker/training-call.js")
+  const { encodeTraining, encodeSample } = await import("../dist/tinker/results.js")
+  const reply = Int32Array.from(JSON.parse(process.env.GIGPO_FLIGHT_SERVER))
+  const sample = Buffer.from(
+    encodeSample({
+      sequences: [{ tokens: reply, logProbs: new Float32Array(reply.length).fill(-0.1), stopped: true }],
+    }),
+  )
+  const trained = new Map()
+  let count = 0
+  const answers = {
+    "/client/config": () => ({}),
+    "/create_session": () => ({ session_id: "s" }),
+    "/create_model": () => ({ request_id: `j${++count}`, model_id: "s:train:0" }),
+    "/get_info": () => ({ model_data: {} }),
+    "/save_weights_for_sampler": () => ({ request_id: "p" }),
+    "/asample": () => ({ request_id: "a" }),
+    "/forward_backward": (body) => {
+      const { data } = decodeCall(body)
+      const id = `t${++count}`
+      const logProbs = data.map(({ tokens }) => new Float32Array(tokens.length).fill(-0.1))
+      trained.set(id, Buffer.from(encodeTraining({ logProbs, metrics: {} })))
+      return { request_id: id }
+    },
+    "/optim_step": () => ({ request_id: `j${++count}` }),
+  }
+  const server = createServer((request, response) => {
+    const chunks = []
+    request.on("data", (chunk) => chunks.push(chunk))
+    request.on("end", () => {
+      const path = request.url.replace("/api/v1", "")
+      const body = Buffer.concat(chunks)
+      if (path !== "/retrieve_future") return response.end(JSON.stringify(answers[path]?.(body) ?? {}))
+      const { request_id: id } = JSON.parse(body)
+      const bytes = id === "a" ? sample : trained.get(id)
+      trained.delete(id)
+      if (bytes) response.setHeader("content-type", "application/x-protobuf")
+      response.end(bytes ?? JSON.stringify(id === "p" ? { sampling_session_id: "w" } : { model_id: "s:train:0" }))
+    })
+  })
+  server.listen(0, "127.0.0.1", () => process.send(server.address().port))
+  process.on("disconnect", () => process.exit())
+}
+
+async function fly() {
+  const { values } = parseArgs({
+    options: { episodes: { type: "string", default: "10000" }, steps: { type: "string", default: "10" } },
+  })
+  const [episodes, maxSteps, groupSize] = [Number(values.episodes), Number(values.steps), 8]
+  const { initialize, numberLine, RemoteEngine, Tokenizer, train } = await import("gigpo")
+  const directory = join(await mkdtemp(join(tmpdir(), "gigpo-flight-")), "model")
+  // The reply that cannot be read moves nowhere, so that every episode has all of its steps.
+  const environment = numberLine({ maxPosition: 20, maxSteps })
+  await initialize({ directory, environment, options: { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 } })
+  const tokenizer = await Tokenizer.open(directory)
+  const reply = Array.from(tokenizer.encode("<action>wait</action>"))
+  const server = fork(new URL(import.meta.url), { env: { ...process.env, GIGPO_FLIGHT_SERVER: JSON.stringify(reply) } })
+  const port = await new Promise((resolve) => server.once("message", resolve))
+  const engine = await RemoteEngine.open(directory, {
+    ...{ url: `http://127.0.0.1:${port}`, model: "any" },
+    capabilities: {
+      ...{ reduction: "sum", takesWeights: false, clips: true, custom: "cross_entropy", clipsGradients: true },
+      ...{
+        tellsGradientNorm: false,
+        knowsAgain: true,
+        tellsLogProbs: true,
+        reference: true,
+        clears: false,
+        keyed: false,
+      },
+    },
+  })
+  const setup = { policy: engine, tokenizer, environment, groups: episodes / groupSize, groupSize, iterations: 2 }
+  const rest = {
+    loss: { clipDual: Number.POSITIVE_INFINITY },
+    rollout: { concurrency: episodes, maxReplyTokens: reply.length },
+    optimizer: { learningRate: 1e-3 },
+  }
+  const lines = []
+  for await (const { iteration, metrics } of train({ ...setup, ...rest })) {
+    const steps = metrics["episode/count"] * metrics["episode/steps"]
+    const seconds = (part) => metrics[`time/${part}`]
+    const memory = Math.round(process.memoryUsage().rss / 2 ** 20)
+    lines.push(
+      `| ${iteration} | ${metrics["episode/count"]} | ${steps} | ${seconds("rollout").toFixed(1)} | ${(steps / seconds("rollout")).toFixed(0)} | ` +
+        `${seconds("advantage").toFixed(2)} | ${seconds("update").toFixed(1)} | ${(steps / seconds("update")).toFixed(0)} | ${memory} |`,
+    )
+  }
+  await engine.dispose()
+  server.disconnect()
+  const text = [
+    "# Episodes in flight against a server that answers at once",
+    "",
+    "What is left is this package's own work, and the server's, which shares the machine. By `npm run bench:flight`.",
+    "",
+    describeMachine(),
+    "",
+    "| iteration | episodes at once | steps | rollout, s | steps a second | credit, s | update, s | rows a second | MiB |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ...lines,
+    "",
+  ].join("\n")
+  const date = new Date().toISOString().slice(0, 10)
+  await writeFile(new URL(`results/${date}-flight-${instructionSet}.md`, import.meta.url), text)
+  process.stdout.write(text)
+}

@@ -63,4 +63,33 @@ describe.skipIf(!there)(`a real server${why}`, () => {
     await engine.store.restore(handle, "")
     expect(await likely()).toBeCloseTo(learned, 3)
   })
+
+  it("is reinforced: what pays is said more often", async () => {
+    const prompt = Int32Array.of(9, 8, 7)
+    const pays = (token: number) => (token % 2 === 0 ? 1 : 0)
+    const share: number[] = []
+    for (let iteration = 0; iteration < 14; iteration++) {
+      const drawn = await Promise.all(
+        Array.from({ length: 24 }, (_, i) =>
+          engine.sample({ prompt, maxTokens: 3, stopTokens: [], key: [iteration + 1, i] }),
+        ),
+      )
+      const rewards = drawn.map(({ tokens }) => tokens.reduce((sum, token) => sum + pays(token), 0) / tokens.length)
+      expect(new Set(drawn.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(1)
+      const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length
+      share.push(mean)
+      const rows = drawn.map(({ tokens, logProbs }, i) =>
+        stepRow(prompt, tokens, { logProbs, advantage: rewards[i]! - mean }),
+      )
+      await engine.forwardBackward(rows, {
+        ...({ kind: "clipped-surrogate", ratio: "token", aggregation: "token-mean", klEstimator: "k3" } as const),
+        ...{ clipLow: 0.2, clipHigh: 0.2, clipDual: Number.POSITIVE_INFINITY, klWeight: 0, entropyWeight: 0 },
+        skipZeroAdvantage: false,
+      })
+      await engine.optimizerStep({ learningRate: 5e-3, maxGradientNorm: Number.POSITIVE_INFINITY })
+    }
+    console.log("paid:", share.map((value) => value.toFixed(2)).join(" "))
+    const late = share.slice(-3).reduce((a, b) => a + b, 0) / 3
+    expect(late).toBeGreaterThan(share[0]! + 0.2)
+  })
 })

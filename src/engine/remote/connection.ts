@@ -90,7 +90,7 @@ export class Connection {
           ...(this.#key !== undefined && { "x-api-key": this.#key, authorization: `Bearer ${this.#key}` }),
           ...headers,
         },
-        ...(body && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
+        ...(body && { body: body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
       })
       return await read(response)
     } catch (error) {

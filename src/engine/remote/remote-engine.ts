@@ -194,8 +194,8 @@ export class RemoteEngine implements Trainable {
     if (topTokens > 0) throw cannot("tell the likeliest tokens", "set topTokens to 0")
     const version = this.#version
     const of = await this.#sampler()
-    // Its own server takes the key that a native engine takes; others a seed.
-    const drawnBy = this.deterministic ? { key: [...key] } : { seed: key[0] >>> 1 }
+    // Its own server takes the key that a native engine takes; others a seed, of 31 bits that both words are in.
+    const drawnBy = this.deterministic ? { key: [...key] } : { seed: (Math.imul(key[0], 0x9e3779b1) ^ key[1]) >>> 1 }
     const params = { max_tokens: maxTokens, temperature, stop: [...stopTokens], ...drawnBy }
     const { sequences } = await this.#samplers.draw(of, { prompt, params }, signal)
     const { tokens, logProbs, stopped } = sequences[0] ?? {}

@@ -6,6 +6,7 @@ import { mkdtemp, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks"
 import { parseArgs } from "node:util"
 import { describeMachine, instructionSet } from "./machine.mjs"
 
@@ -93,14 +94,21 @@ async function fly() {
     optimizer: { learningRate: 1e-3 },
   }
   const lines = []
-  for await (const { iteration, metrics } of train({ ...setup, ...rest })) {
+  const holds = watchHolds()
+  const onProgress = ({ stage, done, total }) => {
+    if (stage === "rollout" && done === total) holds.enter("credit")
+    else if (stage !== "rollout") holds.enter("update")
+  }
+  holds.enter("rollout")
+  for await (const { iteration, metrics } of train({ ...setup, ...rest, onProgress })) {
     const steps = metrics["episode/count"] * metrics["episode/steps"]
     const seconds = (part) => metrics[`time/${part}`]
     const memory = Math.round(process.memoryUsage().rss / 2 ** 20)
     lines.push(
       `| ${iteration} | ${metrics["episode/count"]} | ${steps} | ${seconds("rollout").toFixed(1)} | ${(steps / seconds("rollout")).toFixed(0)} | ` +
-        `${seconds("advantage").toFixed(2)} | ${seconds("update").toFixed(1)} | ${(steps / seconds("update")).toFixed(0)} | ${memory} |`,
+        `${seconds("advantage").toFixed(2)} | ${seconds("update").toFixed(1)} | ${(steps / seconds("update")).toFixed(0)} | ${memory} | ${holds.told()} |`,
     )
+    holds.enter("rollout")
   }
   await engine.dispose()
   server.disconnect()
@@ -111,12 +119,46 @@ async function fly() {
     "",
     describeMachine(),
     "",
-    "| iteration | episodes at once | steps | rollout, s | steps a second | credit, s | update, s | rows a second | MiB |",
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    "| iteration | episodes at once | steps | rollout, s | steps a second | credit, s | update, s | rows a second | MiB | longest holds of the event loop, ms (of them the collector's): rollout | credit | update |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ...lines,
     "",
   ].join("\n")
   const date = new Date().toISOString().slice(0, 10)
   await writeFile(new URL(`results/${date}-flight-${instructionSet}.md`, import.meta.url), text)
   process.stdout.write(text)
+}
+
+/** The longest stretch, in each part of an iteration, in which nothing else had its turn, and the longest pause of the garbage collector. */
+function watchHolds() {
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  const found = {}
+  let part
+  let pause = 0
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) pause = Math.max(pause, duration)
+  }).observe({ entryTypes: ["gc"] })
+  const close = () => {
+    const before = found[part] ?? [0, 0]
+    found[part] = [Math.max(before[0], delay.max / 1e6), Math.max(before[1], pause)]
+    delay.reset()
+    pause = 0
+  }
+  return {
+    enter(next) {
+      if (next === part) return
+      if (part) close()
+      part = next
+    },
+    told() {
+      close()
+      const text = ["rollout", "credit", "update"].map((name) => {
+        const [hold, collector] = found[name] ?? [0, 0]
+        return `${hold.toFixed(0)} (${collector.toFixed(0)})`
+      })
+      for (const name of Object.keys(found)) delete found[name]
+      return text.join(" | ")
+    },
+  }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { GigpoError } from "../../errors.ts"
-import { linkAbort } from "../../linked-abort.ts"
+import { type Answer, exchange, TooLongError } from "./exchange.ts"
 import { refused } from "./refused.ts"
 
 export interface ConnectionOptions {
@@ -44,16 +44,6 @@ const [shortest, longest] = [500, 30_000]
 /** Milliseconds between questions whether a bill has been paid, and how long they go on. */
 const billing = { every: 5000, most: 3_600_000 }
 
-/** Errors of connections that never came to be. */
-const unsent = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-])
-
 /** HTTP to one server of the Tinker API. The key goes into a header, and nowhere else. */
 export class Connection {
   readonly url: string
@@ -77,29 +67,24 @@ export class Connection {
   /** Sends once. Throws where the caller's signal is aborted, and for nothing else. */
   async attempt({ path, body, headers, protobuf, within = 60_000, signal }: Call): Promise<Outcome> {
     signal?.throwIfAborted()
-    const controller = new AbortController()
-    const unlink = linkAbort(signal, controller)
-    const late = setTimeout(() => controller.abort(), within)
     try {
-      const response = await fetch(`${this.url}/api/v1${path}`, {
+      const answer = await exchange(new URL(`${this.url}/api/v1${path}`), {
         method: body ? "POST" : "GET",
-        signal: controller.signal,
         headers: {
           accept: protobuf ? "application/x-protobuf, application/json" : "application/json",
           ...(body && { "content-type": body instanceof Uint8Array ? "application/x-protobuf" : "application/json" }),
           ...(this.#key !== undefined && { "x-api-key": this.#key, authorization: `Bearer ${this.#key}` }),
           ...headers,
         },
-        ...(body && { body: body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
+        body: body && !(body instanceof Uint8Array) ? JSON.stringify(body) : body,
+        ...{ within, signal },
       })
-      return await read(response)
+      return read(answer)
     } catch (error) {
       signal?.throwIfAborted()
-      const reason = controller.signal.aborted ? `no answer within ${within / 1000} s` : describe(error)
-      return { kind: unsent.has(codeOf(error)) ? "not-taken" : "unknown", status: 0, reason }
-    } finally {
-      clearTimeout(late)
-      unlink()
+      const reason = describe(error)
+      if (error instanceof TooLongError) return { kind: "refused", status: 0, reason }
+      return { kind: wasSent(error) ? "unknown" : "not-taken", status: 0, reason }
     }
   }
 
@@ -138,18 +123,16 @@ export class Connection {
   }
 }
 
-async function read(response: Response): Promise<Outcome> {
-  const { status, headers } = response
-  const bytes = new Uint8Array(await response.arrayBuffer())
-  const protobuf = /protobuf/.test(headers.get("content-type") ?? "")
-  if (response.ok) {
+function read({ status, statusText, headers, bytes }: Answer): Outcome {
+  const protobuf = /protobuf/.test(headers["content-type"] ?? "")
+  if (status >= 200 && status < 300) {
     if (protobuf) return { kind: "answered", body: undefined, bytes }
     const body = parse(bytes)
     return body === undefined && bytes.length > 0
       ? { kind: "unknown", status, reason: "its answer is no JSON" }
       : { kind: "answered", body }
   }
-  const reason = reasonOf(bytes) || response.statusText || "it gives no reason"
+  const reason = reasonOf(bytes) || statusText || "it gives no reason"
   if (status === 409 && /reused/i.test(reason)) return { kind: "refused", status, reason }
   if (status === 400 && bytes.length === 0) return { kind: "unknown", status, reason }
   if ([402, 408, 409, 425, 429, 503].includes(status))
@@ -158,8 +141,8 @@ async function read(response: Response): Promise<Outcome> {
 }
 
 /** Milliseconds, at most a minute. */
-function retryAfter(headers: Headers): number | undefined {
-  const milliseconds = Number(headers.get("retry-after-ms") ?? Number(headers.get("retry-after") ?? Number.NaN) * 1000)
+function retryAfter(headers: Answer["headers"]): number | undefined {
+  const milliseconds = Number(headers["retry-after-ms"] ?? Number(headers["retry-after"] ?? Number.NaN) * 1000)
   return milliseconds >= 0 && milliseconds <= 60_000 ? milliseconds : undefined
 }
 
@@ -181,10 +164,13 @@ function reasonOf(bytes: Uint8Array): string {
   return text.slice(0, 500).trim()
 }
 
-const codeOf = (error: unknown): string =>
-  String((error as { cause?: { code?: unknown } } | undefined)?.cause?.code ?? "")
+/** Whether there was a connection to send it on. */
+function wasSent(error: unknown): boolean {
+  const { syscall, errors } = error as { syscall?: string; errors?: readonly { syscall?: string }[] }
+  return !["connect", "getaddrinfo"].includes(syscall ?? errors?.[0]?.syscall ?? "")
+}
 
 function describe(error: unknown): string {
-  const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } }
-  return cause?.message || cause?.code || message || String(error)
+  const { message, code } = error as { message?: string; code?: string }
+  return message || code || String(error)
 }

@@ -1,12 +1,12 @@
 // What of a run on a remote engine is this package's own: episodes in flight against a server that answers at once, in a process of its
 // own. Whatever time is left is that of episodes, prompts, requests, credit and bookkeeping, not of any model.
-//   npm run bench:flight -- [--episodes 10000] [--steps 10]
+//   npm run bench:flight -- [--episodes 10000] [--steps 3]
 import { fork } from "node:child_process"
 import { mkdtemp, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks"
+import { PerformanceObserver } from "node:perf_hooks"
 import { parseArgs } from "node:util"
 import { describeMachine, instructionSet } from "./machine.mjs"
 
@@ -61,7 +61,7 @@ async function serve() {
 
 async function fly() {
   const { values } = parseArgs({
-    options: { episodes: { type: "string", default: "10000" }, steps: { type: "string", default: "10" } },
+    options: { episodes: { type: "string", default: "10000" }, steps: { type: "string", default: "3" } },
   })
   const [episodes, maxSteps, groupSize] = [Number(values.episodes), Number(values.steps), 8]
   const { initialize, numberLine, RemoteEngine, Tokenizer, train } = await import("gigpo")
@@ -129,30 +129,35 @@ async function fly() {
   process.stdout.write(text)
 }
 
-/** The longest stretch, in each part of an iteration, in which nothing else had its turn, and the longest pause of the garbage collector. */
+/**
+ * The longest stretch, in each part of an iteration, in which nothing else had its turn, and the longest pause of the garbage collector.
+ * A stretch over the border of two parts counts in each for what lies in it.
+ */
 function watchHolds() {
-  const delay = monitorEventLoopDelay({ resolution: 1 })
-  delay.enable()
   const found = {}
-  let part
-  let pause = 0
+  let [part, entered, ticked, pause] = ["", 0, 0, 0]
   new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) pause = Math.max(pause, duration)
   }).observe({ entryTypes: ["gc"] })
-  const close = () => {
+  const look = () => {
+    const now = performance.now()
     const before = found[part] ?? [0, 0]
-    found[part] = [Math.max(before[0], delay.max / 1e6), Math.max(before[1], pause)]
-    delay.reset()
+    found[part] = [Math.max(before[0], now - Math.max(ticked, entered)), Math.max(before[1], pause)]
     pause = 0
+    return now
   }
+  const tick = () => {
+    ticked = look()
+  }
+  setInterval(tick, 1).unref()
   return {
     enter(next) {
       if (next === part) return
-      if (part) close()
+      entered = look()
       part = next
     },
     told() {
-      close()
+      look()
       const text = ["rollout", "credit", "update"].map((name) => {
         const [hold, collector] = found[name] ?? [0, 0]
         return `${hold.toFixed(0)} (${collector.toFixed(0)})`

@@ -38,13 +38,23 @@ export async function openAskedPanel(
 /** The options of a configured environment, which must be the panel's. */
 export function optionsFor(
   panel: Pick<PanelDefinition, "name" | "environment">,
-  { name, ...options }: Config["environment"],
+  environment: Config["environment"],
 ): Readonly<Record<string, unknown>> {
+  const { name, ...options } = withoutAround(environment)
   if (name === panel.environment) return options
   throw new GigpoError(
     "BAD_CONFIG",
     `The panel ${panel.name} is of ${panel.environment}, and the configuration's environment is ${name ?? "a module of its own"}; ` +
       `choose another panel, or set environment.name=${panel.environment}.`,
+  )
+}
+
+/** A panel is of an environment as it ships. */
+export function withoutAround({ around, ...rest }: Config["environment"]): Omit<Config["environment"], "around"> {
+  if (around === undefined) return rest
+  throw new GigpoError(
+    "BAD_CONFIG",
+    "A panel is of an environment with nothing around it: leave environment.around out of the configuration.",
   )
 }
 

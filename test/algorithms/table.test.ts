@@ -8,6 +8,7 @@ import { findAlgorithms } from "../../src/algorithms/find.ts"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { estimators } from "../../src/credit/estimators.ts"
 import { memories } from "../../src/environment/memory/memories.ts"
+import { wrappers } from "../../src/environment/wrappers.ts"
 import { cloningLosses } from "../../src/loss/cloning-losses.ts"
 import { losses } from "../../src/loss/losses.ts"
 import { turnHooks } from "../../src/rollout/hooks/turn-hooks.ts"
@@ -43,6 +44,7 @@ describe("the table of algorithms", () => {
     const others = {
       "training.curriculum.name": curricula,
       "training.turns.name": turnHooks,
+      "environment.around.name": wrappers,
       "clone.loss.name": cloningLosses,
     }
     for (const [key, names] of Object.entries({ ...shipped, ...others }))

@@ -10,10 +10,8 @@ import { plannedStrategies, strata } from "../../src/credit/strata.ts"
 import type { CourseSpan } from "../../src/data/course.ts"
 import type { Example, TrainingData } from "../../src/data/data.ts"
 import type { Environment } from "../../src/environment/environment.ts"
-import { lookFirst } from "../../src/environment/look-first.ts"
 import { memories } from "../../src/environment/memory/memories.ts"
-import { parallel } from "../../src/environment/parallel.ts"
-import { planFirst } from "../../src/environment/plan-first.ts"
+import { makeWrapper } from "../../src/environment/wrappers.ts"
 import { only } from "../../src/options/fixed.ts"
 import type { Named } from "../../src/options/named.ts"
 import { readOptions } from "../../src/options/read.ts"
@@ -63,13 +61,7 @@ const tagged = (environment: Environment): Environment => ({
 
 /** What is handed to `train` besides settings, by how the table says it. */
 const handedIn: Readonly<Record<string, () => Partial<TrainSetup>>> = {
-  "environment: parallel(environment)": () => ({ environment: tagged(parallel(doors, { copies: 2 })) }),
-  "environment: planFirst(environment), estimator: strata(plannedStrategies)": () => ({
-    environment: planFirst(doors),
-    estimator: strata(plannedStrategies),
-  }),
-  "environment: planFirst(environment)": () => ({ environment: planFirst(doors) }),
-  "environment: lookFirst(environment)": () => ({ environment: lookFirst(doors, { steps: 2 }) }),
+  "estimator: strata(plannedStrategies)": () => ({ estimator: strata(plannedStrategies) }),
   "curriculum: rewardWeights(options)": () => ({
     curriculum: rewardWeights({ channels: ["success", "rooms"], validation: 1, size: 0.2 }),
   }),
@@ -95,6 +87,14 @@ function configured(algorithm: Algorithm): Config {
   const { seed } = config
   expect(resolveConfig(formatRunConfig({ gigpo: "0", ...config, seed } as never))).toEqual(config)
   return config
+}
+
+/** Episodes here have four steps: half of them look around, where some are to. */
+function around({ environment }: Config, inner: Environment): Environment {
+  const { around: chosen } = environment as { readonly around?: { readonly name: string } }
+  if (!chosen) return inner
+  const made = makeWrapper({ ...chosen, ...(chosen.name === "look-first" && { steps: 2 }) })(inner)
+  return chosen.name === "parallel" ? tagged(made) : made
 }
 
 /** Replies that differ, also in length, and are more and less sure. */
@@ -138,7 +138,7 @@ describe.each(trained.map((algorithm) => [algorithm.system, algorithm] as const)
     const policy = varied()
     const reports = await train({
       ...(await configuredTraining(config)),
-      environment: { ...doors, ...(memory && { memory }) },
+      environment: around(config, { ...doors, ...(memory && { memory }) }),
       ...{ policy, tokenizer: characters, teacher, onWarning: () => {} },
       ...(code !== undefined && handedIn[code]!()),
     })

@@ -4,9 +4,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { configuredTraining, moduleFields, openConfiguredEnvironment } from "../../src/cli/config/modules.ts"
+import {
+  configuredPlayer,
+  configuredTraining,
+  moduleFields,
+  openConfiguredEnvironment,
+} from "../../src/cli/config/modules.ts"
 import { renderConfig } from "../../src/cli/config/render.ts"
 import { loadConfig } from "../../src/cli/config/resolve.ts"
+import type { Environment } from "../../src/environment/environment.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
 import { checkSameConfig, formatRunConfig } from "../../src/training/run-config.ts"
 
@@ -107,6 +113,45 @@ describe("a module of one's own", () => {
     const none = await put("export default { turn: () => 1 }")
     await expect(load(`training: { turns: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(/must be hooks/)
     await expect(load("training: { turns: t2p }\n")).rejects.toThrow(/turns\.name must be .*t2po/)
+  })
+
+  it("is built around an environment, one that ships or one's own", async () => {
+    const shy = `export default (inner) => ({ ...inner, name: "shy " + inner.name })`
+    const mine = await put(shy)
+    const own = await put(`export default { name: "own", tasks() {}, start() {}, prompt() {}, parse() {} }`)
+    const opened = async (environment: string) =>
+      await openConfiguredEnvironment(await load("", `model: m\nenvironment: ${environment}\n`))
+    const shown = (environment: Environment) => {
+      const now = { text: "here", anchor: "here", planning: true }
+      return environment.parse("  go on  ", now)
+    }
+    expect(shown(await opened("{ name: sokoban, around: plan-first }"))).toEqual({ action: "go on", valid: true })
+    expect(shown(await opened("{ name: sokoban }")).valid).toBe(false)
+    expect((await opened(`{ name: sokoban, around: ./${mine} }`)).name).toBe("shy sokoban")
+    expect((await opened(`{ use: ./${own}, around: { use: ./${mine} } }`)).name).toBe("shy own")
+    expect((await opened(`{ use: ./${own}, around: { name: look-first, steps: 3 } }`)).name).toBe("own")
+  })
+
+  it.each([
+    ["{ name: sokoban, around: plan-frist }", /environment\.around\.name must be .*Did you mean plan-first\?/],
+    ["{ name: sokoban, around: { name: parallel, copies: 1 } }", /environment\.around\.copies must be .*at least 2/],
+    ["{ name: sokoban, around: { name: parallel, copis: 2 } }", /copis.*did you mean .*copies/],
+  ])("nothing is built around it by %s", async (environment, message) => {
+    await expect(load("", `model: m\nenvironment: ${environment}\n`)).rejects.toThrow(message)
+  })
+
+  it("builds nothing around what an agent plays, and takes no environment for a wrapper", async () => {
+    const played = await load(
+      "agent: { name: process, command: [x] }\n",
+      "model: m\nenvironment: { name: sokoban, around: plan-first }\n",
+    )
+    await expect(configuredPlayer(played)).rejects.toThrow(/leave out agent, or around/)
+    const empty = await put("export default () => ({})")
+    const bad = await load("", `model: m\nenvironment: { name: sokoban, around: ./${empty} }\n`)
+    await expect(openConfiguredEnvironment(bad)).rejects.toThrow(/what it builds must be an environment/)
+    const none = await put("export default { start() {} }")
+    const worse = await load("", `model: m\nenvironment: { name: sokoban, around: ./${none} }\n`)
+    await expect(openConfiguredEnvironment(worse)).rejects.toThrow(/must be a function environment => environment/)
   })
 
   it("gives an environment, after which the run's folder is called", async () => {

@@ -74,6 +74,10 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
       await evaluate("--panel", "households/seen@1"),
       /is of alfworld, and the configuration's environment is sokoban/,
     )
+    refused(
+      await evaluate("--panel", panel, "--set", "environment.around.name=plan-first"),
+      /leave environment\.around out/,
+    )
     refused(await evaluate("--panel", "sokoban/6x7@1"), /Did you mean sokoban\/6x6@1\?/)
     refused(await evaluate("--panel", panel, "--out", "none/a.jsonl"), /There is no folder/)
     refused(

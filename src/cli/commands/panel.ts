@@ -8,7 +8,7 @@ import { pinPanel } from "../../panel/pin.ts"
 import { visible } from "../../visible.ts"
 import { type ConfigArguments, commandLine, configCommand, setOption, wholeNumber } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
-import { optionsFor } from "../panel-evaluation.ts"
+import { optionsFor, withoutAround } from "../panel-evaluation.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { table } from "../terminal/table.ts"
@@ -128,7 +128,7 @@ function pinCommand(): Command {
 async function runPin(file: string, given: PinArguments, signal: AbortSignal): Promise<void> {
   const { environment, training } = await loadConfig(file, given.set)
   const { out, name, about, overwrite, tasks = training.evaluation.tasks } = given
-  const { name: own, ...options } = environment
+  const { name: own, ...options } = withoutAround(environment)
   if (typeof own !== "string")
     throw new GigpoError(
       "BAD_CONFIG",

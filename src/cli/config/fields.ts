@@ -1,6 +1,7 @@
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
 import { remoteFields } from "../../engine/remote/options.ts"
 import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
+import { aroundEnvironment } from "../../environment/wrappers.ts"
 import {
   choice,
   field,
@@ -50,6 +51,7 @@ export const configFields = {
   environment: {
     ...choice(undefined, environmentFields, "Which environment; its own options stand beside the name.", {
       own: ownEnvironment,
+      common: aroundEnvironment,
     }),
     asGiven: true as const,
   },

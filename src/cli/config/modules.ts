@@ -2,6 +2,7 @@ import { ownEstimator } from "../../credit/options.ts"
 import type { Environment, OffersTasks } from "../../environment/environment.ts"
 import { ownMemory } from "../../environment/memory/memory.ts"
 import { openEnvironment, ownEnvironment, ownTasks } from "../../environment/registry.ts"
+import { aroundEnvironment, makeWrapper, ownWrapper } from "../../environment/wrappers.ts"
 import { GigpoError } from "../../errors.ts"
 import { ownLoss } from "../../loss/options.ts"
 import { only, without } from "../../options/fixed.ts"
@@ -23,7 +24,8 @@ import type { ConfigDocument } from "./document.ts"
 
 /** Where a module may stand, and which options stand beside it whatever the module. */
 const places = [
-  { path: ["environment"], around: {} },
+  { path: ["environment"], around: aroundEnvironment },
+  { path: ["environment", "around"], around: {} },
   { path: ["environment", "memory"], around: {} },
   { path: ["agent"], around: aroundAgent },
   { path: ["training", "curriculum"], around: {} },
@@ -80,8 +82,10 @@ export async function moduleFields(config: Config): Promise<ReadonlyMap<string, 
 
 /** The environment of a loaded configuration, to be played by its own loop. */
 export async function openConfiguredEnvironment({ environment }: Config): Promise<Environment> {
-  const opened = isUsed(environment) ? await own(environment, ownEnvironment) : await openNamed(environment)
-  if (ownEnvironment.problem(opened) === undefined) return opened
+  const opened = isUsed(environment)
+    ? await own(environment, ownEnvironment, aroundEnvironment)
+    : await openNamed(environment)
+  if (ownEnvironment.problem(opened) === undefined) return await wrapped(opened, environment)
   const place = writtenAt.get(environment)
   throw new GigpoError(
     "BAD_CONFIG",
@@ -102,7 +106,13 @@ export async function configuredPlayer(
   const { agent, environment } = config
   const disposable = { [Symbol.asyncDispose]: allGroupsEnded }
   if (!agent) return { environment: given ?? (await openConfiguredEnvironment(config)), ...disposable }
-  const opened = given ?? (isUsed(environment) ? await own(environment, ownTasks) : await openNamed(environment))
+  if (environment.around !== undefined)
+    throw new GigpoError(
+      "BAD_CONFIG",
+      "environment.around is built around the environment's own prompts, which an agent does not read: leave out agent, or around.",
+    )
+  const opened =
+    given ?? (isUsed(environment) ? await own(environment, ownTasks, aroundEnvironment) : await openNamed(environment))
   const player = { environment: opened, ...(agent.normalize && { normalize: withoutNoise }), ...disposable }
   if (isUsed(agent)) return { ...player, agent: await own(agent, ownAgent, aroundAgent) }
   const { make, fields } = agents[agent.name]
@@ -110,10 +120,20 @@ export async function configuredPlayer(
 }
 
 async function openNamed(environment: Config["environment"]): Promise<Environment> {
-  const { name, memory, ...options } = environment as Config["environment"] & { readonly memory?: unknown }
+  const { name, memory, around: _, ...options } = environment as Config["environment"] & { readonly memory?: unknown }
   const told = isUsed(memory) ? await own(memory, ownMemory) : memory
   const all = { ...options, ...(told !== undefined && { memory: told }) }
   return await placed(writtenAt.get(environment), openEnvironment(name as string, all))
+}
+
+/** The environment in what is built around it. */
+async function wrapped(environment: Environment, { around }: Config["environment"]): Promise<Environment> {
+  if (around === undefined) return environment
+  if (!isUsed(around)) return makeWrapper(around as { readonly name: string })(environment)
+  const made = (await own(around, ownWrapper))(environment)
+  const problem = ownEnvironment.problem(made)
+  if (problem === undefined) return made
+  throw new GigpoError("BAD_CONFIG", `${writtenAt.get(around) ?? around.use}: what it builds ${problem}.`)
 }
 
 /** What a loaded configuration says of training, with the values that its modules export. */
@@ -153,9 +173,11 @@ function isUsed(part: unknown): part is Used {
   return (part as Partial<Used> | undefined)?.use !== undefined
 }
 
-/** What an environment of somebody's own has beside `use` are its own options. */
+/** What an environment of somebody's own has beside `use` are its own options, but for what stands around it. */
 function isModules({ environment }: Config, path: readonly string[]): boolean {
-  return path.length > 1 && path[0] === "environment" && isUsed(environment)
+  return (
+    path.length > 1 && path[0] === "environment" && isUsed(environment) && !Object.hasOwn(aroundEnvironment, path[1]!)
+  )
 }
 
 function partAt(config: object, path: readonly string[]): unknown {

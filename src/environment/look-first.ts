@@ -9,7 +9,7 @@ import type { Environment, EnvironmentEpisode, Observation } from "./environment
 export const lookFirstFields = {
   steps: whole(5, "Actions of an episode that only look around.", { least: 1 }),
   ask: text(
-    "You are looking around: what you do now changes nothing for good and earns nothing. Find out what the task needs.",
+    "You are looking around: nothing that you do now lasts or earns. Find out what the task needs.",
     "Added to the prompts in which it does.",
   ),
   shown: text("What you found out when you looked around:", "What it saw is shown under in every later prompt."),

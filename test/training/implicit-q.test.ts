@@ -10,6 +10,7 @@ import type { Environment } from "../../src/environment/environment.ts"
 import { Random } from "../../src/random.ts"
 import { type CloneSetup, clone } from "../../src/training/clone.ts"
 import { expectileTarget, implicitQWeight, replyWorth } from "../../src/training/implicit-q.ts"
+import { Run } from "../../src/training/run.ts"
 import { recordedEpisodes } from "../../src/view/record/as-data.ts"
 import { expectClose } from "../credit/close.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
@@ -194,6 +195,37 @@ it("fits the values of the native engine's critic", async () => {
   }
   for (const [place, value] of least.entries()) expect(Math.abs(found[place]! - value)).toBeLessThan(0.03)
   expect(Math.max(...least) - Math.min(...least)).toBeGreaterThan(0.1)
+})
+
+it("goes on to the same end where it was stopped, to the bit", async () => {
+  const data = told(badly(20))
+  const options = { ...implicitQ, epochs: 8, batchRows: 8, optimizer: { ...flat, learningRate: 3e-3 } }
+  const played = async (given: object) => {
+    const { policy, tokenizer } = await tiny.open()
+    const setup = { policy, tokenizer, data, epochs: 4, batchRows: 8, implicitQ: options, ...given }
+    return { policy, setup: { ...setup, optimizer: { learningRate: 3e-3 } } as CloneSetup }
+  }
+  const whole = await played({})
+  const reports = await all(clone(whole.setup))
+  const directory = join(tiny.folder, "stopped")
+  {
+    const stop = new AbortController()
+    await using run = await Run.open(directory, {})
+    const { setup } = await played({ run, signal: stop.signal })
+    let epochs = 0
+    await expect(
+      (async () => {
+        for await (const _ of clone(setup)) if (++epochs === 2) stop.abort(new Error("enough"))
+      })(),
+    ).rejects.toThrow("enough")
+  }
+  await using run = await Run.open(directory, {}, { resume: true })
+  const rest = await played({ run })
+  const resumed = await all(clone(rest.setup))
+  const losses = (list: readonly { readonly loss: number }[]) => list.map(({ loss }) => loss)
+  expect(resumed.length).toBeGreaterThan(0)
+  expect(losses(resumed)).toEqual(losses(reports).slice(-resumed.length))
+  expect(await tiny.weights(rest.policy)).toBe(await tiny.weights(whole.policy))
 })
 
 it("learns from recorded episodes, those too that failed to succeed", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import type { RemoteEngine } from "../../src/engine/remote/remote-engine.ts"
 import { stepRow } from "../../src/engine/rows.ts"
 import type { Environment } from "../../src/environment/environment.ts"
@@ -146,6 +146,26 @@ describe("a request that goes on failing", () => {
     await done
     expect(engine.pending).toEqual([])
   })
+})
+
+it("a clock that jumps ends nothing, on neither side", async () => {
+  const plain = await (await servings.serve(doors.directory)).connect({ rank: 4, capabilities })
+  const expected = await learned(plain)
+  vi.useFakeTimers({ toFake: ["Date"] })
+  try {
+    const serving = await servings.serve(doors.directory, { silence: 5 }, (path, nth) => {
+      if (path !== "/retrieve_future" || nth > 3) return undefined
+      vi.setSystemTime(nth % 2 === 0 ? "2036-01-01" : "1999-01-01")
+      return status(200, { type: "try_again", queue_state: "active" })
+    })
+    const engine = await serving.connect({ rank: 4, capabilities, deadline: 60 })
+    expect(await learned(engine)).toEqual(expected)
+    vi.setSystemTime("2046-01-01")
+    await new Promise((resolve) => setTimeout(resolve, 1500)) // the server has looked whom it has not heard for long
+    expect(await learned(engine)).not.toEqual(expected)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 it("a sample whose result is lost is drawn anew", async () => {

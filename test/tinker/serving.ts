@@ -10,7 +10,7 @@ import { type TinkerServer, type TinkerServerOptions, tinkerServer } from "../..
 
 /** What becomes of a request instead of being answered. */
 export type Fault =
-  | { readonly kind: "cut-before" | "cut-after" | "cut-mid" }
+  | { readonly kind: "cut-before" | "cut-after" | "cut-mid" | "garbage" | "endless" | "killed" }
   | {
       readonly kind: "status"
       readonly status: number
@@ -23,6 +23,8 @@ export interface Serving {
   readonly key: string
   /** Policies that were opened to be trained. */
   readonly policies: NativePolicy[]
+  /** It is no more, with all that it held but what is on disk. */
+  kill(): Promise<void>
   /** Paths, in the order in which they were asked. */
   readonly asked: string[]
   answer(request: Request): Promise<Response>
@@ -80,23 +82,42 @@ export class Servings {
           status: found.status,
           headers: found.headers ?? {},
         })
-      if (found?.kind === "cut-before") return broken()
+      if (found?.kind === "killed") void kill()
+      if (found?.kind === "cut-before" || found?.kind === "killed") return broken()
+      if (found?.kind === "garbage") return protobuf(new Uint8Array(64).fill(0xff))
+      if (found?.kind === "endless") return protobuf(endless(300))
       const response = await server.answer(request)
       if (!found) return response
       return broken(found.kind === "cut-mid" ? new Uint8Array(await response.arrayBuffer()).slice(0, 5) : undefined)
     }
     const http: HttpServer = await listen(answer, { keyed: true })
-    this.#open.push(async () => {
-      await http.close()
-      await server[Symbol.asyncDispose]()
-    })
+    let killed: Promise<void> | undefined
+    const kill = () => {
+      killed ??= http.close().then(() => server[Symbol.asyncDispose]())
+      return killed
+    }
+    this.#open.push(kill)
     const connect = async (more: Partial<RemoteEngineOptions> = {}) => {
       const engine = await RemoteEngine.open(directory, { url: http.url, key, onWarning: () => {}, ...more })
       this.#open.push(() => engine.dispose())
       return engine
     }
-    return { url: http.url, key, policies, asked, answer: server.answer, connect }
+    return { url: http.url, key, kill, policies, asked, answer: server.answer, connect }
   }
+}
+
+const protobuf = (body: Uint8Array<ArrayBuffer> | ReadableStream) =>
+  new Response(body, { headers: { "content-type": "application/x-protobuf" } })
+
+/** So many MiB of nothing. */
+function endless(pieces: number): ReadableStream {
+  const piece = new Uint8Array(2 ** 20)
+  return new ReadableStream({
+    pull(controller) {
+      if (pieces-- > 0) controller.enqueue(piece)
+      else controller.close()
+    },
+  })
 }
 
 /** A connection that ends in the middle of its answer. */

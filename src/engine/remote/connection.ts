@@ -7,7 +7,7 @@ export interface ConnectionOptions {
   /** Where the API's paths begin: what stands before /api/v1. */
   readonly url: string
   readonly key?: string | undefined
-  /** Seconds in which a request must be taken, over all its attempts. Default 300. */
+  /** Seconds in which a request must be taken, or a question about its result answered, over all attempts. Default 300. */
   readonly patience?: number | undefined
   readonly onWarning?: ((message: string) => void) | undefined
 }
@@ -49,7 +49,8 @@ export class Connection {
   readonly url: string
   readonly onWarning: (message: string) => void
   readonly #key: string | undefined
-  readonly #patience: number
+  /** Milliseconds. */
+  readonly patience: number
 
   /** @throws GigpoError `BAD_ARGUMENT` for what is no address. */
   constructor({ url, key, patience = 300, onWarning = (message) => process.emitWarning(message) }: ConnectionOptions) {
@@ -60,7 +61,7 @@ export class Connection {
       )
     this.url = url.replace(/\/+$/, "")
     this.#key = key
-    this.#patience = patience * 1000
+    this.patience = patience * 1000
     this.onWarning = onWarning
   }
 
@@ -109,7 +110,7 @@ export class Connection {
           `The engine at ${this.url} may or may not have taken ${call.path} (${reason}), and this server would do it twice. ` +
             "Resume from the last checkpoint.",
         )
-      if (performance.now() - began > (unpaid ? billing.most : this.#patience))
+      if (performance.now() - began > (unpaid ? billing.most : this.patience))
         throw new GigpoError(
           "ENGINE_LOST",
           `The engine at ${this.url} has not taken ${call.path} for ${Math.round((performance.now() - began) / 1000)} s: ${reason}. ` +

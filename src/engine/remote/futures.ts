@@ -25,8 +25,7 @@ export class LostResult extends Error {}
 
 /** Milliseconds that servers hold a question; the longest known is 300 s, and then they say 408. */
 const held = 330_000
-/** How often the same failure is asked about again. */
-const mostFailures = 20
+/** How often a refusal is asked about again. */
 const mostRefusals = 3
 /** Milliseconds of a pause that are told once. */
 const pauseToTell = 60_000
@@ -71,7 +70,8 @@ export class Futures {
       signal,
     }: { path: string; since: number; protobuf: boolean; signal?: AbortSignal | undefined },
   ): Promise<Settled> {
-    let [failures, refusals, told] = [0, 0, false]
+    let [failures, failing, refusals, told] = [0, 0, 0, false]
+    const began = performance.now() // which the machine's clock does not move
     for (let iteration = 0; ; iteration++) {
       const asked = performance.now()
       const outcome = await this.#connection.attempt({
@@ -80,7 +80,7 @@ export class Futures {
         headers: { "x-tinker-request-iteration": String(iteration), "x-tinker-request-type": path.slice(1) },
         ...{ protobuf, within: held, signal },
       })
-      const age = Date.now() - since
+      const age = performance.now() - began
       if (outcome.kind === "answered") {
         if (outcome.bytes) return { body: undefined, bytes: outcome.bytes }
         const body = (outcome.body ?? {}) as Record<string, unknown>
@@ -98,12 +98,17 @@ export class Futures {
       } else if (outcome.status === 410) throw new LostResult(outcome.reason)
       else if (outcome.kind === "refused") {
         if (outcome.status !== 400 || ++refusals >= mostRefusals) throw refused(path, outcome.status, outcome.reason)
-      } else if (outcome.status !== 408 && outcome.status !== 402 && ++failures >= mostFailures)
-        throw lost(this.#connection.url, path, `${failures} times in a row: ${outcome.reason}`)
+      } else if (outcome.status !== 408 && outcome.status !== 402) {
+        const now = performance.now()
+        if (failures++ === 0) failing = now
+        const silent = now - failing
+        if (silent > this.#connection.patience)
+          throw lost(this.#connection.url, path, `for ${Math.round(silent / 1000)} s: ${outcome.reason}`)
+      }
       if (age > this.#deadline) throw lost(this.#connection.url, path, `no result within ${this.#deadline / 1000} s`)
       // A server that holds the question is asked again at once, any other after a while.
       const quick = performance.now() - asked < 1000
-      const pause = outcome.kind === "answered" ? 50 : Math.min(250 * 2 ** failures, 30_000)
+      const pause = outcome.kind === "answered" ? 50 : Math.min(125 * 2 ** failures, 30_000)
       if (quick) await wait(outcome.kind !== "answered" && outcome.status === 402 ? 5000 : pause, undefined, { signal })
     }
   }

@@ -12,7 +12,11 @@ export const remoteFields = {
   wire: oneOf(undefined, ["protobuf", "json"], "How calls of training travel.", {
     otherwise: '"protobuf" where the server takes it',
   }),
-  patience: number(300, "Seconds in which the server must take a request, over all attempts.", { above: 0 }),
+  patience: number(
+    300,
+    "Seconds in which the server must take a request, or answer a question about its result, over all attempts.",
+    { above: 0 },
+  ),
   deadline: number(3600, "Seconds in which it must have done what it took, its own pauses included.", { above: 0 }),
 }
 

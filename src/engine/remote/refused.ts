@@ -10,9 +10,9 @@ export function refused(path: string, status: number, reason: string): GigpoErro
   return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, { cause: said })
 }
 
-/** Whether it was refused for the form it came in, before anybody read what it says. */
+/** Whether it was refused for its key or the form it came in, before anybody read what it says. */
 export function isUnread(error: unknown): boolean {
-  return GigpoError.is(error) && [404, 405, 413, 415].includes((error.cause as Said | undefined)?.status ?? 0)
+  return GigpoError.is(error) && [401, 403, 404, 405, 413, 415].includes((error.cause as Said | undefined)?.status ?? 0)
 }
 
 /** undefined where the server says no. */
@@ -22,5 +22,19 @@ export async function unlessRefused<T>(call: () => Promise<T>): Promise<T | unde
   } catch (error) {
     if (GigpoError.is(error) && error.code === "ENGINE_REFUSED") return undefined
     throw error
+  }
+}
+
+/** What an answer says; one that cannot be read is as good as none. */
+export function understood<T>(path: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new GigpoError(
+      "ENGINE_LOST",
+      `The engine's answer to ${path} is no result of the API: ${reason} Resume from the last checkpoint.`,
+      { cause },
+    )
   }
 }

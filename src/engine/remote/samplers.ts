@@ -1,7 +1,7 @@
 import { GigpoError } from "../../errors.ts"
 import { decodeSample, type SampleResult, sampleFromJson } from "../../tinker/results.ts"
 import { LostResult } from "./futures.ts"
-import { unlessRefused } from "./refused.ts"
+import { understood, unlessRefused } from "./refused.ts"
 import { type RemoteModel, requestIdOf } from "./remote-model.ts"
 import type { Session } from "./session.ts"
 
@@ -81,7 +81,8 @@ export class Samplers {
             true,
             signal,
           )
-          return found.bytes ? decodeSample(found.bytes) : sampleFromJson(found.body)
+          const { bytes, body } = found
+          return understood("/asample", () => (bytes ? decodeSample(bytes) : sampleFromJson(body)))
         } catch (error) {
           if (!(error instanceof LostResult)) throw error
           if (lost + 1 >= mostLost)

@@ -4,6 +4,7 @@ import { decodeTraining, type TrainingResult, trainingFromJson } from "../../tin
 import { callToJson, encodeCall, type TrainingCall } from "../../tinker/training-call.ts"
 import type { CompleteStep } from "../complete-step.ts"
 import type { RemoteLoss } from "./data.ts"
+import { understood } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
 
 // Gradients and optimizer steps of a model on the server.
@@ -28,7 +29,7 @@ export async function trainOn(
     const { result } = await model.submit(path, asked, { protobuf: wire === "protobuf", signal })
     results.push(async () => {
       const { body, bytes } = await result()
-      return bytes ? decodeTraining(bytes) : trainingFromJson(body)
+      return understood(path, () => (bytes ? decodeTraining(bytes) : trainingFromJson(body)))
     })
   }
   const all = await Promise.all(results.map((result) => result()))

@@ -74,13 +74,13 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   const sessionOf = (id: string): Session => {
     const session = sessions.get(id)
     if (!session) throw new ApiError(404, `There is no session ${id}.`)
-    session.heard = Date.now()
+    session.heard = performance.now()
     return session
   }
   const modelOf = (id: string): ServedModel => {
     const model = models.get(id)
     if (!model) throw new ApiError(404, `There is no model ${id}.`)
-    for (const session of sessions.values()) if (id.startsWith(`${session.id}:`)) session.heard = Date.now()
+    for (const session of sessions.values()) if (id.startsWith(`${session.id}:`)) session.heard = performance.now()
     return model
   }
   const free = async (model: ServedModel) => {
@@ -93,7 +93,7 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   }
   const sweep = setInterval(() => {
     for (const session of sessions.values())
-      if (Date.now() - session.heard > silence * 1000) void end(session).catch(onError)
+      if (performance.now() - session.heard > silence * 1000) void end(session).catch(onError)
   }, 1000)
   sweep.unref()
 
@@ -199,7 +199,7 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
       const id = begun.get(key) ?? randomUUID()
       begun.set(key, id)
       if (!sessions.has(id))
-        sessions.set(id, { id, models: new Map(), samplings: new Map(), made: new Map(), heard: Date.now() })
+        sessions.set(id, { id, models: new Map(), samplings: new Map(), made: new Map(), heard: performance.now() })
       return { type: "create_session", session_id: id }
     },
     "/session_heartbeat": async (request) => {

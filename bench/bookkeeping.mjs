@@ -10,7 +10,7 @@ const [rows, length] = [tasks * members * turns, prompt + reply]
 const moment = { iteration: 0, iterations: 1 }
 
 /** Milliseconds of each part. */
-function keepBooks(groups, estimator) {
+async function keepBooks(groups, estimator) {
   const times = {}
   let last = performance.now()
   const lap = (name) => {
@@ -20,7 +20,7 @@ function keepBooks(groups, estimator) {
   }
   const steps = collectSteps(groups)
   lap("steps")
-  const credit = estimator.estimate(batchOf(steps), { moment, random: new Random(1) })
+  const credit = await estimator.estimate(batchOf(steps), { moment, random: new Random(1) })
   lap("credit")
   const all = toRows(steps, credit)
   lap("rows")
@@ -37,7 +37,9 @@ for (const [name, estimator] of [
   ["GiGPO", gigpo()],
   ["GRPO", grpo()],
 ]) {
-  const runs = Array.from({ length: 12 }, (_, i) => keepBooks(makeGroups(i), estimator)).slice(2) // two to warm up
+  const runs = []
+  for (let i = 0; i < 12; i++) runs.push(await keepBooks(makeGroups(i), estimator))
+  runs.splice(0, 2) // two to warm up
   found[name] = Object.fromEntries(columns.map((column) => [column, median(runs.map((run) => run[column]))]))
   table.push([name, ...columns.map((column) => found[name][column].toFixed(2))])
 }

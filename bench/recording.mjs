@@ -49,7 +49,7 @@ const made = makeGroups(1).map((episodes, index) => ({
 }))
 const steps = collectSteps(made.map(({ episodes }) => episodes))
 const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
-const paper = await recordAlone(made, gigpo().estimate(batchOf(steps), context), 12)
+const paper = await recordAlone(made, await gigpo().estimate(batchOf(steps), context), 12)
 
 const alone = join(folder, "alone")
 const lap = async (work) => {

@@ -4,9 +4,11 @@ import { GigpoError } from "../errors.ts"
 import { groupAnchors } from "../kernels/group-anchors.ts"
 import { largestReward } from "../largest-reward.ts"
 import { checkList } from "../options/arguments.ts"
+import { atOnce, type Pieces } from "../pace.ts"
 import { groupByAnchor } from "./anchors.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
 import type { GrpoStep } from "./types.ts"
+import { withColumns } from "./with-columns.ts"
 
 /** One step and all that may be known of it; what is left out is asked for only by the estimators that read it. */
 export interface BatchStep extends GrpoStep {
@@ -43,14 +45,45 @@ export interface BatchStep extends GrpoStep {
  * soon as the anchors are asked for
  */
 export function batchOf(steps: readonly BatchStep[], statistics?: Batch["statistics"]): Batch {
-  return collect(steps, statistics).batch
+  return atOnce(collecting(steps, statistics)).batch
 }
 
+/** The same in pieces, with the groups of anchors, which every step must have. */
+export function* groupedBatch(steps: readonly BatchStep[], statistics?: Batch["statistics"]): Pieces<Batch> {
+  const { batch } = yield* collecting(steps, statistics)
+  const anchorGroups = yield* anchorGroupsOf(batch.task, batch.anchors)
+  return withColumns(batch, { anchorGroups })
+}
+
+/** As `groupAnchors`, task by task: those of many tasks together would hold the event loop. */
+function* anchorGroupsOf(task: Int32Array, anchors: readonly string[]): Pieces<Int32Array> {
+  if (task.some((id, row) => row > 0 && id < task[row - 1]!)) return groupAnchors(task, anchors).groups
+  const found = new Int32Array(task.length)
+  let count = 0
+  for (let from = 0, to = 0; from < task.length; from = to) {
+    while (to < task.length && (to - from < leastGrouped || task[to] === task[to - 1])) to++
+    const { groups, count: more } = groupAnchors(task.subarray(from, to), anchors.slice(from, to))
+    for (const [row, group] of groups.entries()) found[from + row] = count + group
+    count += more
+    yield
+  }
+  return found
+}
+
+/** Steps below which a call costs more than what it does. */
+const leastGrouped = 2048
+
 /** The same, with where each row stood in the input. */
-export function collect(
-  input: readonly BatchStep[],
-  statistics?: Batch["statistics"],
-): { readonly batch: Batch; readonly index: Int32Array } {
+export function collect(input: readonly BatchStep[]): Collected {
+  return atOnce(collecting(input))
+}
+
+interface Collected {
+  readonly batch: Batch
+  readonly index: Int32Array
+}
+
+function* collecting(input: readonly BatchStep[], statistics?: Batch["statistics"]): Pieces<Collected> {
   checkList("The steps", input)
   const steps = input.filter((step) => step.padding !== true)
   const index = new Int32Array(steps.length)
@@ -63,6 +96,7 @@ export function collect(
     lengths: new Int32Array(steps.length),
   }
   for (let row = 0; row < steps.length; row++) {
+    if (row % 256 === 0) yield
     const step = steps[row]!
     checkStep(step, index[row]!)
     columns.rewards[row] = step.reward
@@ -71,8 +105,11 @@ export function collect(
     columns.truncated[row] = step.truncated === true ? 1 : 0
     columns.lengths[row] = step.length ?? 1
   }
+  yield
   const task = denseIds(steps.map((step) => step.task))
+  yield
   const episode = groupByAnchor(task, keysOf(steps, "episode"))
+  yield
   const has = (name: keyof BatchStep) => steps.some((step) => step[name] !== undefined)
 
   // GRPO asks for no anchors and so needs none; who asks for them finds them once.

@@ -1,5 +1,6 @@
 import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
+import { atOnce, Pace, type Pieces } from "../pace.ts"
 import { Random } from "../random.ts"
 import { collect, scatter } from "./batch.ts"
 import {
@@ -69,9 +70,10 @@ export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
   return {
     name: "gigpo",
     groups: parts.episode ? undefined : groupsOf(atFirst) && (isWithoutSteps ? "needed" : "wanted"),
-    estimate(batch, context) {
+    async estimate(batch, context) {
       const settings = settle("gigpo", options, gigpoFields, context.moment)
-      const { diagnostics, advantages, ...details } = compareLevels(batch, parts, settings, context)
+      const compared = compareLevels(batch, parts, settings, context)
+      const { diagnostics, advantages, ...details } = await new Pace(context.signal).through(compared)
       return { advantages, details, metrics: gigpoMetrics(diagnostics) }
     },
   }
@@ -86,7 +88,9 @@ export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
 export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptions = {}): GigpoResult {
   const settings = settle("gigpo", options, gigpoFields, outsideRuns)
   const { batch, index } = collect(steps)
-  const { diagnostics, ...found } = compareLevels(batch, {}, settings, { moment: outsideRuns, random: new Random(0) })
+  const { diagnostics, ...found } = atOnce(
+    compareLevels(batch, {}, settings, { moment: outsideRuns, random: new Random(0) }),
+  )
   const perStep = (values: Float64Array) => scatter(values, index, new Float64Array(steps.length))
   return {
     advantages: perStep(found.advantages),
@@ -108,7 +112,12 @@ function completeParts(given: Parts, { gamma, similarity: alike, stepScope, norm
   }
 }
 
-function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, context: EstimatorContext): GigpoResult {
+function* compareLevels(
+  plain: Batch,
+  given: Parts,
+  settings: SettingsNow,
+  context: EstimatorContext,
+): Pieces<GigpoResult> {
   const { signal, levels, normalize } = completeParts(given, settings)
   const paid = payPenalties(plain, settings)
   const batch = paidBatch(plain, paid)
@@ -117,27 +126,37 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
   const outcome = episodeLevel(plain, settings, paid)
   const episodeAdvantages = given.episode?.(batch, context) ?? outcome.advantages
 
+  yield
   // Eq. 4, 6: G^S(s) = {(a_t^i, R_t^i) | s_t^i = s}, all occurrences of an anchor state s among the steps of one task
   const stepLevels = levels(batch, context)
   const stepGroups = stepLevels[0]?.ids ?? new Int32Array(plain.length).fill(-1)
 
+  yield
   // Eq. 5: R_t^i = Σ_{k≥t} γ^(k-t) r_k^i
   const returns = signal(batch, context)
   const scores = paid.score(returns)
 
+  yield
   // Eq. 7: A^S(a_t^i) = (R_t^i - mean G^S) / F_norm(G^S); 0 for a state that was met once
   const compared = stepLevels.map(({ ids, values = scores }) => normalize(values, ids))
 
+  yield
   // Eq. 8: A(a_t^i) = A^E(τ_i) + ω A^S(a_t^i)
   const stepSum = sumLevels(compared, stepLevels, plain.length)
   const own = given.combine?.(episodeAdvantages, compared, batch, context)
   const [omega, stepAdvantages] = own
     ? [1, own.map((value, row) => value - episodeAdvantages[row]!)]
     : [settings.omega, stepSum]
+  yield
   const statistics = groupStatistics(stepLevels[0]?.values ?? scores, stepGroups)
+  yield
   const joint = own ?? episodeAdvantages.map((value, row) => value + omega * stepAdvantages[row]!)
   const advantages = settings.whiten ? whiten(joint, plain.lengths) : joint
 
+  const spread = { ...summarizeAdvantages(advantages), ...summarizeLevels(episodeAdvantages, stepAdvantages, omega) }
+  yield
+  const sizes = summarizeStepGroups(stepGroups)
+  yield
   return {
     advantages,
     episodeAdvantages,
@@ -145,9 +164,8 @@ function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, contex
     returns,
     stepGroups,
     diagnostics: {
-      ...summarizeAdvantages(advantages),
-      ...summarizeLevels(episodeAdvantages, stepAdvantages, omega),
-      ...summarizeStepGroups(stepGroups),
+      ...spread,
+      ...sizes,
       episodeGroups: outcome.episodeGroups,
       constantEpisodeGroups: outcome.constantEpisodeGroups,
       constantStepGroups: countConstant(statistics),

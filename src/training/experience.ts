@@ -1,10 +1,11 @@
 import { estimate } from "../credit/as-estimator.ts"
-import { batchOf } from "../credit/batch.ts"
+import { groupedBatch } from "../credit/batch.ts"
 import type { Credit } from "../credit/estimator.ts"
 import type { Sampler, Trainable } from "../engine/engine.ts"
 import type { Row } from "../engine/rows.ts"
 import { GigpoError } from "../errors.ts"
 import { at, atMoment, type Moment } from "../options/schedule.ts"
+import { Pace } from "../pace.ts"
 import type { Random } from "../random.ts"
 import { isScored } from "../rollout/episode.ts"
 import type { Group, RolloutHooks } from "../rollout/hooks.ts"
@@ -21,7 +22,7 @@ import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
 import { rememberedEpisodes } from "./remembered.ts"
-import { type CollectedStep, collectSteps, giveCredit, layRows, learnedEpisodes, withTexts } from "./rows.ts"
+import { type CollectedStep, collectingSteps, givingCredit, layingRows, learnedEpisodes, withTexts } from "./rows.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
 import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
@@ -59,7 +60,8 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
   const { leastGroupSize } = options.rollout
   const members = groups.map(({ episodes }) => episodes)
-  const collected = collectSteps(members, leastGroupSize)
+  const pace = new Pace(signal)
+  const collected = await pace.through(collectingSteps(members, leastGroupSize))
   if (collected.length === 0) throw nothingToLearnFrom(groups, dropped.length, leastGroupSize)
   const baselines = needs.has("greedy")
     ? await playGreedily(setup, groups, training.hooks, random.fork("greedy"))
@@ -68,12 +70,15 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
 
   const shaped = shapeRewards(collected, options, moment, baselines)
   const steps = needs.has("text") ? withTexts(shaped, tokenizer) : shaped
-  const rows = layRows(steps)
+  const rows = await pace.through(layingRows(steps))
   await fillForced(training, rows, steps, moment)
   const [statistics, metrics] = await compute(training, rows, steps, moment)
-  const [batch, withheld] = withKl(training, batchOf(steps, statistics), moment)
+  const [batch, withheld] = withKl(training, await pace.through(groupedBatch(steps, statistics)), moment)
+  await pace.rest()
   const credit = await estimate(estimator, batch, { moment, random: random.fork("credit"), signal })
-  const credited = giveCredit(rows, scale ? inUnits(credit, scale, estimator.name) : credit)
+  await pace.rest()
+  const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
+  const credited = await pace.through(givingCredit(rows, inOwnUnits))
   if (options.importance) weighByImportance(credited, atMoment(options.importance, moment), options.unit)
   const extra = foreignRows(credit.extraRows ?? [], training)
   clock.lap("advantage")

@@ -1,4 +1,5 @@
 import type { Moment } from "../options/schedule.ts"
+import { Pace } from "../pace.ts"
 import { checkCriticSteps } from "./critic.ts"
 import { collect, type Experience } from "./experience.ts"
 import { failuresOf, playerName } from "./failure-reasons.ts"
@@ -29,7 +30,8 @@ export async function runIteration<Task>(
   const clock = new Stopwatch()
   const experience = await collect(training, moment, clock)
   const { groups, dropped, rows, credit } = experience
-  const played = rolloutMetrics(groups, credit, dropped, options.rollout.leastGroupSize)
+  const metered = rolloutMetrics(groups, credit, dropped, options.rollout.leastGroupSize)
+  const played = await new Pace().through(metered)
   const totals = await update(training, steps, rows, moment, onChange)
   if (totals.critic) checkCriticSteps(totals.critic, options.guards.nonFinite, iteration, onWarning)
   clock.lap("update")

@@ -1,6 +1,7 @@
 import { advantageMetrics } from "../credit/diagnostics.ts"
 import type { Credit } from "../credit/estimator.ts"
 import type { LossReport, StepReport } from "../engine/engine.ts"
+import type { Pieces } from "../pace.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
@@ -17,23 +18,40 @@ type Metrics = Record<string, number>
  *
  * @param dropped groups that were played and not kept; a policy is not worse for being asked only what it cannot do yet
  */
-export function rolloutMetrics(
+export function* rolloutMetrics(
   groups: readonly Group[],
   credit: Credit,
   dropped: readonly Group[] = [],
   leastGroupSize = 1,
-): Metrics {
+): Pieces<Metrics> {
   const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
-  const steps = finished.flatMap((episode) => episode.steps)
-  const goingOn = steps.filter(({ unmerged }) => unmerged !== undefined)
+  yield
+  const told = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, unmerged: 0 }
+  for (const { steps } of finished) {
+    yield
+    for (const { prompt, reply, valid, finishReason, unmerged } of steps) {
+      told.steps++
+      told.tokens += reply.length
+      told.prompts += prompt.length
+      told.valid += Number(valid)
+      told.cut += Number(finishReason === "length")
+      if (unmerged === undefined) continue
+      told.goingOn++
+      told.unmerged += Number(unmerged)
+    }
+  }
+  const aStep = (sum: number) => (told.steps === 0 ? 0 : sum / told.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
+  yield
   const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
+  yield
   const { cut, late } = limitShares(episodes)
   const unscored = share("dropped")
   const tooSmall = groups.filter((group) => isTooSmall(group.episodes, leastGroupSize)).length
   const branches = episodes.filter(({ branch }) => branch !== undefined).length
   const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
+  yield
   return {
     ...Object.fromEntries(own),
     "episode/count": episodes.length,
@@ -48,11 +66,11 @@ export function rolloutMetrics(
     "episode/truncated": cut,
     "episode/overflow": share("overflow"),
     ...(late !== undefined && { "episode/late": late }),
-    "reply/valid": mean(steps.map((step) => Number(step.valid))),
-    "reply/tokens": mean(steps.map((step) => step.reply.length)),
-    "reply/cut": mean(steps.map((step) => Number(step.finishReason === "length"))),
-    "prompt/tokens": mean(steps.map((step) => step.prompt.length)),
-    ...(goingOn.length > 0 && { "rows/unmerged": mean(goingOn.map(({ unmerged }) => Number(unmerged))) }),
+    "reply/valid": aStep(told.valid),
+    "reply/tokens": aStep(told.tokens),
+    "reply/cut": aStep(told.cut),
+    "prompt/tokens": aStep(told.prompts),
+    ...(told.goingOn > 0 && { "rows/unmerged": told.unmerged / told.goingOn }),
     ...advantageMetrics(credit),
   }
 }

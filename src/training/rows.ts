@@ -2,6 +2,7 @@ import type { BatchStep } from "../credit/batch.ts"
 import type { Credit, StepRecord } from "../credit/estimator.ts"
 import type { TopTokens } from "../engine/engine.ts"
 import { type Row, type Span, sampledWeights } from "../engine/rows.ts"
+import { atOnce, type Pieces } from "../pace.ts"
 import type { Random } from "../random.ts"
 import { type Episode, type EpisodeStep, isScored } from "../rollout/episode.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
@@ -18,8 +19,14 @@ export interface CollectedStep extends BatchStep {
  * @param least scored episodes without which a group is left out (`rollout.leastGroupSize`)
  */
 export function collectSteps(groups: readonly (readonly Episode[])[], least = 1): CollectedStep[] {
+  return atOnce(collectingSteps(groups, least))
+}
+
+/** The same in pieces. */
+export function* collectingSteps(groups: readonly (readonly Episode[])[], least = 1): Pieces<CollectedStep[]> {
   const collected: CollectedStep[] = []
   for (const { task, member, episode } of learnedEpisodes(groups, least)) {
+    yield
     const { steps, outcome } = episode
     const next = nextAnchors(episode)
     for (const [index, record] of steps.entries()) {
@@ -95,12 +102,19 @@ export interface LaidSpan extends Writable<Span> {
  * step a span is.
  */
 export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
-  const rows = chain(steps)
+  return atOnce(layingRows(steps))
+}
+
+/** The same in pieces. */
+export function* layingRows(steps: readonly CollectedStep[]): Pieces<LaidRow[]> {
+  const rows = yield* chain(steps)
   let total = 0
   for (const row of rows) total += length(row.at(-1)!.record)
   const all = new Int32Array(total) // one piece of memory for all rows: thousands of small ones take milliseconds
   let end = 0
-  return rows.map((row) => {
+  const laid: LaidRow[] = []
+  for (const row of rows) {
+    yield
     const start = end
     const spans: LaidSpan[] = []
     for (const { record, index, task, episode } of row) {
@@ -125,8 +139,9 @@ export function layRows(steps: readonly CollectedStep[]): LaidRow[] {
     }
     const tokens = all.subarray(start, end)
     const { attachments } = row[0]!.record
-    return attachments ? { tokens, spans, attachments } : { tokens, spans }
-  })
+    laid.push(attachments ? { tokens, spans, attachments } : { tokens, spans })
+  }
+  return laid
 }
 
 interface Link {
@@ -137,13 +152,14 @@ interface Link {
 }
 
 /** The steps of each row. */
-function chain(steps: readonly CollectedStep[]): Link[][] {
+function* chain(steps: readonly CollectedStep[]): Pieces<Link[][]> {
   const rows: Link[][] = []
   let open = new Map<unknown, Link[]>() // by conversation, of the episode at hand
   let [task, episode]: [unknown, unknown] = [undefined, undefined]
   let [tasks, episodes] = [-1, -1]
   for (const [index, step] of steps.entries()) {
     if (step.task !== task || step.episode !== episode) {
+      yield
       if (step.task !== task) tasks++
       episodes++
       open = new Map()
@@ -180,8 +196,15 @@ function length({ prompt, reply }: EpisodeStep): number {
  * no span any more; its tokens stay where later steps need them to be read. Rows without a span are left out.
  */
 export function giveCredit(rows: readonly LaidRow[], credit: Credit): LaidRow[] {
+  return atOnce(givingCredit(rows, credit))
+}
+
+/** The same in pieces. */
+export function* givingCredit(rows: readonly LaidRow[], credit: Credit): Pieces<LaidRow[]> {
   const { advantages, skip, weights, returns, clipScale } = credit
-  return rows.filter((row) => {
+  const kept: LaidRow[] = []
+  for (const row of rows) {
+    yield
     if (skip) leaveOut(row, skip)
     for (const span of row.spans) {
       span.advantage = advantages[span.step]!
@@ -190,8 +213,9 @@ export function giveCredit(rows: readonly LaidRow[], credit: Credit): LaidRow[] 
       if (returns) span.returns = returns[span.step]!
       if (clipScale) span.clipScale = clipScale[span.step]!
     }
-    return row.spans.length > 0
-  })
+    if (row.spans.length > 0) kept.push(row)
+  }
+  return kept
 }
 
 function leaveOut(row: LaidRow, skip: Uint8Array): void {

@@ -63,7 +63,7 @@ describe("gigpo", () => {
       gigpoAdvantages(steps, { omega: 0.2, gamma: 0.52, invalidActionPenalty: 0.6 }).advantages,
     )
     const wrong = gigpo({ omega: ({ iteration }) => (iteration === 0 ? 1 : NaN) })
-    expect(() => wrong.estimate(batch, at(1))).toThrow(
+    await expect(wrong.estimate(batch, at(1))).rejects.toThrow(
       bad(/omega must be .* its schedule gave NaN in iteration 2 of 10/),
     )
   })

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest"
 import { batchOf } from "../../src/credit/batch.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import { stepRow } from "../../src/engine/rows.ts"
+import { atOnce } from "../../src/pace.ts"
 import { Random } from "../../src/random.ts"
 import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
@@ -178,7 +179,7 @@ describe("branches", () => {
     const credit = await gigpo().estimate(batchOf(steps), context)
     expect(credit.advantages).toHaveLength(members.flat().length * 5)
     expect(toRows(steps, credit)).toHaveLength(steps.length)
-    expect(rolloutMetrics(groups, credit)).toMatchObject({
+    expect(atOnce(rolloutMetrics(groups, credit))).toMatchObject({
       "episode/count": members.flat().length,
       "episode/branches": members.flat().length - 16,
     })

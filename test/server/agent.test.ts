@@ -3,6 +3,7 @@ import { batchOf } from "../../src/credit/batch.ts"
 import type { Credit } from "../../src/credit/estimator.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import type { Completion, SampleRequest, Sampler } from "../../src/engine/engine.ts"
+import { atOnce } from "../../src/pace.ts"
 import { Random } from "../../src/random.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { type Agent, type AgentContext, agentPlay } from "../../src/server/agent.ts"
@@ -113,12 +114,14 @@ it("counts calls that go on in words and not in tokens, and no others", async ()
     ["four", undefined, 2],
     ["five", undefined, 3],
   ])
-  const metrics = rolloutMetrics(
-    [{ task: "begin", index: 0, episodes }],
-    grpo({}).estimate(batchOf(collectSteps([episodes])), {
-      moment: { iteration: 0, iterations: 1 },
-      random: new Random(1),
-    }) as Credit,
+  const metrics = atOnce(
+    rolloutMetrics(
+      [{ task: "begin", index: 0, episodes }],
+      grpo({}).estimate(batchOf(collectSteps([episodes])), {
+        moment: { iteration: 0, iterations: 1 },
+        random: new Random(1),
+      }) as Credit,
+    ),
   )
   expect(metrics["rows/unmerged"]).toBe(1 / 2)
 })

@@ -4,6 +4,7 @@ import type { Credit, Estimator } from "../../src/credit/estimator.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import type { LossReport } from "../../src/engine/engine.ts"
+import { atOnce } from "../../src/pace.ts"
 import { Random } from "../../src/random.ts"
 import { criticMetrics } from "../../src/training/critic.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "../../src/training/metrics.ts"
@@ -27,16 +28,16 @@ const groups = [
 const numbered = (all: typeof groups) => all.map((episodes, index) => ({ task: index, index, episodes }))
 
 /** The metrics with this estimator's credit. */
-function metricsOf(all: typeof groups, estimator: Estimator = gigpo({})) {
+async function metricsOf(all: typeof groups, estimator: Estimator = gigpo({})) {
   const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
-  const credit = estimator.estimate(batchOf(collectSteps(all)), context) as Credit
-  return { ...credit.metrics, ...rolloutMetrics(numbered(all), credit) }
+  const credit: Credit = await estimator.estimate(batchOf(collectSteps(all)), context)
+  return { ...credit.metrics, ...atOnce(rolloutMetrics(numbered(all), credit)) }
 }
 
-describe("the metrics of a rollout", () => {
-  const metrics = metricsOf(groups)
+describe("the metrics of a rollout", async () => {
+  const metrics = await metricsOf(groups)
 
-  it("count every episode, but average over those that did not fail", () => {
+  it("count every episode, but average over those that did not fail", async () => {
     expect(metrics).toMatchObject({
       "episode/count": 4,
       "episode/failed": 1 / 4,
@@ -47,26 +48,26 @@ describe("the metrics of a rollout", () => {
     })
   })
 
-  it("average replies and prompts over steps", () => {
+  it("average replies and prompts over steps", async () => {
     expect(metrics).toMatchObject({ "reply/valid": 2 / 3, "reply/tokens": 2, "reply/cut": 1 / 3, "prompt/tokens": 3 })
   })
 
-  it("average the environment's own over the episodes that have them, but count success over all of them", () => {
+  it("average the environment's own over the episodes that have them, but count success over all of them", async () => {
     expect(metrics).toMatchObject({ "episode/success": 1 / 4, "episode/score": 4 })
   })
 
-  it("say how near the limit on steps successes came", () => {
+  it("say how near the limit on steps successes came", async () => {
     const success = { metrics: { success: 1 } }
     const five = Array.from("abcde", (anchor) => step(anchor, 0))
     const cut = episode(five, { outcome: "truncated", metrics: { success: 0 } })
-    const found = metricsOf([[episode(five, success), episode([step("a", 1)], success), cut]])
+    const found = await metricsOf([[episode(five, success), episode([step("a", 1)], success), cut]])
     expect(found).toMatchObject({ "episode/late": 1 / 2 })
-    expect(metricsOf([[episode(five), cut]])).not.toHaveProperty("episode/late")
+    expect(await metricsOf([[episode(five), cut]])).not.toHaveProperty("episode/late")
   })
 
-  it("are not hidden by metrics of the environment with their names", () => {
+  it("are not hidden by metrics of the environment with their names", async () => {
     const rude = [[episode([step("a", 1)], { metrics: { count: 99, return: 99, failed: 99, steps: 99 } })]]
-    expect(metricsOf(rude)).toMatchObject({
+    expect(await metricsOf(rude)).toMatchObject({
       "episode/count": 1,
       "episode/return": 1,
       "episode/failed": 0,
@@ -74,7 +75,7 @@ describe("the metrics of a rollout", () => {
     })
   })
 
-  it("tell how credit is spread", () => {
+  it("tell how credit is spread", async () => {
     // Steps a, b and a of one task: a group of two and one alone. Returns 1 and 2: the episodes differ.
     expect(metrics).toMatchObject({
       "step-group/count": 2,
@@ -86,7 +87,7 @@ describe("the metrics of a rollout", () => {
       "group/constant": 0,
     })
     expect(metrics["advantage/std"]).toBeGreaterThan(0)
-    expect(Object.keys(metricsOf(groups, grpo({}))).filter((name) => name.startsWith("step-group/"))).toEqual([])
+    expect(Object.keys(await metricsOf(groups, grpo({}))).filter((name) => name.startsWith("step-group/"))).toEqual([])
   })
 })
 
@@ -103,7 +104,7 @@ describe("the metrics of updates", () => {
     },
   })
 
-  it("average losses over batches and gradients over steps that were taken", () => {
+  it("average losses over batches and gradients over steps that were taken", async () => {
     const steps = [
       { gradientNorm: 1, skipped: false },
       { gradientNorm: Number.POSITIVE_INFINITY, skipped: true },
@@ -123,14 +124,14 @@ describe("the metrics of updates", () => {
     })
   })
 
-  it("weigh what batches report by the tokens that it is of", () => {
+  it("weigh what batches report by the tokens that it is of", async () => {
     const one = { loss: 1, tokens: 30, metrics: { "policy/kl": 0.1, "own/few": 2 } }
     const other = { loss: 2, tokens: 10, metrics: { "policy/kl": 0.5 } }
     const found = updateMetrics({ losses: [one, other], steps: [], learningRate: 0.01 })
     expect(found).toMatchObject({ "policy/kl": expect.closeTo(0.2, 12), "own/few": 2, "loss/policy": 1.5 })
   })
 
-  it("are not of batches of which nothing was computed, and absent where no batch is left", () => {
+  it("are not of batches of which nothing was computed, and absent where no batch is left", async () => {
     const empty: LossReport = { loss: 0, tokens: 0, metrics: { "policy/ratio": 0, "loss/kl": 0 } }
     const step = { gradientNorm: 1, skipped: false }
     const totals = { steps: [step], learningRate: 0.01 }
@@ -145,14 +146,14 @@ describe("the metrics of updates", () => {
     })
   })
 
-  it("of a critic are absent where it took no step", () => {
+  it("of a critic are absent where it took no step", async () => {
     const steps = [{ gradientNorm: Number.NaN, skipped: true }]
     expect(criticMetrics({ losses: [], steps })).toEqual({ "critic/skipped": 1 })
   })
 })
 
 describe("the stopwatch", () => {
-  it("splits an iteration into its parts", () => {
+  it("splits an iteration into its parts", async () => {
     const clock = new Stopwatch()
     clock.lap("rollout")
     clock.lap("update")

@@ -1,4 +1,5 @@
 import { GigpoError } from "../../errors.ts"
+import type { Pieces } from "../../pace.ts"
 import type { Datum } from "../../tinker/datum.ts"
 import type { Aggregation, ClippedSurrogate, Unit } from "../engine.ts"
 import { type Row, type Span, sampledTokens } from "../rows.ts"
@@ -75,25 +76,51 @@ export function cloningCoefficients(rows: readonly Row[]): Float32Array {
 }
 
 /** PPO's clipped surrogate: exact under a sum, since it is proportional to the advantage. */
-export function surrogateLoss(rows: readonly Row[], loss: ClippedSurrogate, form: Form): RemoteLoss {
-  const share = split(rows, tokenShares(rows, loss.aggregation, loss.unit ?? "span", loss.fixedLength))
-  const data = rows.map((row, r) => {
+export function* surrogateLoss(rows: readonly Row[], loss: ClippedSurrogate, form: Form): Pieces<RemoteLoss> {
+  const share = tokenShares(rows, loss.aggregation, loss.unit ?? "span", loss.fixedLength)
+  yield
+  const data: Datum[] = []
+  let token = 0
+  for (const row of rows) {
+    yield
     const scale = undoMeans(row, rows.length, form)
-    const old = row.spans.flatMap((span) => Array.from(span.oldLogProbs ?? known(span, "logProbs")))
-    const credit = row.spans.flatMap((span) => Array.from({ length: span.length }, (_, i) => advantageOf(span, i)))
-    return datumOf(row, {
-      logprobs: scattered(row, old, (value) => value),
-      advantages: scattered(row, credit, (value, i) => scale * share[r]![i]! * value),
-      ...weightsOf(row, form),
-    })
-  })
+    const [logprobs, advantages] = [new Float32Array(row.tokens.length - 1), new Float32Array(row.tokens.length - 1)]
+    for (const span of row.spans) {
+      logprobs.set(span.oldLogProbs ?? known(span, "logProbs"), span.start - 1)
+      for (let i = 0; i < span.length; i++)
+        advantages[span.start - 1 + i] = scale * share[token++]! * advantageOf(span, i)
+    }
+    data.push(datumOf(row, { logprobs, advantages, ...weightsOf(row, form) }))
+  }
   const config = { clip_low_threshold: 1 - loss.clipLow, clip_high_threshold: 1 + loss.clipHigh }
   return { loss: "ppo", config, data }
 }
 
-/** Whether nothing is to be learned from it: its gradient is 0. */
-export function isIdle({ inputs }: Datum): boolean {
-  return (inputs.get("advantages") ?? inputs.get("weights")!).every((value) => value === 0)
+/** The data that something is to be learned from: the others' gradients are 0. */
+export function* busy({ data }: RemoteLoss): Pieces<number[]> {
+  const found: number[] = []
+  for (const [index, { inputs }] of data.entries()) {
+    if (index % 64 === 0) yield
+    if ((inputs.get("advantages") ?? inputs.get("weights")!).some((value) => value !== 0)) found.push(index)
+  }
+  return found
+}
+
+/** Of the results of some rows those of sampled tokens, in their places among all rows': [sampled tokens], NaN elsewhere. */
+export function* gathered(
+  rows: readonly Row[],
+  kept: readonly number[],
+  results: readonly Float32Array[],
+): Pieces<Float32Array> {
+  const found = new Float32Array(sampledTokens(rows)).fill(Number.NaN)
+  let [at, next] = [0, 0]
+  for (const [index, row] of rows.entries()) {
+    if (index % 64 === 0) yield
+    const values = kept[next] === index ? ofSpans(row, results[next++]!) : undefined
+    if (values) found.set(values, at)
+    at += values?.length ?? sampledTokens([row])
+  }
+  return found
 }
 
 /** Only these data of a loss, each counting what it did. */
@@ -120,23 +147,24 @@ function tokenShares(rows: readonly Row[], aggregation: Aggregation, unit: Unit,
 /** What a mean of means divides by, to be multiplied with. */
 function undoMeans(row: Row, data: number, { reduction, takesWeights }: Form): number {
   if (reduction === "sum") return 1
-  return data * (takesWeights ? targetsOf(row).length : row.tokens.length - 1)
+  return data * (takesWeights ? sampledTokens([row]) : row.tokens.length - 1)
 }
 
 function weightsOf(row: Row, { takesWeights }: Form): { readonly weights?: Float32Array } {
   return takesWeights ? { weights: ones(row) } : {}
 }
 
-const ones = (row: Row) => scattered(row, targetsOf(row), () => 1)
-
-function targetsOf({ spans }: Row): number[] {
-  return spans.flatMap(({ start, length }) => Array.from({ length }, (_, i) => start - 1 + i))
+function ones({ tokens, spans }: Row): Float32Array {
+  const result = new Float32Array(tokens.length - 1)
+  for (const { start, length } of spans) result.fill(1, start - 1, start - 1 + length)
+  return result
 }
 
 /** Of each sampled token, in its target's place: [tokens - 1], 0 elsewhere. */
-function scattered(row: Row, values: ArrayLike<number>, of: (value: number, i: number) => number): Float32Array {
-  const result = new Float32Array(row.tokens.length - 1)
-  for (const [i, target] of targetsOf(row).entries()) result[target] = of(values[i]!, i)
+function scattered({ tokens, spans }: Row, values: ArrayLike<number>, of: (value: number) => number): Float32Array {
+  const result = new Float32Array(tokens.length - 1)
+  let at = 0
+  for (const { start, length } of spans) for (let i = 0; i < length; i++) result[start - 1 + i] = of(values[at++]!)
   return result
 }
 

@@ -5,6 +5,7 @@ import { countParameters } from "../../model-files/model-tensors.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
+import { Pace } from "../../pace.ts"
 import { checkRequest } from "../check-request.ts"
 import { completeStep } from "../complete-step.ts"
 import type {
@@ -26,8 +27,9 @@ import type { Capabilities, ProbeReport } from "./capabilities.ts"
 import { refusals, runs } from "./check-plan.ts"
 import { checkTokenizer } from "./check-tokenizer.ts"
 import {
+  busy,
   cloningCoefficients,
-  isIdle,
+  gathered,
   linearLoss,
   ofSpans,
   only,
@@ -246,8 +248,9 @@ export class RemoteEngine implements Trainable {
         "add gradients of two calls, since it takes the mean over all data of a step",
         "give them in one call",
       )
-    const remote = await this.#translate(rows, loss, capabilities, signal)
-    const learned = remote.data.flatMap((datum, index) => (isIdle(datum) ? [] : [index]))
+    const pace = new Pace(signal)
+    const remote = await this.#translate(rows, loss, capabilities, pace)
+    const learned = await pace.through(busy(remote))
     // A step needs a gradient, if it is 0.
     const kept = learned.length > 0 ? learned : [0]
     const model = await this.#trained()
@@ -256,13 +259,12 @@ export class RemoteEngine implements Trainable {
       trainOn(model, only(remote, kept, capabilities), wire, { signal }),
       signal,
     )
-    const said: Float32Array[] = rows.map((row) => new Float32Array(sampledTokens([row])).fill(Number.NaN))
-    for (const [i, index] of kept.entries()) said[index] = ofSpans(rows[index]!, logProbs[i]!)
+    const said = capabilities.tellsLogProbs ? await pace.through(gathered(rows, kept, logProbs)) : undefined
     return {
       loss: loss.kind === "linear" || learned.length === 0 ? 0 : Number.NaN,
       tokens: sampledTokens(learned.map((index) => rows[index]!)),
       metrics: {},
-      ...(capabilities.tellsLogProbs && { logProbs: Float32Array.from(said.flatMap((values) => Array.from(values))) }),
+      ...(said && { logProbs: said }),
     }
   }
 
@@ -270,11 +272,11 @@ export class RemoteEngine implements Trainable {
     rows: readonly Row[],
     loss: NativeLoss | LinearLoss,
     capabilities: Capabilities,
-    signal: AbortSignal | undefined,
+    pace: Pace,
   ): Promise<RemoteLoss> {
     if (loss.kind === "clipped-surrogate") {
       if (!runs(loss, capabilities)) throw cannot("run this loss itself", 'have it evaluated, as "linear"')
-      return surrogateLoss(rows, loss, capabilities)
+      return await pace.through(surrogateLoss(rows, loss, capabilities))
     }
     const linear = loss.kind === "linear"
     if (linear && (loss.entropyCoefficients ?? loss.top))
@@ -282,7 +284,7 @@ export class RemoteEngine implements Trainable {
     const { custom } = capabilities
     if (!custom) throw cannot("run a loss of one's own", "take the clipped surrogate")
     const coefficients = linear ? loss.coefficients : cloningCoefficients(rows)
-    const now = custom === "importance_sampling" ? await this.#now(rows, signal) : undefined
+    const now = custom === "importance_sampling" ? await this.#now(rows, pace.signal) : undefined
     return linearLoss(rows, coefficients, custom, capabilities, now)
   }
 

@@ -27,14 +27,19 @@ export class KeptWeights {
     this.#folder = folder
   }
 
-  /** @throws ApiError 400 for a name that is none, 409 for one that is there. */
-  async save(model: ServedModel, kind: Kind, name: string, overwrite: boolean): Promise<string> {
+  /** @throws ApiError 400 for a name that is none. */
+  pathOf(model: ServedModel, kind: Kind, name: string): string {
     if (!namePattern.test(name) || /^\.+$/.test(name))
       throw new ApiError(
         400,
         `${JSON.stringify(name)} is no name of a checkpoint: letters, digits, dots, dashes, at most 128.`,
       )
-    const path = `${scheme}${model.id}/${kind}/${name}`
+    return `${scheme}${model.id}/${kind}/${name}`
+  }
+
+  /** @throws ApiError 400 for a name that is none, or is there. */
+  async save(model: ServedModel, kind: Kind, name: string, overwrite: boolean): Promise<string> {
+    const path = this.pathOf(model, kind, name)
     const folder = this.#folderOf(path)
     if (await isThere(folder)) {
       if (!overwrite) throw new ApiError(400, `${path} is there already; choose another name, or set overwrite.`)

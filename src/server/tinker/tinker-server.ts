@@ -67,8 +67,8 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   const sessions = new Map<string, Session>()
   const begun = new Map<string, string>()
   const models = new Map<string, ServedModel>()
-  const samplings = new Map<string, Source>()
-  const drawn = new Map<string, string>()
+  /** With the results that were promised, by the requests' numbers. */
+  const samplings = new Map<string, { readonly source: Source; readonly drawn: Map<number, string> }>()
   let opening = 0
 
   const sessionOf = (id: string): Session => {
@@ -89,6 +89,8 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   }
   const end = async (session: Session) => {
     sessions.delete(session.id)
+    for (const [key, id] of begun) if (id === session.id) begun.delete(key)
+    for (const id of samplings.keys()) if (id.startsWith(`${session.id}:`)) samplings.delete(id)
     for (const model of [...models.values()]) if (model.id.startsWith(`${session.id}:`)) await free(model)
   }
   const sweep = setInterval(() => {
@@ -131,17 +133,19 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   const sampling = (session: Session, number: number, source: Source): string => {
     const id = `${session.id}:sample:${number}`
     session.samplings.set(number, id)
-    samplings.set(id, source)
+    samplings.set(id, { source, drawn: new Map() })
     return id
   }
 
   const publish = (model: ServedModel, fields: FieldReader): (() => Promise<Result>) => {
     const name = fields.string("path")
-    if (name !== undefined)
+    if (name !== undefined) {
+      kept.pathOf(model, "sampler_weights", name)
       return async () => {
         const path = await kept.save(model, "sampler_weights", name, fields.boolean("overwrite") ?? false)
         return { kind: "json", body: { type: "save_weights_for_sampler", path } }
       }
+    }
     if (departures.has("named-samplers")) throw new ApiError(422, "path: Field required")
     const number = fields.whole("sampling_session_seq_id", 0, 2 ** 31) ?? 0
     return async () => {
@@ -160,6 +164,7 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
 
   const save = (model: ServedModel, kind: Kind, fields: FieldReader) => {
     const [name, overwrite] = [fields.required("path"), fields.boolean("overwrite") ?? false]
+    kept.pathOf(model, kind, name)
     return async (): Promise<Result> => {
       const path = await kept.save(model, kind, name, overwrite)
       return { kind: "json", body: { type: "save_weights", path } }
@@ -291,18 +296,17 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
     "/asample": async (request) => {
       const fields = await readFields(request)
       const id = fields.required("sampling_session_id")
-      const source = samplings.get(id)
-      if (!source) throw new ApiError(404, `There is no sampling session ${id}.`)
+      const { source, drawn } = samplings.get(id) ?? {}
+      if (!source || !drawn) throw new ApiError(404, `There is no sampling session ${id}.`)
       const number = fields.whole("seq_id", 0, 2 ** 53) ?? 0
-      const known = `${id} ${number}`
-      const before = departures.has("no-duplicates") ? undefined : drawn.get(known)
+      const before = departures.has("no-duplicates") ? undefined : drawn.get(number)
       const asked = readDraw(fields, options)
       const work = async (): Promise<Result> => {
         const policy = await policyOf(source, frozen, departures)
         return { kind: "sample", result: await draw(policy, asked, departures) }
       }
       const request_id = before ?? results.take("sample", work())
-      drawn.set(known, request_id)
+      drawn.set(number, request_id)
       const sample_sequence_ids = Array.from({ length: asked.samples }, (_, i) => `${request_id}:${i}`)
       return { request_id, sample_sequence_ids }
     },
@@ -314,7 +318,7 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
     if (path === "/get_server_capabilities") return await routes[path]!(undefined as never)
     const sampler = /^\/samplers\/([^/]+)$/.exec(path)?.[1]
     if (sampler !== undefined) {
-      const source = samplings.get(decodeURIComponent(sampler))
+      const { source } = samplings.get(decodeURIComponent(sampler)) ?? {}
       if (!source) throw new ApiError(404, "There is no such sampler.")
       const model_path = "path" in source ? source.path : undefined
       return { sampler_id: decodeURIComponent(sampler), base_model: baseModel, model_path }
@@ -407,6 +411,8 @@ function readAdam(given: Readonly<Record<string, unknown>>): AdamParams {
 
 function readDraw(fields: FieldReader, { maxPositions, stopTokens }: TinkerServerOptions) {
   const prompt = orBad("prompt", () => promptFromJson(fields.any("prompt")))
+  if (prompt.length < 1 || prompt.length > maxPositions)
+    throw new ApiError(400, `prompt has ${prompt.length} tokens; this engine reads from 1 to ${maxPositions}.`)
   const params = fields.any("sampling_params") ?? {}
   const {
     max_tokens,

@@ -54,6 +54,26 @@ export async function gigpo(words: readonly string[], options: GigpoOptions): Pr
   return { code, stdout, stderr }
 }
 
+export interface Served {
+  /** The two lines that it printed. */
+  readonly address: string
+  readonly key: string
+  readonly kill: (signal: NodeJS.Signals) => void
+  readonly ended: Promise<Outcome>
+}
+
+/** Starts what serves until it is stopped; told once it has printed its address and key. */
+export async function untilServed(words: readonly string[], options: GigpoOptions): Promise<Served> {
+  return await new Promise((resolve, reject) => {
+    const onOutput: GigpoOptions["onOutput"] = (stdout, kill) => {
+      const [address, key, rest] = stdout.split("\n")
+      if (rest !== undefined) resolve({ address: address!, key: key!, kill, ended })
+    }
+    const ended = gigpo([...words, "--port", "0"], { ...options, onOutput })
+    void ended.then((outcome) => reject(new Error(`it ended: ${JSON.stringify(outcome)}`)))
+  })
+}
+
 /** What a run came to: metrics.jsonl without times, and the trained weights. */
 export async function readRun(run: string): Promise<{ metrics: unknown[]; model: Buffer }> {
   const lines = (await readFile(join(run, "metrics.jsonl"), "utf8")).trim().split("\n")

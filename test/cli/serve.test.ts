@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { built, gigpo, type Outcome, tiny } from "./gigpo.ts"
+import { built, gigpo, type Outcome, tiny, untilServed } from "./gigpo.ts"
 
 interface Served {
   readonly baseURL: string
@@ -29,21 +29,14 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
 
   /** Serves until it is stopped; told once it has printed its address and key. */
   async function serve(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Served> {
-    return await new Promise((resolve, reject) => {
-      const onOutput = (stdout: string, kill: Served["kill"]) => {
-        const [baseURL, key, rest] = stdout.split("\n")
-        if (rest === undefined) return
-        const ask: Served["ask"] = (path, body, given = key) =>
-          fetch(`${baseURL}${path}`, {
-            method: "POST",
-            headers: { "content-type": "application/json", authorization: `Bearer ${given}` },
-            body: JSON.stringify(body),
-          })
-        resolve({ baseURL: baseURL!, key: key!, kill, ended, ask })
-      }
-      const ended = gigpo(["serve", ...words, "--port", "0"], { cwd: folder, env, onOutput })
-      void ended.then((outcome) => reject(new Error(`it ended: ${JSON.stringify(outcome)}`)))
-    })
+    const { address: baseURL, key, kill, ended } = await untilServed(["serve", ...words], { cwd: folder, env })
+    const ask: Served["ask"] = (path, body, given = key) =>
+      fetch(`${baseURL}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${given}` },
+        body: JSON.stringify(body),
+      })
+    return { baseURL, key, kill, ended, ask }
   }
 
   beforeAll(async () => {

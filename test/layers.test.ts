@@ -81,6 +81,7 @@ const below: Record<string, readonly string[]> = {
     "files",
     "environment",
     "engine",
+    "model-files",
     "grammar",
     "tinker",
     "tokenizer",

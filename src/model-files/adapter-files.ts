@@ -12,6 +12,8 @@ import { quote } from "./strict-json.ts"
 // An adapter's folder as PEFT writes it: adapter_config.json and adapter_model.safetensors.
 
 const files = { config: "adapter_config.json", weights: "adapter_model.safetensors" } as const
+/** The names of the two. */
+export const adapterFiles: readonly string[] = Object.values(files)
 /** In the safetensors header: SHA-256 of the weights that the adapter was trained beside. PEFT ignores it. */
 const baseKey = "gigpo.base"
 

@@ -11,6 +11,7 @@ import { type TinkerServer, type TinkerServerOptions, tinkerServer } from "../..
 /** What becomes of a request instead of being answered. */
 export type Fault =
   | { readonly kind: "cut-before" | "cut-after" | "cut-mid" | "garbage" | "endless" | "killed" }
+  | { readonly kind: "bytes"; readonly bytes: Uint8Array<ArrayBuffer> }
   | {
       readonly kind: "status"
       readonly status: number
@@ -84,6 +85,7 @@ export class Servings {
         })
       if (found?.kind === "killed") void kill()
       if (found?.kind === "cut-before" || found?.kind === "killed") return broken()
+      if (found?.kind === "bytes") return protobuf(found.bytes)
       if (found?.kind === "garbage") return protobuf(new Uint8Array(64).fill(0xff))
       if (found?.kind === "endless") return protobuf(endless(300))
       const response = await server.answer(request)

@@ -74,7 +74,7 @@ export class Connection {
         headers: {
           accept: protobuf ? "application/x-protobuf, application/json" : "application/json",
           ...(body && { "content-type": body instanceof Uint8Array ? "application/x-protobuf" : "application/json" }),
-          ...(this.#key !== undefined && { "x-api-key": this.#key, authorization: `Bearer ${this.#key}` }),
+          ...this.#keys(),
           ...headers,
         },
         body: body && !(body instanceof Uint8Array) ? JSON.stringify(body) : body,
@@ -87,6 +87,31 @@ export class Connection {
       if (error instanceof TooLongError) return { kind: "refused", status: 0, reason }
       return { kind: wasSent(error) ? "unknown" : "not-taken", status: 0, reason }
     }
+  }
+
+  /** Opens what may be long. The key goes to this server alone, wherever it sends one on to. */
+  async download(path: string): Promise<Response> {
+    const url = new URL(`${this.url}/api/v1${path}`)
+    const first = await this.#get(url, this.#keys())
+    const location = first.headers.get("location")
+    if (first.status < 300 || first.status >= 400 || location === null) return first
+    await first.body?.cancel()
+    const next = new URL(location, url)
+    return await this.#get(next, next.origin === url.origin ? this.#keys() : {})
+  }
+
+  async #get(url: URL, headers: Record<string, string>): Promise<Response> {
+    try {
+      return await fetch(url, { headers, redirect: "manual" })
+    } catch (cause) {
+      throw new GigpoError("ENGINE_LOST", `The engine at ${this.url} gives no ${url.pathname}: ${describe(cause)}`, {
+        cause,
+      })
+    }
+  }
+
+  #keys(): Record<string, string> {
+    return this.#key === undefined ? {} : { "x-api-key": this.#key, authorization: `Bearer ${this.#key}` }
   }
 
   /**

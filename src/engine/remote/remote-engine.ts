@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { GigpoError } from "../../errors.ts"
+import { writeDirectory } from "../../files/atomic-directory.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
 import { countParameters } from "../../model-files/model-tensors.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
@@ -23,6 +24,7 @@ import type {
   Trainable,
 } from "../engine.ts"
 import { type Row, sampledTokens } from "../rows.ts"
+import { downloadAdapter } from "./adapter-archive.ts"
 import type { Capabilities, ProbeReport } from "./capabilities.ts"
 import { refusals, runs } from "./check-plan.ts"
 import { checkTokenizer } from "./check-tokenizer.ts"
@@ -42,7 +44,7 @@ import { openFields } from "./options.ts"
 import { type Found, probe } from "./probe.ts"
 import { unlessRefused } from "./refused.ts"
 import { RemoteModel, requestIdOf } from "./remote-model.ts"
-import { readKept, remoteStore } from "./remote-store.ts"
+import { readKept, remoteStore, saveThere } from "./remote-store.ts"
 import { Samplers } from "./samplers.ts"
 import { isOurs, openSession, type Session } from "./session.ts"
 import { stepOf, trainOn } from "./trainer.ts"
@@ -332,6 +334,23 @@ export class RemoteEngine implements Trainable {
   async check(plan: RunPlan): Promise<readonly string[]> {
     const { capabilities } = await this.#probed()
     return refusals(plan, capabilities)
+  }
+
+  /**
+   * Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors).
+   *
+   * @throws GigpoError `ENGINE_REFUSED` where the server does not give it away.
+   */
+  async saveAdapter(
+    directory: string,
+    options: { readonly overwrite?: boolean; readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
+    checkArguments("saveAdapter", options, { overwrite: true, signal: true })
+    const { overwrite, signal } = options
+    if (this.#options.rank === 0) throw cannot("give an adapter of a model that is trained whole", "set engine.rank")
+    const path = await saveThere(await this.#trained(), "/save_weights_for_sampler", signal)
+    const download = (into: string) => downloadAdapter(this.#session.connection, path, into)
+    await writeDirectory(directory, download, { overwrite })
   }
 
   /** Ends the session; what is saved on the server stays. */

@@ -38,16 +38,21 @@ export async function readKept(directory: string): Promise<Kept | undefined> {
   throw new GigpoError("BAD_MODEL", `${file} names no weights of a server.`)
 }
 
+/** Has the server save weights, and tells where. */
+export async function saveThere(
+  model: RemoteModel,
+  path: "/save_weights" | "/save_weights_for_sampler",
+  signal?: AbortSignal,
+): Promise<string> {
+  const name = `gigpo-${Date.now().toString(36)}-${randomBytes(4).toString("hex")}`
+  const { body } = await model.call(path, { path: name, type: path.slice(1) }, { signal })
+  const { path: kept } = (body ?? {}) as { path?: unknown }
+  if (typeof kept === "string") return kept
+  throw new GigpoError("ENGINE_REFUSED", "The engine saved the weights, and did not say where.")
+}
+
 /** Checkpoints that stay on the server, with what finds them in the folder. */
 export function remoteStore(keeper: Keeper): ModelStore {
-  const save = async (path: "/save_weights" | "/save_weights_for_sampler", signal?: AbortSignal): Promise<string> => {
-    const name = `gigpo-${Date.now().toString(36)}-${randomBytes(4).toString("hex")}`
-    const model = await keeper.model()
-    const { body } = await model.call(path, { path: name, type: path.slice(1) }, { signal })
-    const { path: kept } = (body ?? {}) as { path?: unknown }
-    if (typeof kept === "string") return kept
-    throw new GigpoError("ENGINE_REFUSED", "The engine saved the weights, and did not say where.")
-  }
   const { url, baseModel } = keeper
   const note = async (directory: string, path: string, files: readonly string[] = []) => {
     const file = join(directory, remoteFile)
@@ -57,11 +62,11 @@ export function remoteStore(keeper: Keeper): ModelStore {
   }
   return {
     save: async (directory, { files = [], signal } = {}) => {
-      const path = await save("/save_weights", signal)
+      const path = await saveThere(await keeper.model(), "/save_weights", signal)
       await note(directory, path, [...keeper.files, ...files])
     },
     checkpoint: async (directory, { files } = {}) => {
-      const path = await save("/save_weights")
+      const path = await saveThere(await keeper.model(), "/save_weights")
       await note(directory, path, files)
       return { path }
     },

@@ -7,6 +7,7 @@ import { version as packageVersion } from "../../version.ts"
 import { ApiError, asApiError } from "../api-error.ts"
 import type { FieldReader } from "../fields.ts"
 import { isKey } from "../key.ts"
+import { Archives } from "./archives.ts"
 import type { Departure, Departures } from "./departures.ts"
 import { KeptWeights, type Kind } from "./kept-weights.ts"
 import { readCall, readFields } from "./read-body.ts"
@@ -61,6 +62,7 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
   const departures: Departures = new Set(options.departures)
   const results = new Results(departures, onError)
   const kept = new KeptWeights(options.checkpoints)
+  const archives = new Archives()
   const openFrozen = async (path: string | undefined) =>
     await options.openFrozen(path === undefined ? undefined : (await kept.read(path)).directory)
   const frozen = new FrozenPolicies(openFrozen, options.samplers ?? 2)
@@ -349,8 +351,18 @@ export function tinkerServer(options: TinkerServerOptions): TinkerServer {
     const { pathname } = new URL(request.url)
     const path = pathname.slice(pathname.indexOf(prefix) + prefix.length)
     if (!pathname.includes(`${prefix}/`)) throw new ApiError(404, `${pathname} is no path of the Tinker API.`)
+    const [, download] = /^\/downloads\/([\w-]+)$/.exec(path) ?? []
+    if (download !== undefined && request.method === "GET") return await archives.open(download)
     if (path !== "/healthz") checkKey(request, options.key)
     if (request.method === "GET") {
+      const [, id, name] =
+        /^\/training_runs\/([^/]+)\/checkpoints\/((?:sampler_)?weights\/[^/]+)\/archive$/.exec(path) ?? []
+      if (id !== undefined) {
+        const { directory, is_lora } = await kept.read(`tinker://${decodeURIComponent(id)}/${name}`)
+        if (!is_lora) throw new ApiError(400, "All weights of that model were trained: it has no adapter.")
+        const location = `${new URL(request.url).origin}${pathname.slice(0, -path.length)}${archives.offer(directory)}`
+        return new Response(null, { status: 302, headers: { location } })
+      }
       const found = await read(path)
       if (found) return Response.json(found)
     } else if (request.method === "POST") {

@@ -1,0 +1,70 @@
+import { createWriteStream } from "node:fs"
+import { basename, join } from "node:path"
+import { type Duplex, Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { createGunzip } from "node:zlib"
+import { extract } from "tar-stream"
+import { GigpoError } from "../../errors.ts"
+import { io } from "../../files/io-error.ts"
+import { adapterFiles } from "../../model-files/adapter-files.ts"
+import type { Connection } from "./connection.ts"
+
+/**
+ * Writes the adapter of a sampler's weights into a folder, as the server's archive has it.
+ *
+ * @param path tinker://<model>/sampler_weights/<name>
+ * @throws GigpoError `ENGINE_REFUSED` where the server gives no archive, or one without an adapter in PEFT's layout
+ */
+export async function downloadAdapter(connection: Connection, path: string, into: string): Promise<void> {
+  const found: string[] = []
+  const unpacked = extract()
+  const reading = pipeline([...(await streamsOf(await openArchive(connection, path))), unpacked])
+  reading.catch(() => {}) // it also ends the loop
+  try {
+    for await (const entry of unpacked) {
+      const name = basename(entry.header.name)
+      found.push(name)
+      if (entry.header.type !== "file" || !adapterFiles.includes(name)) entry.resume()
+      else await io("write", join(into, name), pipeline(entry, createWriteStream(join(into, name))))
+    }
+    await reading
+  } catch (cause) {
+    if (GigpoError.is(cause) && cause.code === "IO") throw cause
+    throw noAdapter(path, `it cannot be read: ${cause instanceof Error ? cause.message : cause}`, cause)
+  }
+  if (!adapterFiles.every((name) => found.includes(name)))
+    throw noAdapter(path, `it has ${found.join(", ") || "nothing"}, not ${adapterFiles.join(" and ")}`)
+}
+
+function noAdapter(path: string, why: string, cause?: unknown): GigpoError {
+  return new GigpoError("ENGINE_REFUSED", `The engine's archive of ${path} is no adapter: ${why}.`, { cause })
+}
+
+/** Servers name a checkpoint with its kind, or without. */
+async function openArchive(connection: Connection, path: string): Promise<Response> {
+  const [model = "", ...rest] = path
+    .replace(/^tinker:\/\//, "")
+    .split("/")
+    .map(encodeURIComponent)
+  const places = new Set([rest.join("/"), rest.at(-1)])
+  const refusals: string[] = []
+  for (const place of places) {
+    const response = await connection.download(`/training_runs/${model}/checkpoints/${place}/archive`)
+    if (response.ok) return response
+    refusals.push(`${response.status}: ${(await response.text()).slice(0, 200)}`)
+    if (![404, 405, 422].includes(response.status)) break
+  }
+  throw new GigpoError("ENGINE_REFUSED", `The engine gives no archive of ${path} (${refusals.join(", ")}).`)
+}
+
+/** What an archive's bytes come through: they are packed with gzip, or not. */
+async function streamsOf(response: Response): Promise<readonly [Readable, ...Duplex[]]> {
+  const body = response.body as AsyncIterable<Uint8Array> | null
+  const pieces = (body ?? Readable.from([]))[Symbol.asyncIterator]()
+  const first = await pieces.next()
+  async function* all() {
+    for (let piece = first; !piece.done; piece = await pieces.next()) yield piece.value
+  }
+  const isPacked = first.value?.[0] === 0x1f && first.value[1] === 0x8b
+  return [Readable.from(all()), ...(isPacked ? [createGunzip()] : [])]
+}

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 
 /** Milliseconds of work between two looks at the event loop. */
-const stretch = 4
+const stretch = 2
 
 /** Work in pieces, which may be interrupted where it yields. */
 export type Pieces<T> = Generator<undefined, T, undefined>

@@ -110,7 +110,7 @@ function* collecting(input: readonly BatchStep[], statistics?: Batch["statistics
   yield
   const episode = groupByAnchor(task, keysOf(steps, "episode"))
   yield
-  const has = (name: keyof BatchStep) => steps.some((step) => step[name] !== undefined)
+  const optional = yield* optionalColumns(steps, episode)
 
   // GRPO asks for no anchors and so needs none; who asks for them finds them once.
   let anchors: string[] | undefined
@@ -129,15 +129,29 @@ function* collecting(input: readonly BatchStep[], statistics?: Batch["statistics
       return anchorGroups
     },
     nextAnchors: steps.map((step) => step.nextAnchor),
-    ...(has("record") && steps.every((step) => step.record) && { steps: steps.map((step) => step.record!) }),
-    ...(has("conversation") && { conversation: groupByAnchor(episode, keysOf(steps, "conversation")) }),
+    ...optional,
     ...(statistics && { statistics }),
-    ...(has("baseline") && { baselines: Float64Array.from(steps, ({ baseline = Number.NaN }) => baseline) }),
-    ...(has("tokenRewards") && { tokenRewards: steps.map(tokenRewardsOf) }),
-    ...(steps.every((step) => step.tokenTexts) && { tokenTexts: steps.map((step) => step.tokenTexts!) }),
-    ...(has("agent") && { agent: denseIds(keysOf(steps, "agent")) }),
   }
+  yield
   return { batch, index }
+}
+
+/** What some steps hold and others do not. */
+function* optionalColumns(steps: readonly BatchStep[], episode: Int32Array): Pieces<Partial<Batch>> {
+  const has = (name: keyof BatchStep) => steps.some((step) => step[name] !== undefined)
+  const all = (name: keyof BatchStep) => steps.every((step) => step[name] !== undefined)
+  const found: { -readonly [Name in keyof Batch]?: Batch[Name] } = {}
+  if (has("record") && all("record")) found.steps = steps.map((step) => step.record!)
+  yield
+  if (has("conversation")) found.conversation = groupByAnchor(episode, keysOf(steps, "conversation"))
+  yield
+  if (has("baseline")) found.baselines = Float64Array.from(steps, ({ baseline = Number.NaN }) => baseline)
+  if (has("tokenRewards")) found.tokenRewards = steps.map(tokenRewardsOf)
+  yield
+  if (all("tokenTexts")) found.tokenTexts = steps.map((step) => step.tokenTexts!)
+  if (has("agent")) found.agent = denseIds(keysOf(steps, "agent"))
+  yield
+  return found
 }
 
 /** Puts row values back where their steps stood in the input. */

@@ -122,6 +122,7 @@ function* compareLevels(
   const paid = payPenalties(plain, settings)
   const batch = paidBatch(plain, paid)
 
+  yield
   // Eq. 3: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task
   const outcome = episodeLevel(plain, settings, paid)
   const episodeAdvantages = given.episode?.(batch, context) ?? outcome.advantages

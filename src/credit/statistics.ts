@@ -31,16 +31,20 @@ export function groupStatistics(
   const largest = new Float64Array(found)
   const times = (row: number) => (groups[row]! < 0 ? 0 : (counts?.[row] ?? 1))
   for (let row = 0; row < groups.length; row++) {
-    const [group, count] = [groups[row]!, times(row)]
+    const count = times(row)
     if (count === 0) continue
+    const group = groups[row]!
+    const value = values[row]!
     size[group]! += count
-    mean[group]! += count * values[row]!
-    largest[group] = Math.max(largest[group]!, Math.abs(values[row]!))
+    mean[group]! += count * value
+    largest[group] = Math.max(largest[group]!, Math.abs(value))
   }
   for (let group = 0; group < found; group++) mean[group]! /= size[group]!
   for (let row = 0; row < groups.length; row++) {
-    const [group, count] = [groups[row]!, times(row)]
-    if (count > 0) std[group]! += count * (values[row]! - mean[group]!) ** 2
+    const count = times(row)
+    if (count === 0) continue
+    const group = groups[row]!
+    std[group]! += count * (values[row]! - mean[group]!) ** 2
   }
   for (let group = 0; group < found; group++) {
     const deviation = Math.sqrt(std[group]! / Math.max(size[group]! - 1, 1))

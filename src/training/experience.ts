@@ -54,13 +54,14 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
     onlyVaried: options.dynamicSampling,
     onEpisode: (done, total) => onProgress?.({ stage: "rollout", done, total }),
   })
+  const pace = new Pace(signal)
+  await pace.rest()
   const all = [...played.groups, ...played.dropped]
   if (!training.play) environment?.memory?.learn?.(rememberedEpisodes(all))
   checkFailures(all, playerName(training), options.guards.failureShare, moment.iteration + 1)
   const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
   const { leastGroupSize } = options.rollout
   const members = groups.map(({ episodes }) => episodes)
-  const pace = new Pace(signal)
   const collected = await pace.through(collectingSteps(members, leastGroupSize))
   if (collected.length === 0) throw nothingToLearnFrom(groups, dropped.length, leastGroupSize)
   const baselines = needs.has("greedy")
@@ -82,6 +83,7 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   if (options.importance) weighByImportance(credited, atMoment(options.importance, moment), options.unit)
   const extra = foreignRows(credit.extraRows ?? [], training)
   clock.lap("advantage")
+  await pace.rest()
   const critic = scale ? valueMetrics(credited, scale) : {}
   const wasted = wastedShare(learnedEpisodes(members, leastGroupSize), batch.anchorGroups)
   const found = { ...metrics, ...withheld, ...critic, ...(wasted !== undefined && { "episode/wasted": wasted }) }

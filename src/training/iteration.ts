@@ -30,8 +30,9 @@ export async function runIteration<Task>(
   const clock = new Stopwatch()
   const experience = await collect(training, moment, clock)
   const { groups, dropped, rows, credit } = experience
-  const metered = rolloutMetrics(groups, credit, dropped, options.rollout.leastGroupSize)
-  const played = await new Pace().through(metered)
+  const pace = new Pace()
+  const played = await pace.through(rolloutMetrics(groups, credit, dropped, options.rollout.leastGroupSize))
+  await pace.rest()
   const totals = await update(training, steps, rows, moment, onChange)
   if (totals.critic) checkCriticSteps(totals.critic, options.guards.nonFinite, iteration, onWarning)
   clock.lap("update")
@@ -39,7 +40,7 @@ export async function runIteration<Task>(
   const updated = { ...credit.metrics, ...experience.metrics, ...updateMetrics(totals) }
   const adapted = adaptKl(kl, updated, experience.steps.length)
   const all = [...groups, ...dropped]
-  const watched = collapse.look(all, updated)
+  const watched = await pace.through(collapse.look(all, updated))
   const metrics = { ...updated, ...adapted, ...watched.metrics, ...played, ...clock.metrics(experience.steps) }
   const report = { iteration, metrics, ...failuresOf(all, playerName(training)) }
   return { ...experience, report, alarms: watched.alarms }

@@ -110,6 +110,7 @@ export function* layingRows(steps: readonly CollectedStep[]): Pieces<LaidRow[]> 
   const rows = yield* chain(steps)
   let total = 0
   for (const row of rows) total += length(row.at(-1)!.record)
+  yield
   const all = new Int32Array(total) // one piece of memory for all rows: thousands of small ones take milliseconds
   let end = 0
   const laid: LaidRow[] = []

@@ -40,9 +40,16 @@ export function isSolved(episode: Pick<Episode, "outcome" | "metrics">): boolean
  */
 export function meanMetrics(episodes: readonly Pick<Episode, "outcome" | "metrics">[]): Record<string, number> {
   const totals = new Map<string, { sum: number; count: number }>()
-  for (const [name, value] of episodes.filter(isScored).flatMap(({ metrics }) => Object.entries(metrics))) {
-    const { sum, count } = totals.get(name) ?? { sum: 0, count: 0 }
-    totals.set(name, { sum: sum + value, count: count + 1 })
+  for (const episode of episodes) {
+    if (!isScored(episode)) continue
+    for (const [name, value] of Object.entries(episode.metrics)) {
+      const total = totals.get(name)
+      if (!total) totals.set(name, { sum: value, count: 1 })
+      else {
+        total.sum += value
+        total.count++
+      }
+    }
   }
   const means = Array.from(totals, ([name, { sum, count }]): [string, number] => [
     name,

@@ -1,4 +1,5 @@
 import { GigpoError } from "../../errors.ts"
+import type { Pieces } from "../../pace.ts"
 import { isScored } from "../../rollout/episode.ts"
 import type { Group } from "../../rollout/hooks.ts"
 import { isVaried } from "../../rollout/varied.ts"
@@ -21,20 +22,40 @@ const repeats = 0.5
  * - guard/valid: share of replies that the environment could read.
  * - guard/constant: share of groups with two scored episodes or more whose returns are all equal.
  */
-export function collapseMetrics(groups: readonly Group[], metrics: Metrics): Record<string, number> {
-  const scored = groups.map((group) => group.episodes.filter(isScored))
-  const steps = scored.flat().flatMap((episode) => episode.steps)
-  const several = groups.filter((_, index) => scored[index]!.length >= 2)
+export function* collapseMetrics(groups: readonly Group[], metrics: Metrics): Pieces<Record<string, number>> {
+  const [repeated, valid, constant] = [new Share(), new Share(), new Share()]
+  for (const group of groups) {
+    const scored = group.episodes.filter(isScored)
+    if (scored.length >= 2) constant.add(!isVaried(group))
+    for (const { steps } of scored) {
+      yield
+      for (const step of steps) {
+        repeated.add(repetition(step.reply) > repeats)
+        valid.add(step.valid)
+      }
+    }
+  }
   return {
-    ...share("guard/repetition", steps, ({ reply }) => repetition(reply) > repeats),
+    ...repeated.as("guard/repetition"),
     ...(metrics["policy/entropy"] !== undefined && { "guard/entropy": metrics["policy/entropy"] }),
-    ...share("guard/valid", steps, ({ valid }) => valid),
-    ...share("guard/constant", several, (group) => !isVaried(group)),
+    ...valid.as("guard/valid"),
+    ...constant.as("guard/constant"),
   }
 }
 
-function share<T>(name: string, all: readonly T[], is: (one: T) => boolean): Record<string, number> {
-  return all.length === 0 ? {} : { [name]: all.filter(is).length / all.length }
+/** Of how many of all something is true. */
+class Share {
+  #all = 0
+  #count = 0
+
+  add(is: boolean): void {
+    this.#all++
+    this.#count += Number(is)
+  }
+
+  as(name: string): Record<string, number> {
+    return this.#all === 0 ? {} : { [name]: this.#count / this.#all }
+  }
 }
 
 const bounds = [
@@ -68,6 +89,11 @@ const bounds = [
   },
 ] as const
 
+interface Look {
+  readonly metrics: Metrics
+  readonly alarms: readonly string[]
+}
+
 /** Counts how long each number has stood beyond its bound. Counts begin anew where a run is resumed. */
 export class CollapseDetector {
   readonly #options: GuardOptions
@@ -81,9 +107,9 @@ export class CollapseDetector {
    * Looks at one iteration: its numbers, and a sentence for each that has now stood beyond its bound for `patience` iterations, told
    * once until it recovers. Neither where `guards.collapse` is "off".
    */
-  look(groups: readonly Group[], metrics: Metrics): { readonly metrics: Metrics; readonly alarms: readonly string[] } {
+  *look(groups: readonly Group[], metrics: Metrics): Pieces<Look> {
     if (this.#options.collapse === "off") return { metrics: {}, alarms: [] }
-    const own = collapseMetrics(groups, metrics)
+    const own = yield* collapseMetrics(groups, metrics)
     return { metrics: own, alarms: this.#alarms(own) }
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { readOptions } from "../../../src/options/read.ts"
+import { atOnce } from "../../../src/pace.ts"
 import { Random } from "../../../src/random.ts"
 import type { Episode } from "../../../src/rollout/episode.ts"
 import { CollapseDetector, collapseMetrics } from "../../../src/training/guards/collapse.ts"
@@ -45,7 +46,7 @@ describe("the numbers of collapse", () => {
       group([episode([step("a", 1)]), episode([step("a", 2)])]),
       group([episode([step("a", 1)])]),
     ]
-    expect(collapseMetrics(groups, { "policy/entropy": 0.5 })).toEqual({
+    expect(atOnce(collapseMetrics(groups, { "policy/entropy": 0.5 }))).toEqual({
       "guard/repetition": 1 / 6,
       "guard/entropy": 0.5,
       "guard/valid": 5 / 6,
@@ -55,8 +56,8 @@ describe("the numbers of collapse", () => {
 
   it("leave failed and dropped episodes out, and are absent where nothing is left", () => {
     const lost = [episode([stuck], { outcome: "failed" }), episode([stuck], { outcome: "dropped" })]
-    expect(collapseMetrics([group(lost)], {})).toEqual({})
-    expect(collapseMetrics([group([...lost, episode([step("a", 1)])])], {})).toEqual({
+    expect(atOnce(collapseMetrics([group(lost)], {}))).toEqual({})
+    expect(atOnce(collapseMetrics([group([...lost, episode([step("a", 1)])])], {}))).toEqual({
       "guard/repetition": 0,
       "guard/valid": 1,
     })
@@ -71,14 +72,14 @@ describe("the detector", () => {
   it("waits for its patience, tells each number once, and again after it has recovered", () => {
     const detector = new CollapseDetector(options())
     const told = [sick, sick, sick, sick, sound, sick, sick, sick].map(
-      (groups) => detector.look(groups, { "policy/entropy": 1 }).alarms.length,
+      (groups) => atOnce(detector.look(groups, { "policy/entropy": 1 })).alarms.length,
     )
     expect(told).toEqual([0, 0, 3, 0, 0, 0, 0, 3])
   })
 
   it("names the number, its bound and what to try", () => {
     const detector = new CollapseDetector(options({ patience: 1, leastEntropy: 0.25 }))
-    const { alarms } = detector.look(sick, { "policy/entropy": 0.123456 })
+    const { alarms } = atOnce(detector.look(sick, { "policy/entropy": 0.123456 }))
     expect(alarms).toHaveLength(4)
     expect(alarms[0]).toMatch(
       /repeat themselves is 1 \(guard\/repetition\), above its bound of 0\.5 \(guards\.mostRep.* Lower/,
@@ -94,8 +95,11 @@ describe("the detector", () => {
 
   it("says nothing at a bound, nor where it is off", () => {
     const edge = options({ patience: 1, mostRepetition: 1, leastValid: 0, mostConstant: 1, leastEntropy: 1 })
-    expect(new CollapseDetector(edge).look(sick, { "policy/entropy": 1 }).alarms).toEqual([])
-    expect(new CollapseDetector(options({ collapse: "off" })).look(sick, {})).toEqual({ metrics: {}, alarms: [] })
+    expect(atOnce(new CollapseDetector(edge).look(sick, { "policy/entropy": 1 })).alarms).toEqual([])
+    expect(atOnce(new CollapseDetector(options({ collapse: "off" })).look(sick, {}))).toEqual({
+      metrics: {},
+      alarms: [],
+    })
   })
 })
 

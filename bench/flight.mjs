@@ -64,8 +64,9 @@ async function fly() {
     options: { episodes: { type: "string", default: "10000" }, steps: { type: "string", default: "3" } },
   })
   const [episodes, maxSteps, groupSize] = [Number(values.episodes), Number(values.steps), 8]
-  const { initialize, numberLine, RemoteEngine, Tokenizer, train } = await import("gigpo")
-  const directory = join(await mkdtemp(join(tmpdir(), "gigpo-flight-")), "model")
+  const { initialize, numberLine, recordEpisodes, RemoteEngine, Tokenizer, train } = await import("gigpo")
+  const place = await mkdtemp(join(tmpdir(), "gigpo-flight-"))
+  const directory = join(place, "model")
   // The reply that cannot be read moves nowhere, so that every episode has all of its steps.
   const environment = numberLine({ maxPosition: 20, maxSteps })
   await initialize({ directory, environment, options: { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 } })
@@ -92,6 +93,7 @@ async function fly() {
     loss: { clipDual: Number.POSITIVE_INFINITY },
     rollout: { concurrency: episodes, maxReplyTokens: reply.length },
     optimizer: { learningRate: 1e-3 },
+    observers: [recordEpisodes({ tokenizer, directory: place })],
   }
   const lines = []
   const holds = watchHolds()
@@ -106,10 +108,12 @@ async function fly() {
     const memory = Math.round(process.memoryUsage().rss / 2 ** 20)
     lines.push(
       `| ${iteration} | ${metrics["episode/count"]} | ${steps} | ${seconds("rollout").toFixed(1)} | ${(steps / seconds("rollout")).toFixed(0)} | ` +
-        `${seconds("advantage").toFixed(2)} | ${seconds("update").toFixed(1)} | ${(steps / seconds("update")).toFixed(0)} | ${memory} | ${holds.told()} |`,
+        `${seconds("advantage").toFixed(2)} | ${seconds("update").toFixed(1)} | ${(steps / seconds("update")).toFixed(0)} | ${memory} | ${holds.told(["rollout", "credit", "update"])} |`,
     )
-    holds.enter("rollout")
+    // What was played is recorded while the next is: of the last iteration alone, when all else is done.
+    holds.enter(iteration < setup.iterations ? "rollout" : "record")
   }
+  const recording = holds.told(["record"])
   await engine.dispose()
   server.disconnect()
   const text = [
@@ -122,6 +126,8 @@ async function fly() {
     "| iteration | episodes at once | steps | rollout, s | steps a second | credit, s | update, s | rows a second | MiB | longest holds of the event loop, ms (of them the collector's): rollout | credit | update |",
     "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ...lines,
+    "",
+    `The episodes of an iteration are recorded beside the next one; of the last, alone, the longest hold is ${recording} ms.`,
     "",
   ].join("\n")
   const date = new Date().toISOString().slice(0, 10)
@@ -156,9 +162,9 @@ function watchHolds() {
       entered = look()
       part = next
     },
-    told() {
-      look()
-      const text = ["rollout", "credit", "update"].map((name) => {
+    told(parts) {
+      entered = look()
+      const text = parts.map((name) => {
         const [hold, collector] = found[name] ?? [0, 0]
         return `${hold.toFixed(0)} (${collector.toFixed(0)})`
       })

@@ -41,7 +41,9 @@ export async function runIteration<Task>(
   const adapted = adaptKl(kl, updated, experience.steps.length)
   const all = [...groups, ...dropped]
   const watched = await pace.through(collapse.look(all, updated))
+  await pace.rest()
   const metrics = { ...updated, ...adapted, ...watched.metrics, ...played, ...clock.metrics(experience.steps) }
   const report = { iteration, metrics, ...failuresOf(all, playerName(training)) }
+  await pace.rest() // who observes begins by going through all steps, too
   return { ...experience, report, alarms: watched.alarms }
 }

@@ -1,5 +1,5 @@
 import type { Credit } from "../../credit/estimator.ts"
-import { Pace } from "../../pace.ts"
+import { Pace, type Pieces } from "../../pace.ts"
 import { type Episode, outcomes } from "../../rollout/episode.ts"
 import type { Group } from "../../rollout/hooks.ts"
 import { learnedEpisodes } from "../../training/rows.ts"
@@ -26,26 +26,32 @@ export interface ToRecord {
   readonly most: number
 }
 
-export function summarize({ iteration, groups, most }: ToRecord): Omit<IterationSummary, "checksum"> {
+export function* summarize({ iteration, groups, most }: ToRecord): Pieces<Omit<IterationSummary, "checksum">> {
   const recorded = groups.slice(0, most)
-  const labels = recorded.map(({ task }) => labelOf(task))
-  const tasks = [...new Set(labels)]
-  const places = new Map(tasks.map((label, place) => [label, place]))
-  const all = recorded.flatMap(({ index, episodes }, at) =>
-    episodes.map((episode, member) => ({ group: index, task: places.get(labels[at]!)!, member, episode })),
-  )
-  const column = (value: (episode: Episode) => number) => all.map(({ episode }) => value(episode))
+  const places = new Map<string, number>()
+  const all: { group: number; task: number; member: number; episode: Episode }[] = []
+  for (const { task, index: group, episodes } of recorded) {
+    yield
+    const label = labelOf(task)
+    const place = places.get(label) ?? places.size
+    places.set(label, place)
+    for (const [member, episode] of episodes.entries()) all.push({ group, task: place, member, episode })
+  }
+  function* column<T>(value: (one: (typeof all)[number]) => T): Pieces<T[]> {
+    yield
+    return all.map(value)
+  }
   return {
     iteration,
-    group: all.map(({ group }) => group),
-    member: all.map(({ member }) => member),
-    task: all.map(({ task }) => task),
-    outcome: column(({ outcome }) => outcomes.indexOf(outcome)),
-    success: all.map(({ episode: { metrics } }) => metrics.success ?? null),
-    return: column((episode) => episode.return),
-    steps: column(({ steps }) => steps.length),
-    tokens: column(({ steps }) => steps.reduce((sum, { reply }) => sum + reply.length, 0)),
-    tasks,
+    group: yield* column(({ group }) => group),
+    member: yield* column(({ member }) => member),
+    task: yield* column(({ task }) => task),
+    outcome: yield* column(({ episode }) => outcomes.indexOf(episode.outcome)),
+    success: yield* column(({ episode: { metrics } }) => metrics.success ?? null),
+    return: yield* column(({ episode }) => episode.return),
+    steps: yield* column(({ episode }) => episode.steps.length),
+    tokens: yield* column(({ episode: { steps } }) => steps.reduce((sum, { reply }) => sum + reply.length, 0)),
+    tasks: [...places.keys()],
   }
 }
 

@@ -5,6 +5,7 @@ import { io } from "../../files/io-error.ts"
 import { checkArguments } from "../../options/arguments.ts"
 import { text } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
+import { Pace } from "../../pace.ts"
 import type { Group } from "../../rollout/hooks.ts"
 import { tokenText } from "../../server/dialect.ts"
 import type { VoiceCodec } from "../../server/voice.ts"
@@ -104,7 +105,8 @@ class Recorder implements RunObserver {
     const path = episodesPath(directory, toRecord.iteration)
     try {
       await io("create", dirname(path), mkdir(dirname(path), { recursive: true }))
-      await writeEpisodesFile(path, summarize(toRecord), blocksOf(toRecord, this.#bytesOf))
+      const summary = await new Pace().through(summarize(toRecord))
+      await writeEpisodesFile(path, summary, blocksOf(toRecord, this.#bytesOf))
       if (this.#options.keep !== undefined) await pruneRecord(directory, this.#options.keep)
     } catch (error) {
       this.#place = undefined

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises"
 import { type Grown, ordered } from "./branches.ts"
 import { Deadline } from "./deadline.ts"
 import type { Group } from "./hooks.ts"
@@ -54,6 +55,7 @@ export async function playGroups<Task>(setup: GroupsSetup<Task>): Promise<Group<
   } finally {
     for (const deadline of deadlines) deadline?.[Symbol.dispose]()
   }
+  await setImmediate() // thousands have just ended at once
   return groups.map(({ members, ...group }) => ({ ...group, episodes: ordered(members) }))
 }
 

@@ -8,7 +8,7 @@ import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { limitShares } from "./episode-shares.ts"
 import { mean, meanAs } from "./mean.ts"
 import { type CollectedStep, isTooSmall } from "./rows.ts"
-import { meanMetrics } from "./summary.ts"
+import { meaningMetrics } from "./summary.ts"
 
 type Metrics = Record<string, number>
 
@@ -43,10 +43,10 @@ export function* rolloutMetrics(
   }
   const aStep = (sum: number) => (told.steps === 0 ? 0 : sum / told.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
-  yield
-  const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
+  const own = Object.entries(yield* meaningMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
   yield
   const { cut, late } = limitShares(episodes)
+  yield
   const unscored = share("dropped")
   const tooSmall = groups.filter((group) => isTooSmall(group.episodes, leastGroupSize)).length
   const branches = episodes.filter(({ branch }) => branch !== undefined).length

@@ -1,3 +1,4 @@
+import { atOnce, type Pieces } from "../pace.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import { resultOf } from "../rollout/outcome.ts"
 import { mean } from "./mean.ts"
@@ -39,9 +40,19 @@ export function isSolved(episode: Pick<Episode, "outcome" | "metrics">): boolean
  * step solved nothing.
  */
 export function meanMetrics(episodes: readonly Pick<Episode, "outcome" | "metrics">[]): Record<string, number> {
+  return atOnce(meaningMetrics(episodes))
+}
+
+/** The same in pieces. */
+export function* meaningMetrics(
+  episodes: readonly Pick<Episode, "outcome" | "metrics">[],
+): Pieces<Record<string, number>> {
   const totals = new Map<string, { sum: number; count: number }>()
+  let solved = 0
   for (const episode of episodes) {
+    yield
     if (!isScored(episode)) continue
+    if (isSolved(episode)) solved++
     for (const [name, value] of Object.entries(episode.metrics)) {
       const total = totals.get(name)
       if (!total) totals.set(name, { sum: value, count: 1 })
@@ -53,7 +64,7 @@ export function meanMetrics(episodes: readonly Pick<Episode, "outcome" | "metric
   }
   const means = Array.from(totals, ([name, { sum, count }]): [string, number] => [
     name,
-    name === "success" ? episodes.filter(isSolved).length / episodes.length : sum / count,
+    name === "success" ? solved / episodes.length : sum / count,
   ])
   return Object.fromEntries(means)
 }

@@ -1,7 +1,9 @@
+import { existsSync } from "node:fs"
 import { mkdtemp } from "node:fs/promises"
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
+import type { Departure } from "../../src/server/tinker/departures.ts"
 import type { TrainOptions } from "../../src/training/options.ts"
 import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
@@ -22,12 +24,12 @@ const script: TrainOptions = {
 const folder = () => mkdtemp(join(doors.folder, "lost-"))
 
 /** The reports of a run, but for its times. */
-async function run(serving: Serving, directory: string, resume: boolean) {
+async function run(serving: Serving, directory: string, resume: boolean, patience = 0.2, less: TrainOptions = {}) {
   await using into = await Run.open(directory, { script: "the same" }, { resume })
-  const policy = await serving.connect({ rank: 4, seed: 3, patience: 0.2, deadline: 20 })
+  const policy = await serving.connect({ rank: 4, seed: 3, patience, deadline: 20 })
   const { tokenizer } = await doors.open()
   const reports: Record<string, number | undefined>[] = []
-  for await (const { metrics } of train({ policy, tokenizer, environment: openDoors(), ...script, run: into }))
+  for await (const { metrics } of train({ policy, tokenizer, environment: openDoors(), ...script, ...less, run: into }))
     reports.push(Object.fromEntries(Object.entries(metrics).filter(([name]) => !name.startsWith("time/"))))
   return reports
 }
@@ -58,14 +60,11 @@ async function failed(path: string, fault: Fault, lasting: boolean): Promise<voi
   const rest = await run(second, directory, true)
   expect(rest.length).toBeGreaterThan(0)
   expect(rest.length).toBeLessThan(whole.length)
-  expect(rest).toEqual(
-    whole
-      .slice(-rest.length)
-      .map((metrics) =>
-        Object.fromEntries(Object.entries(metrics).map(([name, value]) => [name, value && expect.closeTo(value, 5)])),
-      ),
-  )
+  expect(rest).toEqual(whole.slice(-rest.length).map(nearly))
 }
+
+const nearly = (metrics: Readonly<Record<string, number | undefined>>) =>
+  Object.fromEntries(Object.entries(metrics).map(([name, value]) => [name, value && expect.closeTo(value, 5)]))
 
 describe("a run that loses its server goes on to the same end", () => {
   const expired: Fault = { kind: "status", status: 401, body: { detail: "the token has expired" } }
@@ -82,5 +81,65 @@ describe("a run that loses its server goes on to the same end", () => {
   it("whose results are garbage, or longer than any result", async () => {
     await failed("/retrieve_future", { kind: "garbage" }, true)
     await failed("/retrieve_future", { kind: "endless" }, false)
+  })
+})
+
+describe("each request of a run fails once, in one of many ways:", () => {
+  const short: TrainOptions = { iterations: 2, groups: 2, groupSize: 2, updates: 1 }
+  const faults: readonly Fault[] = [
+    { kind: "status", status: 500 },
+    { kind: "status", status: 429, headers: { "retry-after-ms": "10" } },
+    { kind: "cut-before" },
+    { kind: "cut-after" },
+    { kind: "cut-mid" },
+  ]
+  const patience = 10
+  const lanes = 8
+  // All ways for each request take minutes: by hand, with GIGPO_ALL_FAULTS.
+  const waysOf = (at: number) => (process.env.GIGPO_ALL_FAULTS ? faults : [faults[at % faults.length]!])
+
+  /** How many runs came to the same end at once, and how many at a second server. */
+  async function failing(departures: readonly Departure[]) {
+    const plain = await servings.serve(doors.directory, { departures })
+    const expected = await run(plain, join(await folder(), "run"), false, patience, short)
+    const cases = [...plain.asked].flatMap((path, at) => waysOf(at).map((fault) => ({ path, at, fault })))
+    const ends = { atOnce: 0, elsewhere: 0 }
+    const one = async ({ path, at, fault }: (typeof cases)[number]) => {
+      const checkpoints = await folder()
+      const directory = join(await folder(), "run")
+      let nth = 0
+      const first = await servings.serve(doors.directory, { checkpoints, departures }, () =>
+        nth++ === at ? fault : undefined,
+      )
+      const outcome = await run(first, directory, false, patience, short).catch((error: unknown) => ({ error }))
+      await first.kill()
+      if (Array.isArray(outcome)) {
+        expect(outcome, path).toEqual(expected)
+        ends.atOnce++
+        return
+      }
+      expect(outcome.error, path).toMatchObject({ name: "GigpoError", code: "ENGINE_LOST" })
+      const second = await servings.serve(doors.directory, { checkpoints, departures })
+      const rest = await run(second, directory, existsSync(directory), patience, short)
+      await second.kill()
+      expect(rest, path).toEqual(rest.length > 0 ? expected.slice(-rest.length).map(nearly) : [])
+      ends.elsewhere++
+    }
+    const lane = async () => {
+      for (let next = cases.pop(); next; next = cases.pop()) await one(next)
+    }
+    await Promise.all(Array.from({ length: lanes }, lane))
+    return ends
+  }
+
+  it("it is the same run where the server knows a request again", { timeout: 900_000 }, async () => {
+    const { atOnce, elsewhere } = await failing([])
+    expect(atOnce).toBeGreaterThan(100)
+    expect(elsewhere).toBe(0)
+  })
+  it("it is the same, at once or resumed elsewhere, where it does not", { timeout: 900_000 }, async () => {
+    const { atOnce, elsewhere } = await failing(["no-duplicates"])
+    expect(atOnce).toBeGreaterThan(50)
+    expect(elsewhere).toBeGreaterThan(0)
   })
 })

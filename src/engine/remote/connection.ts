@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { GigpoError } from "../../errors.ts"
 import { type Answer, exchange, TooLongError } from "./exchange.ts"
-import { refused } from "./refused.ts"
+import { MaybeTaken, refused } from "./refused.ts"
 
 export interface ConnectionOptions {
   /** Where the API's paths begin: what stands before /api/v1. */
@@ -129,12 +129,7 @@ export class Connection {
       const { kind, status, reason } = outcome
       if (kind === "refused") throw refused(call.path, status, reason)
       const unpaid = status === 402
-      if (kind === "unknown" && !again)
-        throw new GigpoError(
-          "ENGINE_LOST",
-          `The engine at ${this.url} may or may not have taken ${call.path} (${reason}), and this server would do it twice. ` +
-            "Resume from the last checkpoint.",
-        )
+      if (kind === "unknown" && !again) throw new MaybeTaken(this.url, call.path, reason)
       if (performance.now() - began > (unpaid ? billing.most : this.patience))
         throw new GigpoError(
           "ENGINE_LOST",

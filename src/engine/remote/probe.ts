@@ -4,7 +4,7 @@ import type { Capabilities, Form } from "./capabilities.ts"
 import type { RemoteLoss } from "./data.ts"
 import { GradientSize, type Trials } from "./gradient-size.ts"
 import { advantages, allTargets, cutRow, probeRow, replyTargets, type Shape, weighted } from "./probe-rows.ts"
-import { unlessRefused } from "./refused.ts"
+import { MaybeTaken, unlessRefused } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
 import type { Samplers } from "./samplers.ts"
 import { isOurs, type Session } from "./session.ts"
@@ -40,6 +40,18 @@ const near = (a: number, b: number) => Math.abs(a - b) <= 0.1 * Math.max(Math.ab
  * @throws GigpoError `ENGINE_REFUSED` where what it does with a loss is none of the ways that are known.
  */
 export async function probe(probed: Probed): Promise<Found> {
+  for (let trial = 1; ; trial++)
+    try {
+      return await once(probed)
+    } catch (error) {
+      if (!(error instanceof MaybeTaken) || trial === mostTrials) throw error
+    }
+}
+
+/** How often it is begun anew where a request is lost on the way: its models are thrown away, so nothing is done twice. */
+const mostTrials = 3
+
+async function once(probed: Probed): Promise<Found> {
   const measured: Measured = {}
   const row = probeRow(probed.vocabularySize)
   const found = await withModel(probed, (model) => tried(probed, model, row, measured))

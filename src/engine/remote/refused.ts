@@ -15,6 +15,17 @@ export function isUnread(error: unknown): boolean {
   return GigpoError.is(error) && [401, 403, 404, 405, 413, 415].includes((error.cause as Said | undefined)?.status ?? 0)
 }
 
+/** Nobody knows whether the server took it, and it must not be sent again. */
+export class MaybeTaken extends GigpoError {
+  constructor(url: string, path: string, reason: string) {
+    super(
+      "ENGINE_LOST",
+      `The engine at ${url} may or may not have taken ${path} (${reason}), and this server would do it twice. ` +
+        "Resume from the last checkpoint.",
+    )
+  }
+}
+
 /** undefined where the server says no. */
 export async function unlessRefused<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {

@@ -473,9 +473,8 @@ async function findModel(
   session: Session,
   asked: string | undefined,
 ): Promise<{ readonly name: string; readonly longest: number }> {
-  const outcome = await session.connection.attempt({ path: "/get_server_capabilities" })
-  const body = outcome.kind === "answered" ? outcome.body : undefined
-  const { supported_models } = (body ?? {}) as { supported_models?: unknown }
+  const told = await unlessRefused(() => session.connection.send({ path: "/get_server_capabilities" }, true))
+  const { supported_models } = (told?.body ?? {}) as { supported_models?: unknown }
   const models = (Array.isArray(supported_models) ? supported_models : []) as Record<string, unknown>[]
   const known = models.map(({ model_name }) => String(model_name))
   const name = asked ?? (known.length === 1 ? known[0] : undefined)

@@ -10,6 +10,10 @@ export function refused(path: string, status: number, reason: string): GigpoErro
   return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, { cause: said })
 }
 
+/** What no server of the API does, or not this one. */
+export const cannot = (what: string, instead: string) =>
+  new GigpoError("ENGINE_REFUSED", `This engine cannot ${what}: ${instead}.`)
+
 /** Whether it was refused for its key or the form it came in, before anybody read what it says. */
 export function isUnread(error: unknown): boolean {
   return GigpoError.is(error) && [401, 403, 404, 405, 413, 415].includes((error.cause as Said | undefined)?.status ?? 0)

@@ -27,7 +27,7 @@ import { type Row, sampledTokens } from "../rows.ts"
 import { downloadAdapter } from "./adapter-archive.ts"
 import type { Capabilities, ProbeReport } from "./capabilities.ts"
 import { refusals, runs } from "./check-plan.ts"
-import { checkTokenizer } from "./check-tokenizer.ts"
+import { checkRows } from "./check-rows.ts"
 import {
   busy,
   cloningCoefficients,
@@ -39,11 +39,14 @@ import {
   scoringData,
   surrogateLoss,
 } from "./data.ts"
+import { findModel } from "./find-model.ts"
 import type { Pending } from "./futures.ts"
+import { Models, type Saved } from "./models.ts"
 import { openFields } from "./options.ts"
 import { type Found, probe } from "./probe.ts"
-import { unlessRefused } from "./refused.ts"
-import { RemoteModel, requestIdOf } from "./remote-model.ts"
+import { Published } from "./published.ts"
+import { cannot } from "./refused.ts"
+import type { RemoteModel } from "./remote-model.ts"
 import { readKept, remoteStore, saveThere } from "./remote-store.ts"
 import { Samplers } from "./samplers.ts"
 import { isOurs, openSession, type Session } from "./session.ts"
@@ -64,12 +67,6 @@ export interface RemoteShape {
   readonly parameters: number
 }
 
-/** What a model begins with, where not with what the server has. */
-interface Saved {
-  readonly path: string
-  readonly optimizer: boolean
-}
-
 const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, top: true, temperature: true, signal: true }
 
 /**
@@ -88,20 +85,14 @@ export class RemoteEngine implements Trainable {
   /** Of the model that training begins with, by the server's own sampler. */
   readonly reference: { freeze(): Promise<void> }
   readonly #session: Session
-  readonly #directory: string | undefined
   readonly #samplers: Samplers
   readonly #options: Resolved
   #found: Promise<Found> | undefined
   #capabilities: Capabilities | undefined
-  #models = 0
+  readonly #models: Models
+  readonly #published: Published
   #model: Promise<RemoteModel> | undefined
   #from: Saved | undefined
-  #reference: Promise<string> | undefined
-  /** Optimizer steps and restores so far: what a sampler must have seen. */
-  #version = 0
-  #published: { readonly version: number; readonly session: Promise<string> } | undefined
-  /** What the server says of its tokenizer, once it was compared. */
-  #tokenizer: string | undefined
   /** Whether the server holds gradients that no step has used. */
   #holds = false
   /** What the trainer said last of rows, under the weights as they are. */
@@ -150,11 +141,17 @@ export class RemoteEngine implements Trainable {
     this.baseModel = baseModel
     this.deterministic = isOurs(session)
     this.#session = session
-    this.#directory = directory
     this.#samplers = new Samplers(session)
     this.#options = options
     this.#from = options.from === undefined ? undefined : { path: options.from, optimizer: false }
-    this.reference = { freeze: async () => void (await this.#frozen()) }
+    const { rank, seed, from } = options
+    this.#models = new Models({ session, baseModel, rank, seed, directory })
+    this.#published = new Published({
+      ...{ samplers: this.#samplers, baseModel, from },
+      untouched: () => !this.#found && !this.#model,
+      trained: () => this.#trained(),
+    })
+    this.reference = { freeze: async () => void (await this.#published.frozen()) }
     this.store = remoteStore({
       ...{
         url: session.connection.url,
@@ -181,7 +178,7 @@ export class RemoteEngine implements Trainable {
     const found = await this.#found
     if (!found) return undefined
     const { capabilities } = found
-    const measured = { ...found.measured, tokenizer: this.#tokenizer ?? "not told" }
+    const measured = { ...found.measured, tokenizer: this.#models.tokenizer }
     return {
       url: this.#session.connection.url,
       model: this.baseModel,
@@ -196,8 +193,8 @@ export class RemoteEngine implements Trainable {
     const { prompt, maxTokens, temperature = 1, stopTokens, key, constraint, onTokens, topTokens = 0, signal } = request
     if (constraint !== undefined) throw cannot("constrain what is sampled", "leave the constraint out")
     if (topTokens > 0) throw cannot("tell the likeliest tokens", "set topTokens to 0")
-    const version = this.#version
-    const of = await this.#sampler()
+    const { version } = this.#published
+    const of = await this.#published.current()
     // Its own server takes the key that a native engine takes; others a seed, of 31 bits that both words are in.
     const drawnBy = this.deterministic ? { key: [...key] } : { seed: (Math.imul(key[0], 0x9e3779b1) ^ key[1]) >>> 1 }
     const params = { max_tokens: maxTokens, temperature, stop: [...stopTokens], ...drawnBy }
@@ -217,7 +214,7 @@ export class RemoteEngine implements Trainable {
     checkRows(rows, temperature)
     if (rows.length === 0) return []
     if (of === "reference") {
-      const session = await this.#frozen()
+      const session = await this.#published.frozen()
       return await Promise.all(
         rows.map(async (row) => ({ logProbs: ofSpans(row, await this.#samplers.score(session, row.tokens, signal)) })),
       )
@@ -356,7 +353,7 @@ export class RemoteEngine implements Trainable {
   /** Ends the session; what is saved on the server stays. */
   async dispose(): Promise<void> {
     const model = await this.#model?.catch(() => undefined)
-    if (model) await this.#free(model)
+    if (model) await this.#models.free(model)
     await this.#session.close()
   }
 
@@ -371,7 +368,7 @@ export class RemoteEngine implements Trainable {
       : probe({
           ...{ session: this.#session, samplers: this.#samplers, vocabularySize: this.vocabularySize },
           ...{ baseModel: this.baseModel, wire: this.#options.wire, movable: rank > 0 || isOurs(this.#session) },
-          trials: { make: () => this.#create(false), free: (model) => this.#free(model) },
+          trials: { make: () => this.#models.create(false), free: (model) => this.#models.free(model) },
         })
     try {
       const found = await this.#found
@@ -386,38 +383,14 @@ export class RemoteEngine implements Trainable {
   /** The model that is trained, made when it is first needed. */
   async #trained(): Promise<RemoteModel> {
     const { capabilities } = await this.#probed()
-    this.#model ??= this.#create(capabilities.knowsAgain, this.#from)
+    this.#model ??= this.#models.create(capabilities.knowsAgain, this.#from)
     return await this.#model
-  }
-
-  async #create(again: boolean, from?: Saved): Promise<RemoteModel> {
-    const { id: session_id } = this.#session
-    const { rank, seed } = this.#options
-    const answer = await this.#session.post("/create_model", {
-      ...{ session_id, model_seq_id: this.#models++, base_model: this.baseModel, type: "create_model" },
-      lora_config: { rank, seed, train_unembed: true, train_mlp: true, train_attn: true },
-    })
-    const { body } = await this.#session.futures.result(requestIdOf(answer, "/create_model"), "/create_model", false)
-    const id = (body as { model_id?: unknown } | undefined)?.model_id ?? answer.model_id
-    if (typeof id !== "string") throw new GigpoError("ENGINE_REFUSED", "The engine made a model without a model_id.")
-    const model = new RemoteModel(this.#session, id, again)
-    this.#tokenizer ??= await checkTokenizer(this.#session, id, this.#directory)
-    if (from) await model.call("/load_weights", { ...from, type: "load_weights" })
-    return model
-  }
-
-  async #free(model: RemoteModel): Promise<void> {
-    const body = { model_id: model.id, type: "unload_model" }
-    const outcome = await this.#session.connection.attempt({ path: "/unload_model", body, within: 10_000 })
-    const { request_id } = ((outcome.kind === "answered" ? outcome.body : undefined) ?? {}) as { request_id?: unknown }
-    if (typeof request_id !== "string") return // servers free what nobody asks about, too
-    await this.#session.futures.result(request_id, "/unload_model", false).catch(() => {})
   }
 
   /** Weights are loaded into a model that has not been used yet. */
   async #goOnFrom(path: string): Promise<void> {
     const before = await this.#model
-    if (before) await this.#free(before)
+    if (before) await this.#models.free(before)
     this.#model = undefined
     this.#from = { path, optimizer: true }
     this.#holds = false
@@ -426,40 +399,8 @@ export class RemoteEngine implements Trainable {
   }
 
   #changed(): void {
-    this.#version++
+    this.#published.changed()
     this.#said = new WeakMap()
-  }
-
-  /** A sampling session that has the weights as they are. */
-  async #sampler(): Promise<string> {
-    if (this.#published?.version !== this.#version) {
-      const session = this.#publish()
-      this.#published = { version: this.#version, session }
-      session.catch(() => {
-        this.#published = undefined
-      })
-    }
-    return await this.#published!.session
-  }
-
-  /** Nothing was trained yet, and nobody has asked to: then there is no model to publish. */
-  async #publish(): Promise<string> {
-    if (!this.#found && !this.#model) {
-      const session = await unlessRefused(() => this.#begun())
-      if (session !== undefined) return session
-    }
-    return await this.#samplers.publish(await this.#trained(), `gigpo-sampler-${this.#version}`)
-  }
-
-  /** What training begins with, as the server itself samples it. */
-  async #begun(): Promise<string> {
-    const { from } = this.#options
-    return await this.#samplers.open(from === undefined ? { base_model: this.baseModel } : { model_path: from })
-  }
-
-  async #frozen(): Promise<string> {
-    this.#reference ??= this.#begun()
-    return await this.#reference
   }
 }
 
@@ -468,32 +409,3 @@ function readOpenOptions(given: RemoteEngineOptions) {
   const { capabilities, onWarning, ...rest } = given
   return { ...readOptions("RemoteEngine.open", rest, openFields), capabilities, onWarning }
 }
-
-async function findModel(
-  session: Session,
-  asked: string | undefined,
-): Promise<{ readonly name: string; readonly longest: number }> {
-  const told = await unlessRefused(() => session.connection.send({ path: "/get_server_capabilities" }, true))
-  const { supported_models } = (told?.body ?? {}) as { supported_models?: unknown }
-  const models = (Array.isArray(supported_models) ? supported_models : []) as Record<string, unknown>[]
-  const known = models.map(({ model_name }) => String(model_name))
-  const name = asked ?? (known.length === 1 ? known[0] : undefined)
-  if (name === undefined || (known.length > 0 && !known.includes(name)))
-    throw new GigpoError(
-      "ENGINE_REFUSED",
-      `The engine at ${session.connection.url} has ${known.join(", ") || "told no models"}${asked ? `, not ${asked}` : ""}: name one of them as engine.model.`,
-    )
-  const longest = models.find(({ model_name }) => model_name === name)?.max_context_length
-  return { name, longest: typeof longest === "number" ? longest : Number.POSITIVE_INFINITY }
-}
-
-function checkRows(rows: readonly Row[], temperature: number): void {
-  if (temperature !== 1)
-    throw cannot(`learn from what was sampled at temperature ${temperature}`, "set training.rollout.temperature to 1")
-  if (rows.some(({ spans }) => spans.some((span) => span.constraint !== undefined)))
-    throw cannot("learn from constrained replies", "leave constraints out")
-  if (rows.some(({ attachments }) => attachments?.length)) throw cannot("read attachments", "leave them out")
-}
-
-const cannot = (what: string, instead: string) =>
-  new GigpoError("ENGINE_REFUSED", `This engine cannot ${what}: ${instead}.`)

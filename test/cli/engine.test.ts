@@ -59,6 +59,12 @@ describe.skipIf(!built)("gigpo engine (needs dist: npm run build:ts)", () => {
     const evaluated = await run("evaluate", "remote.yaml", "--model", "one/model", "--json")
     expect(evaluated.code).toBe(0)
     expect(JSON.parse(evaluated.stdout).success).toBeGreaterThanOrEqual(0)
+    expect(await run("export", "one", "--as", "adapter", "--out", "adapter")).toMatchObject({ code: 0 })
+    expect(await readdir(join(here, "adapter"))).toEqual(
+      expect.arrayContaining(["adapter_config.json", "adapter_model.safetensors"]),
+    )
+    const again = await run("export", "one", "--as", "adapter", "--out", "adapter")
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/adapter.*overwrite/s) })
   })
 
   it("is refused what it cannot do, before the run begins", async () => {

@@ -147,6 +147,7 @@ describe.skipIf(!built)("what a run did (needs dist: npm run build:ts)", () => {
   it.each([
     [["episodes", "small"], /There is no run in small/],
     [["export", "small", "--as", "csv", "--out", "x"], /There is no run in small/],
+    [["export", "runs/sokoban", "--as", "adapter", "--out", "x"], /on this machine already: .*model/],
     [["export", "runs/sokoban", "--as", "xml", "--out", "x"], /Allowed choices are csv, .*tensorboard/],
     [["export", "runs/sokoban", "--as", "csv"], /required option.*--out/],
     [["episodes", "runs/sokoban", "--iteration", "9"], /No episodes of iteration 9 .*there are iterations 1 to 3/],

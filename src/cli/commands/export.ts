@@ -10,6 +10,7 @@ import { episodesToParquet } from "../../view/record/to-parquet.ts"
 import { checkRun } from "../../view/runs.ts"
 import { reportsToCsv } from "../../view/sinks/csv.ts"
 import { EventFile } from "../../view/sinks/event-file.ts"
+import { exportAdapter } from "../export-adapter.ts"
 import { someRecorded } from "../recorded.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 
@@ -19,33 +20,48 @@ interface ExportArguments {
   readonly overwrite?: boolean
 }
 
+interface How {
+  readonly overwrite: boolean
+  readonly signal: AbortSignal
+}
+
 /** What writes a file. */
 const files: Readonly<Record<string, (run: string, path: string) => Promise<void>>> = {
   csv: exportCsv,
   jsonl: ifRecorded(episodesToJsonl),
   parquet: ifRecorded(episodesToParquet),
 }
-const folder = "tensorboard"
+const folders: Readonly<Record<string, (run: string, path: string, how: How) => Promise<void>>> = {
+  tensorboard: (run, path, { overwrite }) => writeDirectory(path, (into) => exportEvents(run, into), { overwrite }),
+  adapter: exportAdapter,
+}
 
 export function exportCommand(): Command {
   return new Command("export")
-    .summary("write a run's numbers or episodes for other programs")
+    .summary("write a run's numbers, episodes or adapter for other programs")
     .description(
       "Writes the numbers of all reports, as a table with a row a report (csv) or for TensorBoard (tensorboard, a folder), or the recorded " +
-        "episodes: an episode a line (jsonl), or a table with a row a step (parquet).",
+        "episodes: an episode a line (jsonl), or a table with a row a step (parquet). What a run on an engine elsewhere has learned comes as PEFT has " +
+        "it (adapter, a folder), where the engine gives it away.",
     )
     .argument("<run>", "folder of a run")
     .addOption(
-      new Option("--as <format>", "what to write").choices([...Object.keys(files), folder]).makeOptionMandatory(),
+      new Option("--as <format>", "what to write")
+        .choices([...Object.keys(files), ...Object.keys(folders)])
+        .makeOptionMandatory(),
     )
     .requiredOption("-o, --out <path>", "where to write it")
     .option("--overwrite", "replace what is there")
-    .action((run, options) => interruptible(() => runExport(run, options), { saves: true }))
+    .action((run, options) => interruptible((signal) => runExport(run, options, signal), { saves: true }))
 }
 
-async function runExport(run: string, { as, out, overwrite = false }: ExportArguments): Promise<void> {
+async function runExport(
+  run: string,
+  { as, out, overwrite = false }: ExportArguments,
+  signal: AbortSignal,
+): Promise<void> {
   await checkRun(run)
-  if (as === folder) return await writeDirectory(out, (into) => exportEvents(run, into), { overwrite })
+  if (folders[as]) return await folders[as](run, out, { overwrite, signal })
   await checkNewFile(out, overwrite)
   if (as !== "csv") await someRecorded(run)
   await files[as]!(run, out)

@@ -8,7 +8,7 @@ import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { limitShares } from "./episode-shares.ts"
 import { mean, meanAs } from "./mean.ts"
 import { type CollectedStep, isTooSmall } from "./rows.ts"
-import { meaningMetrics } from "./summary.ts"
+import { meanMetrics } from "./summary.ts"
 
 type Metrics = Record<string, number>
 
@@ -43,7 +43,7 @@ export function* rolloutMetrics(
   }
   const aStep = (sum: number) => (told.steps === 0 ? 0 : sum / told.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
-  const own = Object.entries(yield* meaningMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
+  const own = Object.entries(yield* meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
   yield
   const { cut, late } = limitShares(episodes)
   yield

@@ -25,7 +25,7 @@ export function summarize(episodes: readonly EpisodeOutcome[]): EvaluationReport
     successInterval: wilsonInterval(solved, episodes.length),
     meanReturn: mean(finished.map((episode) => episode.return)),
     meanSteps: mean(finished.map((episode) => episode.steps)),
-    metrics: meanMetrics(episodes),
+    metrics: atOnce(meanMetrics(episodes)),
   }
 }
 
@@ -39,12 +39,7 @@ export function isSolved(episode: Pick<Episode, "outcome" | "metrics">): boolean
  * Only `success`, where there is one, is the share of all episodes: one that failed, was dropped, or was cut off before its first
  * step solved nothing.
  */
-export function meanMetrics(episodes: readonly Pick<Episode, "outcome" | "metrics">[]): Record<string, number> {
-  return atOnce(meaningMetrics(episodes))
-}
-
-/** The same in pieces. */
-export function* meaningMetrics(
+export function* meanMetrics(
   episodes: readonly Pick<Episode, "outcome" | "metrics">[],
 ): Pieces<Record<string, number>> {
   const totals = new Map<string, { sum: number; count: number }>()

@@ -31,7 +31,9 @@ it("an adapter comes home in PEFT's layout, and says the same there", async () =
   await policy.loadAdapter(home)
   const [found] = await policy.logProbs(rows)
   for (const [i, value] of found!.logProbs.entries()) expect(value).toBeCloseTo(told!.logProbs[i]!, 5)
+  const before = serving.asked.length
   await expect(engine.saveAdapter(home)).rejects.toMatchObject({ code: "FILE_EXISTS" })
+  expect(serving.asked.slice(before)).not.toContain("/save_weights_for_sampler")
   await writeFile(join(home, "adapter_config.json"), "{}")
   await expect(engine.saveAdapter(home, { overwrite: true })).rejects.toMatchObject({ code: "FILE_EXISTS" }) // it was changed
   const whole = await (await servings.serve(doors.directory)).connect({ rank: 0 })
@@ -73,6 +75,20 @@ it("archives of other servers: packed or not, in folders, with less, or broken",
     }
     expect((await readdir(doors.folder)).includes(`other-${at}`)).toBe(message === undefined)
   }
+})
+
+it("an abort ends what comes down, and leaves nothing", async () => {
+  const abort = new AbortController()
+  const why = new Error("enough")
+  const serving = await servings.serve(doors.directory, {}, (path) => {
+    if (!path.endsWith("/archive")) return undefined
+    abort.abort(why)
+    return { kind: "endless" }
+  })
+  const engine = await serving.connect({ rank: 4 })
+  const home = join(doors.folder, "aborted")
+  await expect(engine.saveAdapter(home, { signal: abort.signal })).rejects.toBe(why)
+  expect(await readdir(doors.folder)).not.toContain("aborted")
 })
 
 it("a server that gives no archives says so", async () => {

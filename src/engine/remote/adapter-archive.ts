@@ -15,10 +15,15 @@ import type { Connection } from "./connection.ts"
  * @param path tinker://<model>/sampler_weights/<name>
  * @throws GigpoError `ENGINE_REFUSED` where the server gives no archive, or one without an adapter in PEFT's layout
  */
-export async function downloadAdapter(connection: Connection, path: string, into: string): Promise<void> {
+export async function downloadAdapter(
+  connection: Connection,
+  path: string,
+  into: string,
+  signal?: AbortSignal,
+): Promise<void> {
   const found: string[] = []
   const unpacked = extract()
-  const reading = pipeline([...(await streamsOf(await openArchive(connection, path))), unpacked])
+  const reading = pipeline([...(await streamsOf(await openArchive(connection, path, signal))), unpacked])
   reading.catch(() => {}) // it also ends the loop
   try {
     for await (const entry of unpacked) {
@@ -29,6 +34,7 @@ export async function downloadAdapter(connection: Connection, path: string, into
     }
     await reading
   } catch (cause) {
+    signal?.throwIfAborted()
     if (GigpoError.is(cause) && cause.code === "IO") throw cause
     throw noAdapter(path, `it cannot be read: ${cause instanceof Error ? cause.message : cause}`, cause)
   }
@@ -41,7 +47,7 @@ function noAdapter(path: string, why: string, cause?: unknown): GigpoError {
 }
 
 /** Servers name a checkpoint with its kind, or without. */
-async function openArchive(connection: Connection, path: string): Promise<Response> {
+async function openArchive(connection: Connection, path: string, signal?: AbortSignal): Promise<Response> {
   const [model = "", ...rest] = path
     .replace(/^tinker:\/\//, "")
     .split("/")
@@ -49,7 +55,7 @@ async function openArchive(connection: Connection, path: string): Promise<Respon
   const places = new Set([rest.join("/"), rest.at(-1)])
   const refusals: string[] = []
   for (const place of places) {
-    const response = await connection.download(`/training_runs/${model}/checkpoints/${place}/archive`)
+    const response = await connection.download(`/training_runs/${model}/checkpoints/${place}/archive`, signal)
     if (response.ok) return response
     refusals.push(`${response.status}: ${(await response.text()).slice(0, 200)}`)
     if (![404, 405, 422].includes(response.status)) break

@@ -90,20 +90,21 @@ export class Connection {
   }
 
   /** Opens what may be long. The key goes to this server alone, wherever it sends one on to. */
-  async download(path: string): Promise<Response> {
+  async download(path: string, signal?: AbortSignal): Promise<Response> {
     const url = new URL(`${this.url}/api/v1${path}`)
-    const first = await this.#get(url, this.#keys())
+    const first = await this.#get(url, this.#keys(), signal)
     const location = first.headers.get("location")
     if (first.status < 300 || first.status >= 400 || location === null) return first
     await first.body?.cancel()
     const next = new URL(location, url)
-    return await this.#get(next, next.origin === url.origin ? this.#keys() : {})
+    return await this.#get(next, next.origin === url.origin ? this.#keys() : {}, signal)
   }
 
-  async #get(url: URL, headers: Record<string, string>): Promise<Response> {
+  async #get(url: URL, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<Response> {
     try {
-      return await fetch(url, { headers, redirect: "manual" })
+      return await fetch(url, { headers, redirect: "manual", ...(signal && { signal }) })
     } catch (cause) {
+      signal?.throwIfAborted()
       throw new GigpoError("ENGINE_LOST", `The engine at ${this.url} gives no ${url.pathname}: ${describe(cause)}`, {
         cause,
       })

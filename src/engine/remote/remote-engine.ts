@@ -345,9 +345,11 @@ export class RemoteEngine implements Trainable {
     checkArguments("saveAdapter", options, { overwrite: true, signal: true })
     const { overwrite, signal } = options
     if (this.#options.rank === 0) throw cannot("give an adapter of a model that is trained whole", "set engine.rank")
-    const path = await saveThere(await this.#trained(), "/save_weights_for_sampler", signal)
-    const download = (into: string) => downloadAdapter(this.#session.connection, path, into)
-    await writeDirectory(directory, download, { overwrite })
+    const bringHome = async (into: string) => {
+      const path = await saveThere(await this.#trained(), "/save_weights_for_sampler", signal)
+      await downloadAdapter(this.#session.connection, path, into, signal)
+    }
+    await writeDirectory(directory, bringHome, { overwrite })
   }
 
   /** Ends the session; what is saved on the server stays. */

@@ -16,6 +16,8 @@ export interface Kept {
   readonly url: string
   readonly path: string
   readonly baseModel: string
+  /** What came of trying the server, where that was done. */
+  readonly probes?: ProbeReport | undefined
 }
 
 export interface Keeper {
@@ -56,7 +58,7 @@ export function remoteStore(keeper: Keeper): ModelStore {
   const { url, baseModel } = keeper
   const note = async (directory: string, path: string, files: readonly string[] = []) => {
     const file = join(directory, remoteFile)
-    const kept = { url, path, baseModel, probes: await keeper.probes() }
+    const kept: Kept = { url, path, baseModel, probes: await keeper.probes() }
     await io("write", file, writeFile(file, `${JSON.stringify(kept, null, 2)}\n`))
     for (const from of files) await io("copy", from, copyFile(from, join(directory, basename(from))))
   }

@@ -1,4 +1,5 @@
-import { availableParallelism } from "node:os"
+import { availableParallelism, tmpdir, userInfo } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
@@ -10,8 +11,11 @@ const apart = [
   "cli",
   "credit",
   "data",
+  "entries",
   "environment",
   "files",
+  "fuzz",
+  "http",
   "live",
   "loss",
   "model-files",
@@ -27,25 +31,36 @@ const apart = [
 ]
   .map((room) => `test/${room}/**/*.test.ts`)
   .concat(
-    "test/training/{checkpoint,curriculum,episode-shares,expert-lengths,guards/{collapse,failures,non-finite},memory,metrics,rows,run,run-overwritten,run-resumed,schedule,seams,turns}.test.ts", // with an engine in TypeScript, or none
+    "test/training/{curriculum,episode-shares,guards/{collapse,failures,non-finite},metrics,rows,schedule,seams,turns}.test.ts", // with an engine in TypeScript, or none
+    "test/runs/{checkpoint,links,options,overwritten,resumed,run,snapshot}.test.ts",
+    "test/sft/expert-lengths.test.ts",
     "test/process/{exit,killed-*,memory}.test.ts", // in processes of their own
     "test/engine/{check-plan,memory-plan}.test.ts",
-    "test/{kernels,package,readme}/*.test.ts",
-    "test/{extending,layers,random}.test.ts",
+    "test/{entries,json,kernels,package,readme,util}/*.test.ts",
+    "test/{extending,json-numbers,json-pieces,json-text,layers,pace,random,raw-json}.test.ts",
   )
 /** Some of them wait, for a server or a process. */
 const workers = availableParallelism() + 1
 /** They put something else in a module's place, which no other file may be given. */
 const replacing = ["test/environment/search/search.test.ts", "test/files/atomic-directory.test.ts"]
 
+const entries = fileURLToPath(new URL("src/entries", import.meta.url))
+
 export default defineConfig({
   // Examples import the package by its name, as users do.
-  resolve: { alias: { gigpo: fileURLToPath(new URL("src/index.ts", import.meta.url)) } },
+  resolve: {
+    alias: [
+      { find: /^gigpo$/, replacement: `${entries}/index.ts` },
+      { find: /^gigpo\/([\w/-]+)$/, replacement: `${entries}/$1.ts` },
+    ],
+  },
   test: {
     // So long only if it hangs, on a machine that is busy with something else too.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     isolate: false,
+    // The journal's key of tests, not of the user who runs them.
+    env: { GIGPO_STATE: join(tmpdir(), `gigpo-test-state-${userInfo().username}`) },
     projects: [
       {
         extends: true,

@@ -1,5 +1,6 @@
 // The estimators: pure TypeScript on plain arrays.
-import { gigpoAdvantages, grpoAdvantages, Random } from "gigpo"
+import { Random } from "gigpo"
+import { gigpoAdvantages, grpoAdvantages } from "gigpo/advantages"
 import { Bench } from "tinybench"
 import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
 

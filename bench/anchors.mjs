@@ -3,7 +3,8 @@
 // as it is in Python.
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { groupAnchors, Random } from "gigpo"
+import { Random } from "gigpo"
+import { groupAnchors } from "gigpo/native"
 import { Bench } from "tinybench"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { noPeers, python, runPeer } from "./peers.mjs"

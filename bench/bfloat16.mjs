@@ -1,12 +1,14 @@
 // bfloat16 beside float32 on the CPU, by turns in one run: sampling, one training step, and PyTorch in bfloat16.
-import { clippedSurrogateLoss, NativePolicy, Random, stepRow } from "gigpo"
+import { NativePolicy, Random } from "gigpo"
+import { stepSequence } from "gigpo/engine"
+import { clippedSurrogate } from "gigpo/losses"
 import { describeMachine, markdownTable, runCoreProgram, writeResult } from "./machine.mjs"
 import { halfBillion, models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { held, noPeers, python, runPeer } from "./peers.mjs"
 
 const precisions = ["float32", "bfloat16"]
 const turns = 3
-const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
+const loss = clippedSurrogate().native({ iteration: 0, iterations: 1 })
 const table = [["what", "float32, tokens/s", "bfloat16, tokens/s", "bfloat16 is", "PyTorch in bfloat16", "ours is"]]
 
 /** A peer reports its median; ours is the best. */
@@ -46,7 +48,7 @@ function training(config, rows, length, reply) {
   const batch = Array.from({ length: rows }, () => {
     const [prompt, sampled] = [length - reply, reply].map((count) => randomTokens(random, count, config.vocabularySize))
     const logProbs = new Float32Array(reply).fill(-Math.log(config.vocabularySize))
-    return stepRow(prompt, sampled, { advantage: random.uniform() - 0.5, logProbs })
+    return stepSequence(prompt, sampled, { advantage: random.uniform() - 0.5, logProbs })
   })
   return async (policy) => {
     const started = performance.now()

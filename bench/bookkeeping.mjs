@@ -1,6 +1,8 @@
 // What an iteration costs besides the model: from the episodes of a rollout to the packed batches, credit included, on texts that
 // nobody has hashed before. GiGPO beside GRPO, and what the difference is in an iteration of the 25 M model.
-import { batches, batchOf, collectSteps, gigpo, grpo, Random, toRows } from "gigpo"
+import { gigpo, grpo, Random } from "gigpo"
+import { toBatch } from "gigpo/advantages"
+import { batches, collectSteps, toSequences } from "gigpo/loop"
 import { packRows } from "../dist/engine/native/pack-rows.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { makeGroups, members, prompt, reply, tasks, turns } from "./made-episodes.mjs"
@@ -20,12 +22,12 @@ async function keepBooks(groups, estimator) {
   }
   const steps = collectSteps(groups)
   lap("steps")
-  const credit = await estimator.estimate(batchOf(steps), { moment, random: new Random(1) })
+  const credit = await estimator.estimate(toBatch(steps), { moment, random: new Random(1) })
   lap("credit")
-  const all = toRows(steps, credit)
+  const all = toSequences(steps, credit)
   lap("rows")
   for (const batch of batches([all], 256, new Random(2)))
-    packRows(batch, { temperature: 1, advantages: true, oldLogProbs: true })
+    await packRows(batch, { temperature: 1, advantages: true, oldLogProbs: true })
   lap("packing")
   return { ...times, all: Object.values(times).reduce((sum, time) => sum + time, 0) }
 }

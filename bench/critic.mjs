@@ -1,4 +1,4 @@
-// What PPO's critic costs: an iteration of examples/sokoban.yaml with it and without, in turns.
+// What PPO's critic costs: an iteration of bench/sokoban.yaml with it and without, in turns.
 //   npm run bench -- critic
 import { rm } from "node:fs/promises"
 import { openEnvironment } from "gigpo"
@@ -7,7 +7,7 @@ import { describeMachine, markdownTable, median, writeResult } from "./machine.m
 import { learn, warmStart } from "./warm-start.mjs"
 
 const folder = "runs/bench-critic"
-const config = await loadConfig("examples/sokoban.yaml")
+const config = await loadConfig("bench/sokoban.yaml")
 const { name, ...options } = config.environment
 const environment = await openEnvironment(name, options)
 await warmStart(folder, { environment }, config, 1, () => {})
@@ -40,7 +40,7 @@ await writeResult(
   "critic",
   `# The cost of a critic
 
-Seconds of each part of an iteration of examples/sokoban.yaml (medians of nine, in turns); the critic's predictions count to "advantage".
+Seconds of each part of an iteration of bench/sokoban.yaml (medians of nine, in turns); the critic's predictions count to "advantage".
 ${describeMachine()}
 
 ${markdownTable([["", ...parts], ...rows, ...ratios])}`,

@@ -6,7 +6,8 @@ import { rm } from "node:fs/promises"
 import { setTimeout } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { alfworld, initialize, NativePolicy, Random, Tokenizer, train } from "gigpo"
+import { initialize, NativePolicy, Random, Tokenizer, train } from "gigpo"
+import { alfworld } from "gigpo/environments/alfworld"
 import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
 
 setFlagsFromString("--expose-gc")
@@ -47,7 +48,7 @@ async function measure(options) {
   await initialize({ directory, environment, overwrite: true, options: { maxPositions: 2048 } })
   const policy = await NativePolicy.open(directory)
   const tokenizer = await Tokenizer.open(directory)
-  const iteration = { iterations: 1, groups, groupSize, rollout: { maxReplyTokens: 16 } }
+  const iteration = { iterations: 1, groups, groupSize, rollout: { maxCompletionTokens: 16 } }
   let seconds = 0
   for await (const { metrics } of train({
     policy,

@@ -64,7 +64,9 @@ async function fly() {
     options: { episodes: { type: "string", default: "10000" }, steps: { type: "string", default: "3" } },
   })
   const [episodes, maxSteps, groupSize] = [Number(values.episodes), Number(values.steps), 8]
-  const { initialize, numberLine, recordEpisodes, RemoteEngine, Tokenizer, train } = await import("gigpo")
+  const { initialize, RemoteEngine, Tokenizer, train } = await import("gigpo")
+  const { numberLine } = await import("gigpo/environments/cards")
+  const { recordEpisodes } = await import("gigpo/logging")
   const place = await mkdtemp(join(tmpdir(), "gigpo-flight-"))
   const directory = join(place, "model")
   // The reply that cannot be read moves nowhere, so that every episode has all of its steps.
@@ -91,7 +93,7 @@ async function fly() {
   const setup = { policy: engine, tokenizer, environment, groups: episodes / groupSize, groupSize, iterations: 2 }
   const rest = {
     loss: { clipDual: Number.POSITIVE_INFINITY },
-    rollout: { concurrency: episodes, maxReplyTokens: reply.length },
+    rollout: { concurrency: episodes, maxCompletionTokens: reply.length },
     optimizer: { learningRate: 1e-3 },
     observers: [recordEpisodes({ tokenizer, directory: place })],
   }

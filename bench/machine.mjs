@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { cpus, loadavg } from "node:os"
-import { deviceReport } from "gigpo"
+import { deviceReport } from "gigpo/native"
 
 export const stamp = new Date().toISOString().slice(0, 10)
 

@@ -2,7 +2,10 @@
 // training step of each with prefixes shared and without, by turns.
 //   npm run bench -- prefixes
 import { rm } from "node:fs/promises"
-import { alfworld, clippedSurrogateLoss, initialize, NativePolicy, Random, stepRow, Tokenizer } from "gigpo"
+import { initialize, NativePolicy, Random, Tokenizer } from "gigpo"
+import { stepSequence } from "gigpo/engine"
+import { alfworld } from "gigpo/environments/alfworld"
+import { clippedSurrogate } from "gigpo/losses"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
 import { models } from "./models.mjs"
 
@@ -15,7 +18,7 @@ const kinds = {
   "the same, a row each turn": { rules: false, thinking: "off", history: 0, conversation: true, apart: true },
 }
 const sizes = { "1M": { groups: 1, turns: 2 } }
-const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
+const loss = clippedSurrogate().native({ iteration: 0, iterations: 1 })
 
 const directory = "runs/bench-prefixes"
 await initialize({ directory, environment: await alfworld(), overwrite: true, options: { maxPositions: 4096 } })
@@ -81,7 +84,7 @@ async function playGroup({ conversation = false, apart = false, ...options }, gr
         talk.spans.push({ start: talk.tokens.length, length: sampled.length, ...credit(random, sampled.length) })
         talk.tokens.push(...sampled)
       } else {
-        rows.push(stepRow(Int32Array.from(prompt), Int32Array.from(sampled), credit(random, sampled.length)))
+        rows.push(stepSequence(Int32Array.from(prompt), Int32Array.from(sampled), credit(random, sampled.length)))
       }
       const { observation, terminated } = await episode.step(action)
       history.push({ observation: now, reply, action })

@@ -3,7 +3,9 @@
 import { mkdtemp, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { batchOf, collectSteps, gigpo, Random, train } from "gigpo"
+import { gigpo, Random, train } from "gigpo"
+import { toBatch } from "gigpo/advantages"
+import { collectSteps } from "gigpo/loop"
 import { readEpisodes, readSummaries } from "../dist/view/record/read.js"
 import { recordEpisodes } from "../dist/view/record/recorder.js"
 import { describeMachine, markdownTable, median, writeResult } from "./machine.mjs"
@@ -18,7 +20,7 @@ const cpuSeconds = () => {
 }
 
 /** Records the same iteration again and again; processor seconds and bytes of one, and how much larger the process ever was. */
-async function recordAlone(groups, credit, times) {
+async function recordAlone({ groups, credit, steps }, times) {
   const directory = join(folder, "alone")
   const recorder = recordEpisodes({ tokenizer, directory, keep: 2 })
   const before = process.memoryUsage.rss()
@@ -28,9 +30,9 @@ async function recordAlone(groups, credit, times) {
   }, 2)
   const seconds = []
   for (let iteration = 1; iteration <= times; iteration++) {
-    await recorder.start({ iteration: iteration - 1, iterations: times, leastGroupSize: 1 })
+    await recorder.start({ iteration: iteration - 1, iterations: times })
     const start = cpuSeconds()
-    recorder.episodes(iteration, groups, credit)
+    recorder.episodes(iteration, groups, credit, steps)
     await recorder.end({ iteration })
     seconds.push(cpuSeconds() - start)
   }
@@ -49,7 +51,7 @@ const made = makeGroups(1).map((episodes, index) => ({
 }))
 const steps = collectSteps(made.map(({ episodes }) => episodes))
 const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
-const paper = await recordAlone(made, await gigpo().estimate(batchOf(steps), context), 12)
+const paper = await recordAlone({ groups: made, credit: await gigpo().estimate(toBatch(steps), context), steps }, 12)
 
 const alone = join(folder, "alone")
 const lap = async (work) => {
@@ -72,7 +74,7 @@ for (const [name, { config }] of Object.entries(models)) {
   let last
   const observers = [
     recordEpisodes({ tokenizer, directory, every: 2 }),
-    { episodes: (_, groups, credit) => (last = { groups, credit }) },
+    { episodes: (_, groups, credit, steps) => (last = { groups, credit, steps }) },
   ]
   const reports = train({
     policy,
@@ -81,8 +83,8 @@ for (const [name, { config }] of Object.entries(models)) {
     iterations: effort[name],
     groups: 48,
     groupSize: 8,
-    batchRows: 384,
-    rollout: { maxReplyTokens: 32, maxSteps: 1 },
+    batchSteps: 384,
+    rollout: { maxCompletionTokens: 32, maxSteps: 1 },
     estimator: { name: "grpo" },
     optimizer: { learningRate: 1e-6 },
     evaluation: { every: 0 },
@@ -97,7 +99,7 @@ for (const [name, { config }] of Object.entries(models)) {
     since = now
   }
   await policy.dispose()
-  const own = await recordAlone(last.groups, last.credit, 12)
+  const own = await recordAlone(last, 12)
   const [without, recorded] = [median(found.not), median(found.recorded)]
   table.push([
     name,

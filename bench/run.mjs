@@ -6,6 +6,7 @@ const all = [
   "bfloat16",
   "anchors",
   "advantages",
+  "estimators",
   "bookkeeping",
   "prefixes",
   "critic",
@@ -17,6 +18,7 @@ const all = [
   "episodes",
   "open",
   "serve",
+  "hostile",
 ]
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))

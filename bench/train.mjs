@@ -1,12 +1,14 @@
 // One training step (forward, clipped surrogate on the reply's tokens, backward, AdamW) beside PyTorch, by turns in one run.
-import { clippedSurrogateLoss, Random, stepRow } from "gigpo"
+import { Random } from "gigpo"
+import { stepSequence } from "gigpo/engine"
+import { clippedSurrogate } from "gigpo/losses"
 import { describeMachine, instructionSet, markdownTable, median, writeResult } from "./machine.mjs"
 import { models, openModel, peerFlags, randomTokens } from "./models.mjs"
 import { noPeers, python, runPeer, torchModes } from "./peers.mjs"
 
 const [length, reply, turns, steps] = [128, 32, 2, 9]
 
-const loss = clippedSurrogateLoss().native({ iteration: 0, iterations: 1 })
+const loss = clippedSurrogate().native({ iteration: 0, iterations: 1 })
 
 const table = [["model", "who", "tokens/s", "ours is", "GFLOP/s"]]
 for (const [name, { config, rows }] of Object.entries(models)) {
@@ -15,7 +17,7 @@ for (const [name, { config, rows }] of Object.entries(models)) {
   const batch = Array.from({ length: rows }, () => {
     const [prompt, sampled] = [length - reply, reply].map((count) => randomTokens(random, count, config.vocabularySize))
     const logProbs = new Float32Array(reply).fill(-Math.log(config.vocabularySize))
-    return stepRow(prompt, sampled, { advantage: random.uniform() - 0.5, logProbs })
+    return stepSequence(prompt, sampled, { advantage: random.uniform() - 0.5, logProbs })
   })
   const step = async () => {
     await policy.forwardBackward(batch, loss)

@@ -1,9 +1,9 @@
 // What runs that are compared have in common: a start from the expert's moves, and how their learning is measured.
 import { rm } from "node:fs/promises"
-import { clone, initialize, NativePolicy, Tokenizer, train } from "gigpo"
+import { initialize, NativePolicy, sft, Tokenizer, train } from "gigpo"
 
 /**
- * A new model that has learned a little from the expert: what `gigpo init` and `gigpo clone` make.
+ * A new model that has learned a little from the expert: what `gigpo init` and `gigpo sft` make.
  *
  * @param teacher the environment, and where an agent plays, that and its expert
  */
@@ -11,8 +11,8 @@ export async function warmStart(directory, teacher, config, seed, say) {
   const made = `${directory}-new`
   await initialize({ directory: made, ...teacher, options: { ...config.initialize, seed }, overwrite: true })
   const { policy, tokenizer, close } = await openModel(made)
-  const setup = { policy, tokenizer, ...teacher, ...config.clone, seed }
-  for await (const { epoch, epochs, loss, rows } of clone(setup))
+  const setup = { policy, tokenizer, ...teacher, ...config.sft, seed }
+  for await (const { epoch, epochs, loss, rows } of sft(setup))
     say(`cloning, pass ${epoch} of ${epochs} over ${rows} steps: loss ${loss.toFixed(3)}`)
   await rm(directory, { recursive: true, force: true })
   await policy.save(directory, { files: tokenizer.files })

@@ -45,6 +45,8 @@ static Napi::Value device_report_call(const Napi::CallbackInfo& info) {
   return result;
 }
 
+static Napi::Value hide_process_call(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), hide_process()); }
+
 // Opens the first device: that takes a moment and some of its memory.
 static Napi::Value matmul_library_report_call(const Napi::CallbackInfo& info) {
   const MatmulLibraryReport report = matmul_library_report();
@@ -64,6 +66,7 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Grammar", GrammarObject::define(env));
   exports.Set("setErrorClass", function<set_error_class>(env));
   exports.Set("deviceReport", function<device_report_call>(env));
+  exports.Set("hideProcess", function<hide_process_call>(env));
   exports.Set("matmulLibraryReport", function<matmul_library_report_call>(env));
   exports.Set("memoryPlan", function<memory_plan_call>(env));
   exports.Set("tokenLogProbs", function<token_log_probs_call>(env));

@@ -11,7 +11,7 @@ namespace {
 // What an object is made with.
 struct Made {
   std::shared_ptr<EngineThread> thread;
-  std::vector<Parameter> parameters, adapter_parameters;
+  std::vector<Parameter> parameters, adapter_parameters, merged_parameters;
 };
 
 }  // namespace
@@ -24,10 +24,10 @@ Napi::Function CriticObject::define(Napi::Env env) {
 
 Work CriticObject::opening(std::weak_ptr<EngineThread> thread) {
   return [thread](Engine& engine, const std::atomic<bool>&) -> MakeResult {
-    const Transformer& transformer = engine.critic().transformer();
-    return [thread, parameters = transformer.layout().parameters,
-            adapter_parameters = transformer.adapter_layout().parameters](Napi::Env env) {
-      Made made{thread.lock(), parameters, adapter_parameters};
+    const Critic& critic = engine.critic();
+    return [thread, parameters = critic.transformer().layout().parameters,
+            adapter_parameters = critic.transformer().adapter_layout().parameters, merged = critic.merged().parameters](Napi::Env env) {
+      Made made{thread.lock(), parameters, adapter_parameters, merged};
       return env.GetInstanceData<AddonState>()->critic_class.New({Napi::External<Made>::New(env, &made)});
     };
   };
@@ -39,6 +39,7 @@ CriticObject::CriticObject(const Napi::CallbackInfo& info) : LearnerObject(info)
   thread_ = made.thread;
   parameters_ = made.parameters;
   adapter_parameters_ = made.adapter_parameters;
+  merged_parameters_ = made.merged_parameters;
 }
 
 Napi::Value CriticObject::predict(const Napi::CallbackInfo& info) {

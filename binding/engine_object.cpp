@@ -60,7 +60,7 @@ static Constraints constrain(TrainingBatch& batch, const Napi::Object& object) {
 static TrainingLoss training_loss(const Napi::Object& object, const TrainingBatch& batch) {
   TrainingLoss loss;
   loss.head.mode = choice<HeadMode>(
-      object, "mode", {{"policy", HeadMode::policy}, {"clone", HeadMode::clone}, {"linear", HeadMode::linear}});
+      object, "mode", {{"policy", HeadMode::policy}, {"sft", HeadMode::sft}, {"linear", HeadMode::linear}});
   loss.head.temperature = number(object, "temperature");
   const auto require = [&](const float* column, const char* name) {
     if (!column) refuse(std::string("This loss needs ") + name + ".");
@@ -108,6 +108,7 @@ EngineObject::EngineObject(const Napi::CallbackInfo& info) : LearnerObject(info)
     EngineRequest request(object(info[0], "The model"), object(info[1], "The options"));
     parameters_ = ModelLayout(request.config).parameters;
     adapter_parameters_ = AdapterLayout(request.config, request.options.adapter).parameters;
+    merged_parameters_ = ModelLayout(merged_config(request.config, request.options.adapter)).parameters;
     const int64_t bytes = ModelLayout(request.config).size * int64_t{sizeof(float)};
     thread_ = EngineThread::create(env, std::move(request));
     external_bytes_ = bytes;
@@ -146,6 +147,8 @@ Napi::Value EngineObject::sample(const Napi::CallbackInfo& info) {
   request.stop_tokens = copy_of<int32_t>(given.Get("stopTokens"), "stopTokens");
   request.key = key_of(given.Get("key"));
   request.top = int32_t(integer(given, "topTokens"));
+  request.client = uint64_t(integer(given, "client"));
+  request.group = uint64_t(integer(given, "group"));
   const Napi::Value constraint = given.Get("constraint"), on_tokens = given.Get("onTokens");
   if (!constraint.IsUndefined()) request.constraint = masks_of(constraint);
   if (!on_tokens.IsUndefined() && !on_tokens.IsFunction()) refuse("onTokens must be a function.");
@@ -154,10 +157,11 @@ Napi::Value EngineObject::sample(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value EngineObject::logits(const Napi::CallbackInfo& info) {
-  return start(info, [tokens = copy_of<int32_t>(info[0], "tokens")](Engine& engine, const std::atomic<bool>&) -> MakeResult {
+  const auto compute = [tokens = copy_of<int32_t>(info[0], "tokens")](Engine& engine, const std::atomic<bool>&) -> MakeResult {
     std::vector<float> logits = engine.logits(tokens);
     return [logits = std::move(logits)](Napi::Env env) mutable { return to_array(env, std::move(logits)); };
-  });
+  };
+  return start(info, compute, {}, true);
 }
 
 Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
@@ -179,7 +183,7 @@ Napi::Value EngineObject::log_probs(const Napi::CallbackInfo& info) {
       return result;
     };
   };
-  return start(info, score, given);
+  return start(info, score, given, true);
 }
 
 Napi::Value EngineObject::forward_backward(const Napi::CallbackInfo& info) {

@@ -42,12 +42,34 @@ static Type number_type(const Napi::Object& object, const char* name) {
   return choice<Type>(object, name, {{"float32", Type::f32}, {"bfloat16", Type::bf16}});
 }
 
-static EngineOptions given_options(const Napi::Object& object) {
+// NativeAdapter of src/native.ts.
+static AdapterConfig adapter_config(const Napi::Object& object, int64_t layers) {
+  AdapterConfig adapter;
+  adapter.layers.resize(layers);
+  const int32_t* ranks = elements<int32_t>(object.Get("ranks"), "ranks", layers * Projection::count);
+  const double* scales = elements<double>(object.Get("scales"), "scales", layers * Projection::count);
+  for (int64_t i = 0; i < layers * Projection::count; i++) {
+    const AdapterPair pair{ranks[i], float(scales[i])};
+    if (pair.rank < 0 || pair.rank > 1 << 16) refuse("A rank must be between 0 and 65536.");
+    adapter.layers[i / Projection::count][i % Projection::count] = pair;
+  }
+  const Napi::Value whole = object.Get("whole");
+  if (!whole.IsArray()) refuse("whole must be a list.");
+  for (uint32_t i = 0; i < whole.As<Napi::Array>().Length(); i++) {
+    const Napi::Value name = whole.As<Napi::Array>().Get(i);
+    if (!name.IsString()) refuse("whole must be a list of names.");
+    adapter.whole.insert(name.As<Napi::String>());
+  }
+  adapter.tied = boolean(object, "tied");
+  return adapter;
+}
+
+static EngineOptions given_options(const Napi::Object& object, int64_t layers) {
   EngineOptions options;
   constexpr int64_t safe = (int64_t{1} << 53) - 1;
   options.micro_batch_tokens = whole_within(object, "microBatchTokens", 1, safe);
   options.longest_row = whole_within(object, "longestRow", 0, safe);
-  options.cache_bytes = whole_within(object, "cacheBytes", 0, safe);
+  options.cache_bytes = whole_within(object, "kvCacheBytes", 0, safe);
   options.step_tokens = 0;
   const auto recompute = choice<std::optional<Recompute>>(object, "recompute",
                                                           {{"auto", std::nullopt},
@@ -58,7 +80,7 @@ static EngineOptions given_options(const Napi::Object& object) {
   options.choose_recompute = !recompute;
   options.recompute = recompute.value_or(Recompute::none);
   options.moments = number_type(object, "moments");
-  options.adapter = {whole_within(object, "loraRank", 0, 1 << 16), number(object, "loraAlpha")};
+  if (const Napi::Value adapter = object.Get("adapter"); adapter.IsObject()) options.adapter = adapter_config(adapter.As<Napi::Object>(), layers);
   options.share_prefixes = boolean(object, "sharePrefixes");
   return options;
 }
@@ -68,8 +90,8 @@ EngineRequest::EngineRequest(const Napi::Object& model, const Napi::Object& obje
       cuda(choice<bool>(object, "device", {{"cpu", false}, {"cuda", true}})),
       precision(number_type(object, "precision")),
       threads(int(whole_within(object, "threads", 0, INT32_MAX))),
-      cublas_samples(boolean(object, "librarySampling")),
-      options(given_options(object)),
+      cublas_samples(boolean(object, "sampleWithCublas")),
+      options(given_options(object, config.layers)),
       purpose{boolean(object, "trained"), boolean(object, "reference"), boolean(object, "critic")} {}
 
 OpenedEngine open_engine(const EngineRequest& request) {

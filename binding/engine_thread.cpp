@@ -24,9 +24,10 @@ std::shared_ptr<EngineThread> EngineThread::create(Napi::Env env, EngineRequest 
   return self;
 }
 
-Napi::Value EngineThread::start(Napi::Env env, Work work, const Napi::Object& read) {
+Napi::Value EngineThread::start(Napi::Env env, Work work, const Napi::Object& read, bool scores) {
   auto task = std::make_shared<Task>();
   task->work = std::move(work);
+  task->scores = scores;
   if (!read.IsEmpty()) task->read = Napi::Persistent(read);
   return enqueue(env, std::move(task));
 }
@@ -198,19 +199,15 @@ void EngineThread::loop() {
     TaskPointer task;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !queue_.empty() || sampling(); });
+      changed_.wait(lock, [&] { return stopping_ || !queue_.empty() || !scores_.empty() || sampling(); });
       if (stopping_) break;
-      while (!queue_.empty() && (!queue_.front()->work || !queue_.front()->queued)) {
-        const TaskPointer sample = take_first();
-        if (!sample) continue;
-        lock.unlock();
-        run(sample);
-        lock.lock();
-      }
-      if (!sampling() && !queue_.empty()) task = running_ = take_first();
+      take_in(lock);
+      task = running_ = next_task();
     }
     if (task) {
-      run(task);
+      catch_up();
+      if (task->scores) score(task);
+      else run(task);
       const std::lock_guard lock(mutex_);
       running_ = nullptr;
     } else {
@@ -223,8 +220,10 @@ void EngineThread::loop() {
   std::vector<TaskPointer> queued;
   {
     const std::lock_guard lock(mutex_);
-    while (!queue_.empty()) {
-      if (TaskPointer task = take_first()) queued.push_back(std::move(task));
+    for (std::deque<TaskPointer>* from : {&scores_, &queue_}) {
+      while (!from->empty()) {
+        if (TaskPointer task = take_first(*from)) queued.push_back(std::move(task));
+      }
     }
   }
   for (const TaskPointer& task : queued) fail(task, "DISPOSED", disposed_message);
@@ -234,10 +233,73 @@ void EngineThread::loop() {
   settle(std::move(last));
 }
 
-EngineThread::TaskPointer EngineThread::take_first() {
-  const TaskPointer task = std::move(queue_.front());
-  queue_.pop_front();
+// Submits the samples that were asked for, and sets scores aside: neither changes anything, so that they need not wait for each other.
+void EngineThread::take_in(std::unique_lock<std::mutex>& lock) {
+  const bool overtakes = engine_ && engine_->scores_between();
+  while (!queue_.empty()) {
+    const TaskPointer& first = queue_.front();
+    if (first->queued && first->scores && overtakes) {
+      scores_.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+      continue;
+    }
+    if (first->queued && first->work) return;
+    const TaskPointer sample = take_first(queue_);
+    if (!sample) continue;
+    lock.unlock();
+    run(sample);
+    lock.lock();
+  }
+}
+
+// A score, unless samples are to have their turn first; what changes something, once all that came before it is done.
+EngineThread::TaskPointer EngineThread::next_task() {
+  if (!sampling()) owed_ = {};
+  while (!scores_.empty() && owed_ <= Clock::duration::zero()) {
+    if (TaskPointer score = take_first(scores_)) return score;
+  }
+  if (!scores_.empty() || queue_.empty() || sampling()) return nullptr;
+  return take_first(queue_);
+}
+
+EngineThread::TaskPointer EngineThread::take_first(std::deque<TaskPointer>& from) {
+  const TaskPointer task = std::move(from.front());
+  from.pop_front();
   return std::exchange(task->queued, false) ? task : nullptr;
+}
+
+// While there are samples, they have so many times the time of scores.
+constexpr int samples_part = 2;
+// For so long after a step of samples more are expected, so that operations must be short.
+constexpr std::chrono::seconds samples_expected{1};
+
+// Computes a score, and steps of samples between its operations. Where operations are only queued it is computed in one piece.
+void EngineThread::score(const TaskPointer& task) {
+  scored_ = Clock::now();
+  const bool interrupted = engine_ && engine_->scores_between() && !engine_->device().traits().asynchronous;
+  if (interrupted) engine_->device().set_between([&] { return give_way(*task); });
+  run(task);
+  if (interrupted) engine_->device().set_between(nullptr);
+  owed_ += samples_part * (Clock::now() - scored_);
+}
+
+bool EngineThread::give_way(const Task& score) {
+  owed_ += samples_part * (Clock::now() - scored_);
+  while (!score.cancelled) {
+    {
+      std::unique_lock lock(mutex_);
+      if (stopping_) break;
+      take_in(lock);
+    }
+    if (!sampling()) owed_ = {};
+    if (owed_ <= Clock::duration::zero()) break;
+    end_early();
+    sample_step();
+  }
+  if (score.cancelled) throw Error("ABORTED", "Stopped.");
+  catch_up();
+  scored_ = Clock::now();
+  return sampling() || scored_ - sampled_ < samples_expected;
 }
 
 void EngineThread::run(const TaskPointer& task) {
@@ -261,11 +323,23 @@ void EngineThread::run(const TaskPointer& task) {
   }
 }
 
+// What a step under way draws is read before other work: nothing else may then be under way.
+void EngineThread::catch_up() {
+  if (!sampling()) return;
+  std::vector<Completion> done;
+  engine_->catch_up(done);
+  publish_tokens();
+  complete(std::move(done));
+}
+
 void EngineThread::sample_step() {
   if (!sampling()) return;
+  const Clock::time_point began = Clock::now();
   std::vector<Completion> done;
   try {
     engine_->sample_step(done);
+    sampled_ = Clock::now();
+    owed_ = std::max(owed_ - (sampled_ - began), Clock::duration::zero());
   } catch (...) {
     const auto [code, message] = current_error();
     for (const auto& [id, task] : sampling_) fail(task, code, message);

@@ -14,9 +14,11 @@
 //     who is told of tokens, and what he throws.
 //
 // Order: tasks run as they came. Samples that stand together run together, and a later task waits until they are done, so
-// the weights never change under a completion.
+// the weights never change under a completion. What only scores neither holds up samples nor waits until they are done, where the engine
+// can do that: samples have two thirds of the time, and on the CPU their steps run between the operations of one score.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -42,7 +44,8 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   static std::shared_ptr<EngineThread> create(Napi::Env env, EngineRequest request);
 
   // Both return { promise, cancel() }, and throw DISPOSED after `stop`. `read` is an object whose arrays the work reads in place.
-  Napi::Value start(Napi::Env env, Work work, const Napi::Object& read = {});
+  // `scores`: it changes nothing.
+  Napi::Value start(Napi::Env env, Work work, const Napi::Object& read = {}, bool scores = false);
   // `on_tokens`, which may be empty, is called with the tokens that were read since it was called last: once for a step, or for several
   // where JavaScript is busy, which holds up nobody else. It ends the completion by returning true, and fails it by throwing.
   Napi::Value start_sampling(Napi::Env env, SampleRequest request, const Napi::Function& on_tokens);
@@ -60,6 +63,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   struct Task {
     std::optional<Napi::Promise::Deferred> deferred;
     Work work;              // empty for sampling
+    bool scores = false;
     Napi::ObjectReference read;
     SampleRequest request;  // for sampling, as are the next five
     Napi::FunctionReference on_tokens;
@@ -74,6 +78,7 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
     bool last = false;  // the thread has nothing more to say
   };
   using TaskPointer = std::shared_ptr<Task>;
+  using Clock = std::chrono::steady_clock;
 
   explicit EngineThread(EngineRequest request) : request_(std::move(request)) {}
 
@@ -90,8 +95,13 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   // Engine thread.
   void loop();
   void open();
-  TaskPointer take_first();  // of the queue, under the mutex; null where it was cancelled
+  void take_in(std::unique_lock<std::mutex>& lock);
+  TaskPointer next_task();                                  // under the mutex
+  TaskPointer take_first(std::deque<TaskPointer>& from);    // under the mutex; null where it was cancelled
+  void score(const TaskPointer& task);
+  bool give_way(const Task& score);
   bool sampling() const { return engine_ && engine_->sampling(); }
+  void catch_up();
   void run(const TaskPointer& task);
   void sample_step();
   void end_early();
@@ -121,9 +131,12 @@ class EngineThread : public std::enable_shared_from_this<EngineThread> {
   bool deterministic_ = false;
   std::shared_ptr<const GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();
 
-  std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as are the next two
+  std::unordered_map<uint64_t, TaskPointer> sampling_;  // engine thread only, as is all below
   std::vector<std::pair<TaskPointer, int32_t>> read_;   // of the step at hand, for those who are told
   uint64_t next_id_ = 1;
+  std::deque<TaskPointer> scores_;      // taken in, but not begun
+  Clock::duration owed_{};              // time that samples have before the next piece of a score
+  Clock::time_point scored_, sampled_;  // when the piece of a score at hand began, and the last step of samples ended
 
   std::thread thread_;
 };

@@ -48,6 +48,7 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     const auto set_steps = static_cast<typename Wrap::InstanceSetterCallback>(&LearnerObject::set_steps);
     for (const auto& property : {accessor<&LearnerObject::parameters>("parameters"),
                                  accessor<&LearnerObject::adapter_parameters>("adapterParameters"),
+                                 accessor<&LearnerObject::merged_parameters>("mergedParameters"),
                                  accessor<&LearnerObject::steps>("steps", set_steps),
                                  method<&LearnerObject::write>("write"),
                                  method<&LearnerObject::read>("read"),
@@ -66,12 +67,12 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
     return Wrap::InstanceAccessor(name, static_cast<typename Wrap::InstanceGetterCallback>(&LearnerObject::template within_guard<get>), set);
   }
 
-  Napi::Value start(const Napi::CallbackInfo& info, Work work, const Napi::Object& read = {}) {
-    return thread_->start(info.Env(), std::move(work), read);
+  Napi::Value start(const Napi::CallbackInfo& info, Work work, const Napi::Object& read = {}, bool scores = false) {
+    return thread_->start(info.Env(), std::move(work), read, scores);
   }
 
   std::shared_ptr<EngineThread> thread_;
-  std::vector<Parameter> parameters_, adapter_parameters_;
+  std::vector<Parameter> parameters_, adapter_parameters_, merged_parameters_;
 
  private:
   template <auto call>
@@ -81,6 +82,7 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
 
   Napi::Value parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), parameters_); }
   Napi::Value adapter_parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), adapter_parameters_); }
+  Napi::Value merged_parameters(const Napi::CallbackInfo& info) { return to_array(info.Env(), merged_parameters_); }
   Napi::Value steps(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), double(*steps_)); }
   void set_steps(const Napi::CallbackInfo& info, const Napi::Value& value) {
     guarded(info.Env(), [&] { *steps_ = integer(value, "steps"); });
@@ -88,8 +90,8 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
 
   // Where `count` elements of parameter info[1], from its element info[2] on, stand in a buffer.
   int64_t offset_of(const Napi::CallbackInfo& info, Buffer buffer, int64_t count) const {
-    const bool of_adapter = !adapter_parameters_.empty() && buffer != Buffer::weights && buffer != Buffer::merged;
-    const std::vector<Parameter>& parameters = of_adapter ? adapter_parameters_ : parameters_;
+    const bool of_model = adapter_parameters_.empty() || buffer == Buffer::weights;
+    const std::vector<Parameter>& parameters = buffer == Buffer::merged ? merged_parameters_ : of_model ? parameters_ : adapter_parameters_;
     const int64_t index = integer(info[1], "index"), at = integer(info[2], "offset");
     if (index < 0 || index >= int64_t(parameters.size())) refuse("There is no parameter " + std::to_string(index) + ".");
     const Parameter& parameter = parameters[index];

@@ -5,7 +5,7 @@ target_compile_options(core PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=s
 # Names of files, which checks tell where they fail, from this folder on.
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(relative -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
-  foreach(target gigpo core kernels_portable kernels_avx2 kernels_avx512 kernels_avx512_bf16)
+  foreach(target gigpo core system kernels_portable kernels_avx2 kernels_avx512 kernels_avx512_bf16)
     if(TARGET ${target})
       target_compile_options(${target} PRIVATE
         $<$<COMPILE_LANGUAGE:CXX>:${relative}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${relative}>)
@@ -47,7 +47,9 @@ function(older_glibc target soname)
   target_link_options(gigpo PRIVATE $<TARGET_FILE:${target}>)
 endfunction()
 
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+include(CheckCXXSymbolExists)
+check_cxx_symbol_exists(__GLIBC__ stdlib.h is_glibc)
+if(is_glibc AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_link_options(gigpo PRIVATE -Wl,--no-as-needed)  # the stand-ins come before what needs them
   older_glibc(older_m libm.so.6 GLIBC_2.2.5 exp exp2 log log2 pow)
   older_glibc(older_dl libdl.so.2 GLIBC_2.2.5 dlclose dlerror dlopen dlsym dlvsym GLIBC_2.3.4 dlmopen)

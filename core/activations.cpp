@@ -7,7 +7,7 @@ namespace gigpo {
 void Activations::allocate(const PassShape& shape, Recompute recompute, Arena& arena) {
   const ModelConfig& c = shape.config;
   const int64_t t = shape.tokens, wanted = shape.wanted, most = std::max(t, wanted);
-  const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns(), r = shape.adapter.rank;
+  const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns();
   Layer shared{};
   const auto place = [&](Tensor Layer::*member, Layer& a, bool again, int64_t rows, int64_t columns) {
     if (!again) {
@@ -16,6 +16,12 @@ void Activations::allocate(const PassShape& shape, Recompute recompute, Arena& a
     }
     if (!(shared.*member)) shared.*member = arena.tensor(most, columns);
     a.*member = (shared.*member).row_range(0, rows);
+  };
+  // Layers may have pairs of different sizes: where they share a place it has the widest one's columns.
+  const auto place_narrow = [&](Tensor Layer::*member, Layer& a, bool again, int64_t rows, int64_t ranks) {
+    if (ranks == 0) return;
+    place(member, a, again, rows, again ? shape.adapter.widest() : ranks);
+    a.*member = (a.*member).column_range(0, ranks);
   };
   const bool norms = recompute >= Recompute::norms, mlp = recompute >= Recompute::mlp, block = recompute == Recompute::block;
   layers.assign(c.layers, {});
@@ -43,10 +49,11 @@ void Activations::allocate(const PassShape& shape, Recompute recompute, Arena& a
     place(&Layer::gate_up, a, mlp, n, 2 * c.intermediate_size);
     place(&Layer::activated, a, norms, n, c.intermediate_size);
     if (!shape.adapter) continue;
-    place(&Layer::narrow_qkv, a, block, t, 3 * r);
-    place(&Layer::narrow_output, a, block, n, r);
-    place(&Layer::narrow_gate_up, a, mlp, n, 2 * r);
-    a.narrow_down = arena.tensor(n, r);
+    const auto ranks = [&](int first, int last) { return shape.adapter.ranks(l, first, last); };
+    place_narrow(&Layer::narrow_qkv, a, block, t, ranks(Projection::query, Projection::value));
+    place_narrow(&Layer::narrow_output, a, block, n, ranks(Projection::output, Projection::output));
+    place_narrow(&Layer::narrow_gate_up, a, mlp, n, ranks(Projection::gate, Projection::up));
+    place_narrow(&Layer::narrow_down, a, false, n, ranks(Projection::down, Projection::down));
   }
   last = arena.tensor(wanted, h);
   last_scales = arena.floats(wanted);
@@ -61,7 +68,7 @@ ActivationGradients::ActivationGradients(const PassShape& shape, Arena& arena) {
   x = arena.tensor(t, h), attended = arena.tensor(t, q);
   normed = arena.tensor(most, h);
   gate_up = arena.tensor(most, 2 * c.intermediate_size), activated = arena.tensor(most, c.intermediate_size);
-  if (shape.adapter) narrow = arena.tensor(most, 3 * shape.adapter.rank);
+  if (const int64_t ranks = shape.adapter.widest()) narrow = arena.tensor(most, ranks);
   qkv = arena.tensor(t, q + 2 * kv);
   if (c.query_key_norm) heads = arena.tensor(t, q + kv);
 }
@@ -71,7 +78,7 @@ StepBuffers::StepBuffers(const PassShape& shape, Arena& arena) {
   const int64_t t = shape.tokens, n = shape.wanted, h = c.hidden_size, q = c.query_columns();
   x = arena.tensor(t, h), normed = arena.tensor(t, h), attended = arena.tensor(t, q);
   gate_up = arena.tensor(t, 2 * c.intermediate_size), activated = arena.tensor(t, c.intermediate_size);
-  if (shape.adapter) narrow = arena.tensor(t, 3 * shape.adapter.rank);
+  if (const int64_t ranks = shape.adapter.widest()) narrow = arena.tensor(t, ranks);
   qkv = arena.tensor(t, q + 2 * c.key_value_columns());
   if (n > 0) wanted_x = arena.tensor(n, h), wanted_attended = arena.tensor(n, q);
 }

@@ -24,7 +24,7 @@ struct PassShape {
 
 // Of the forward pass, kept for the backward pass.
 struct Activations {
-  // In the order in which they are computed; `narrow` are the products with the adapters' A, as rows of [parts · rank].
+  // In the order in which they are computed; `narrow` are the products with the adapters' A, as rows of [ranks]; empty without pairs.
   struct Layer {
     Tensor input, normed, qkv, heads, attended, passed_on, middle, post_normed, gate_up, activated;
     Tensor narrow_qkv, narrow_output, narrow_gate_up, narrow_down;

@@ -4,48 +4,94 @@
 
 namespace gigpo {
 
+static const std::string embedding_name = "model.embed_tokens.weight", head_name = "lm_head.weight";
+
+int64_t AdapterConfig::widest() const {
+  int64_t most = 0;
+  for (int64_t l = 0; l < std::max<int64_t>(1, int64_t(layers.size())); l++)
+    most = std::max({most, ranks(l, Projection::query, Projection::value), ranks(l, Projection::output, Projection::output),
+                     ranks(l, Projection::gate, Projection::up), ranks(l, Projection::down, Projection::down)});
+  return most;
+}
+
 AdapterLayout::AdapterLayout(const ModelConfig& c, const AdapterConfig& adapter) {
   if (!adapter) return;
-  struct Projection {
+  const ModelLayout model(c);
+  const auto add = [&](const std::string& name, std::vector<int64_t> shape) {
+    parameters.push_back({"base_model.model." + name, std::move(shape), size});
+    const int64_t offset = size;
+    size += parameters.back().size();
+    return offset;
+  };
+  struct Beside {
+    int projection;
     const char* name;
     int64_t rows;
   };
-  const auto add = [&](const std::string& name, int64_t rows, int64_t columns) {
-    parameters.push_back({name, {rows, columns}, size});
-    const int64_t offset = size;
-    size += rows * columns;
-    return offset;
-  };
-  const auto beside = [&](const std::string& at, int64_t in, std::initializer_list<Projection> projections) {
-    LinearAdapterLayout layout{size, {}, {}};
-    for (const Projection& p : projections) add(at + p.name + ".lora_A.weight", adapter.rank, in);
-    for (const Projection& p : projections) {
-      layout.b.push_back(add(at + p.name + ".lora_B.weight", p.rows, adapter.rank));
-      layout.rows.push_back(p.rows);
+  int64_t layer = 0;
+  const auto beside = [&](const std::string& at, int64_t in, std::initializer_list<Beside> made) {
+    LinearAdapterLayout layout{size, 0, {}};
+    int64_t column = 0;
+    for (const Beside& p : made) {
+      const AdapterPair pair = adapter.pair(layer, p.projection);
+      if (pair.rank > 0) {
+        add(at + p.name + ".lora_A.weight", {pair.rank, in});
+        layout.parts.push_back({0, p.rows, column, layout.ranks, pair.rank, pair.scale});
+        layout.ranks += pair.rank;
+      }
+      column += p.rows;
+    }
+    auto part = layout.parts.begin();
+    for (const Beside& p : made) {
+      if (adapter.pair(layer, p.projection).rank == 0) continue;
+      part->b = add(at + p.name + ".lora_B.weight", {p.rows, part->rank});
+      scales_[parameters.back().name] = part->scale;
+      part++;
     }
     return layout;
   };
+  // Everything else comes in the order of the model: what is trained whole of a layer after its pairs.
+  auto parameter = model.parameters.begin();
+  const auto whole_until = [&](const std::string& prefix) {
+    for (; parameter != model.parameters.end() && parameter->name.starts_with(prefix); parameter++) {
+      const bool is_head = parameter->offset == model.head && model.head != model.embedding;
+      if (!is_head && adapter.has_whole(parameter->name)) whole[parameter->offset] = add(parameter->name, parameter->shape);
+    }
+  };
+  whole_until(embedding_name);
   const int64_t h = c.hidden_size, q = c.query_columns(), kv = c.key_value_columns(), i = c.intermediate_size;
-  for (int64_t l = 0; l < c.layers; l++) {
-    const std::string at = "base_model.model.model.layers." + std::to_string(l) + ".";
-    Layer layer;
-    layer.qkv = beside(at + "self_attn.", h, {{"q_proj", q}, {"k_proj", kv}, {"v_proj", kv}});
-    layer.output = beside(at + "self_attn.", q, {{"o_proj", h}});
-    layer.gate_up = beside(at + "mlp.", h, {{"gate_proj", i}, {"up_proj", i}});
-    layer.down = beside(at + "mlp.", i, {{"down_proj", h}});
-    layers.push_back(std::move(layer));
+  for (; layer < c.layers; layer++) {
+    const std::string at = "model.layers." + std::to_string(layer) + ".";
+    Layer l;
+    l.qkv = beside(at + "self_attn.", h, {{Projection::query, "q_proj", q}, {Projection::key, "k_proj", kv}, {Projection::value, "v_proj", kv}});
+    l.output = beside(at + "self_attn.", q, {{Projection::output, "o_proj", h}});
+    l.gate_up = beside(at + "mlp.", h, {{Projection::gate, "gate_proj", i}, {Projection::up, "up_proj", i}});
+    l.down = beside(at + "mlp.", i, {{Projection::down, "down_proj", h}});
+    layers.push_back(std::move(l));
+    whole_until(at);
   }
-  if (c.head == Head::value) head = add("base_model.model.score.weight", 1, h);
+  whole_until("model.norm.");
+  before_head = size;
+  if (c.head == Head::value) head = add("score.weight", {1, h});
+  else if (adapter.has_whole(head_name)) head = add(head_name, {c.vocabulary_size, h});
+}
+
+const Parameter* AdapterLayout::find(const std::string& name) const {
+  const auto at = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; });
+  return at == parameters.end() ? nullptr : &*at;
 }
 
 // PEFT's name of a pair is that of its projection, with a prefix and another end.
 AdapterLayout::Pair AdapterLayout::pair_of(const std::string& projection) const {
   const std::string end = ".weight", name = "base_model.model." + projection.substr(0, projection.size() - end.size());
-  const auto find = [&](const char* half) {
-    const auto at = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name + half; });
-    return at == parameters.end() ? nullptr : &*at;
-  };
-  return {find(".lora_A.weight"), find(".lora_B.weight")};
+  const Parameter* b = find(name + ".lora_B.weight");
+  return b ? Pair{find(name + ".lora_A.weight"), b, scales_.at(b->name)} : Pair{nullptr, nullptr, 0};
+}
+
+ModelConfig merged_config(ModelConfig config, const AdapterConfig& adapter) {
+  const bool apart = adapter.has_whole(embedding_name) || adapter.has_whole(head_name);
+  if (config.tie_embeddings && apart && !adapter.tied && config.head == Head::language) config.tie_embeddings = false;
+  return config;
 }
 
 }  // namespace gigpo

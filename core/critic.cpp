@@ -13,7 +13,7 @@ Critic::Critic(Device& device, const Learner& actor, Arena& arena)
       device_(device) {
   // All that stands before the heads has the same place in both.
   const Transformer& own = transformer();
-  const int64_t head = own.adapted() ? own.adapter_layout().head : own.layout().head;
+  const int64_t head = own.adapted() ? own.adapter_layout().before_head : own.layout().head;
   trained().zero();
   trained().copy(actor.trained(), head);
 }

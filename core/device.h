@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/kernels/token_log_probs.h"
@@ -125,6 +126,7 @@ struct DeviceTraits {
   int threads = 1;  // for that
   // Operations are queued and run while the host goes on, which should then queue a step of sampling before it reads the last one's.
   bool asynchronous = false;
+  int64_t shared_tokens = 8;  // that a step of sampling computes in little more time than one
   int lanes = 1;  // passes of the head that are under way at once: one's losses beside products of the others
 
   // The same, in rows. A table's gradient is one sum for each `head_unit` rows in order (core/cpu/matmul.h's k_block), and a chunk is
@@ -172,6 +174,29 @@ class Device {
   virtual void batch_invariant(const std::function<void()>& operations) { operations(); }
   // Whether it keeps to that.
   virtual bool deterministic() const { return true; }
+  // Called between the operations of a score, and between parts of long ones: it may compute something else on the device, in memory of its
+  // own. Returns whether others wait for the device, so that operations must be short. What it throws ends the score.
+  void set_between(std::function<bool()> between) {
+    between_ = std::move(between);
+    shared_ = false;
+  }
+  void pause() {
+    if (!between_) return;
+    std::function<bool()> between = std::exchange(between_, nullptr);  // what it computes is not interrupted in turn
+    shared_ = false;
+    shared_ = between();
+    between_ = std::move(between);
+  }
+  // Computes `rows` rows of so many multiplications each, in parts with a pause behind each while others wait; else all at once.
+  template <class Compute>
+  void in_parts(int64_t rows, int64_t multiplications, const Compute& compute) {
+    for (int64_t first = 0, count; first < rows; first += count) {
+      const int64_t most = std::max<int64_t>(part_multiplications() / std::max<int64_t>(multiplications, 1) / part_rows, 1) * part_rows;
+      count = shared_ ? std::min(rows - first, most) : rows - first;
+      compute(first, count);
+      pause();
+    }
+  }
   // Bytes that `allocate` could still give.
   virtual size_t available() const = 0;
   // Why products do without the matrix library that the device could use; empty where they do not, or there is none for it.
@@ -278,6 +303,17 @@ class Device {
   // Σ x² over `count` floats, in double, in a fixed order.
   virtual double squared_norm(const float* x, int64_t count) = 0;
   virtual void adamw(const AdamWBuffers& buffers, const AdamW& step) = 0;
+
+ protected:
+  // Rows of a part are a multiple of these, which keeps products fast.
+  static constexpr int64_t part_rows = 64;
+
+ private:
+  // Of one part of a long operation: some 10 ms.
+  virtual int64_t part_multiplications() const { return int64_t{1} << 29; }
+
+  std::function<bool()> between_;
+  bool shared_ = false;
 };
 
 // `precision` is of activations and of the weights that are computed with.

@@ -18,7 +18,7 @@ Engine::Engine(std::unique_ptr<Device> device, const ModelConfig& config, const 
       actor_(*device_, config,
              {options.adapter, options.recompute, options.trained, {options.micro_batch_tokens, options.longest_row, options.moments, options.share_prefixes}},
              activations_),
-      generator_(*device_, transformer(), {options.cache_bytes, options.step_tokens, region_.get()}) {}
+      generator_(*device_, transformer(), {options.cache_bytes, options.step_tokens, device_->traits().shared_tokens, region_.get()}) {}
 
 void Engine::initialize(double deviation, Key key, const std::atomic<bool>& cancelled) {
   std::vector<float> weights(transformer().layout().size);

@@ -47,6 +47,9 @@ class Engine {
   // A step that throws leaves nothing under way.
   void sample_step(std::vector<Completion>& done);
   void abandon() { generator_.abandon(); }
+  // Whether scores and logits may be computed between two steps, after `catch_up`: not where they would take the cache's memory.
+  bool scores_between() const { return !region_; }
+  void catch_up(std::vector<Completion>& done) { generator_.catch_up(done); }
   std::shared_ptr<const GeneratorCounts> counts() const { return generator_.counts(); }
 
   // Training, as Trainer has it.

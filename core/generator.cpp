@@ -67,7 +67,7 @@ void Generator::submit(SampleRequest request) {
   if (request.max_tokens > longest_sequence_ - prompt) {
     throw Error("BAD_ARGUMENT", "Prompt and reply may need " + std::to_string(prompt + request.max_tokens) + " tokens, but there is room for " +
                                     std::to_string(longest_sequence_) +
-                                    ": shorten the prompt, lower maxTokens, or raise maxPositions or cacheBytes.");
+                                    ": shorten the prompt, lower maxTokens, or raise maxPositions or kvCacheBytes.");
   }
   transformer_.check_tokens(request.prompt);
   if (request.top < 0 || request.top > SampleRequest::most_top)
@@ -79,12 +79,12 @@ void Generator::submit(SampleRequest request) {
   }
   sequence->tokens = request.prompt;
   sequence->request = std::move(request);
-  waiting_.push_back(std::move(sequence));
+  client_of(*sequence).waiting.push_back(std::move(sequence));
 }
 
 void Generator::cancel(const std::unordered_set<uint64_t>& ids) {
   const auto matches = [&](const SequencePointer& sequence) { return ids.contains(sequence->request.id); };
-  std::erase_if(waiting_, matches);
+  for (auto& [id, client] : clients_) std::erase_if(client.waiting, matches);
   for (const auto& sequence : running_) {
     if (matches(sequence)) release_pages(*sequence);
   }
@@ -96,14 +96,14 @@ void Generator::finish(const std::unordered_set<uint64_t>& ids, std::vector<Comp
     for (const auto& sequence : sequences) sequence->suffices |= ids.contains(sequence->request.id);
     take_finished(sequences, done);
   };
-  finish_in(waiting_);
+  for (auto& [id, client] : clients_) finish_in(client.waiting);
   finish_in(running_);
 }
 
 void Generator::abandon() {
   for (const auto& sequence : running_) release_pages(*sequence);
   running_.clear();
-  waiting_.clear();
+  clients_.clear();
   under_way_.reset();
   pages_->forget_shared();
 }
@@ -113,7 +113,7 @@ void Generator::step(const PolicyTensors& weights, std::vector<Completion>& done
     read(done);  // drawn before the memory was lost
     lose_cache();
   }
-  if (under_way_ && (!pages_suffice() || constrained())) read(done);
+  if (under_way_ && (!pages_suffice() || constrained() || contended())) read(done);
   schedule();
   std::optional<Step> next = queue(weights);
   read(done);

@@ -10,8 +10,10 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_set>
@@ -33,6 +35,8 @@ struct SampleRequest {
   std::shared_ptr<TokenMasks> constraint = nullptr;  // what the completion must be, its stop tokens among those that end a text; null: anything
   int32_t top = 0;  // of so many likeliest tokens it tells at each place, at most most_top
   std::function<void(int32_t token)> on_token = nullptr;  // told of each as it is read, within `step`; must not throw
+  uint64_t client = 0;  // client of the request: clients of one group have equal parts of what the group has; 0: a program that shares with no other
+  uint64_t group = 0;   // of the client: groups have equal parts of each step
 
   static constexpr int32_t most_top = 20;
 };
@@ -52,6 +56,7 @@ struct Completion {
 struct GeneratorOptions {
   int64_t cache_bytes;             // of keys and values, all layers
   int64_t step_tokens = 1024;      // new tokens in one step, at most
+  int64_t shared_tokens = 8;       // of these, what each client may always have while there are others
   Region* region = nullptr;        // where the cache lies, shared with others; null: memory of its own
 };
 
@@ -82,7 +87,9 @@ class Generator {
   void cancel(const std::unordered_set<uint64_t>& ids);
   // Ends those of these ids that have not ended, with the tokens that have been read.
   void finish(const std::unordered_set<uint64_t>& ids, std::vector<Completion>& done);
-  bool idle() const { return waiting_.empty() && running_.empty(); }
+  bool idle() const { return running_.empty() && !waiting(); }
+  // Reads the step under way, where there is one, and appends the sequences that ended to `done`.
+  void catch_up(std::vector<Completion>& done) { read(done); }
   // Runs one step (where the device is ahead, it is queued, and the one before is read) and appends the sequences that ended to `done`.
   void step(const PolicyTensors& weights, std::vector<Completion>& done);
   // After a step that threw: drops every sequence and all that the cache holds, some of which was never computed.
@@ -119,6 +126,14 @@ class Generator {
     Completion completion();
   };
   using SequencePointer = std::shared_ptr<Sequence>;
+  using Clock = std::chrono::steady_clock;
+  struct Client {
+    uint64_t group = 0;
+    std::deque<SequencePointer> waiting;
+    int64_t wanted = 0;  // tokens, of a step that has room for them all
+    int64_t room = 0;    // tokens that it may still have in the step at hand, if its group has them
+    Clock::time_point seen;
+  };
   // What the device has been given to do.
   struct Step {
     struct Part {
@@ -137,6 +152,22 @@ class Generator {
   void allocate_cache(int64_t pages);
   void lose_cache();
   void schedule();
+  void allot();
+  bool admit(Client& client, int64_t room);
+  int64_t pages_of(uint64_t holder) const;
+  size_t youngest_of_largest() const;
+  void preempt(size_t index);
+  bool waiting() const;
+  bool contended() const { return clients_.size() > 1 && waiting(); }
+  Client& client_of(const Sequence& sequence) {
+    Client& client = clients_[sequence.request.client];
+    client.group = sequence.request.group;
+    return client;
+  }
+  // Who has the pages of a sequence, where they are compared: groups, or the clients of the only one.
+  uint64_t holder_of(const Sequence& sequence) const { return groups_ > 1 ? sequence.request.group : sequence.request.client; }
+  int64_t room_of(const Client& client) { return std::min(client.room, group_room_[client.group]); }
+  void use(Client& client, int64_t tokens) { client.room -= tokens, group_room_[client.group] -= tokens; }
   std::optional<Step> queue(const PolicyTensors& weights);
   PagedTokens batch_of(Step& step, std::vector<Sequence*>& sampling);
   void draw(const PolicyTensors& weights, PagedTokens batch, const std::vector<Sequence*>& sampling, Step& step);
@@ -151,7 +182,6 @@ class Generator {
   bool constrained() const;
   void publish_full_pages(Sequence& sequence);
   void release_pages(Sequence& sequence);
-  void preempt_youngest();
 
   Device& device_;
   const Transformer& transformer_;
@@ -161,7 +191,10 @@ class Generator {
   void* cache_memory_ = nullptr;  // its own
   int32_t* drawn_;                // device: Step::drawn of the last step that drew any, whose tokens the next one reads
   std::unique_ptr<PagePool> pages_;
-  std::deque<SequencePointer> waiting_;
+  std::map<uint64_t, Client> clients_;    // that have sequences, or had some a moment ago
+  size_t groups_ = 0;                       // of these
+  std::map<uint64_t, int64_t> group_room_;  // tokens that clients of a group may still have together in the step at hand
+  uint64_t last_admitted_ = 0;              // client whose sequence was the last to be admitted
   std::vector<SequencePointer> running_;  // in order of arrival
   std::optional<Step> under_way_;         // not read yet
   std::shared_ptr<GeneratorCounts> counts_ = std::make_shared<GeneratorCounts>();

@@ -1,5 +1,6 @@
 // Who takes part in the next step, and in which pages of the cache.
 #include <algorithm>
+#include <numeric>
 
 #include "core/generator.h"
 
@@ -10,35 +11,134 @@ constexpr int64_t page_size = PagedCache::page_size;
 // The next token of every running sequence first; what room is left goes to prompts, in order of arrival. When the cache
 // is full the youngest sequence gives up its pages and waits; its tokens are kept and computed again later. So that this is rare, none
 // is admitted that would leave the others without a page to go on (as vLLM's watermark does), unless it is alone.
+//
+// Several clients share each step, and the cache: see `allot` and `admit`.
 void Generator::schedule() {
+  allot();
+  int64_t left = options_.step_tokens;
+  for (size_t i = 0; i < running_.size() && left > 0;) {
+    const SequencePointer sequence = running_[i];
+    Client& client = client_of(*sequence);
+    const int64_t wanted = sequence->wanted(std::min(left, room_of(client)));
+    bool gave_up = false;
+    while (!gave_up && !take_pages(*sequence, sequence->computed + wanted)) {
+      const size_t victim = youngest_of_largest();
+      gave_up = victim == i;
+      if (victim < i) i--;
+      preempt(victim);
+    }
+    if (gave_up) continue;  // the next one has its index now
+    sequence->scheduled = wanted;
+    publish_full_pages(*sequence);
+    use(client, wanted), left -= wanted;
+    i++;
+  }
+  // In turns: where a group has less room than clients, those with the lowest ids would have it all.
+  auto at = clients_.upper_bound(last_admitted_);
+  for (size_t turn = clients_.size(); turn > 0; turn--, at++) {
+    if (at == clients_.end()) at = clients_.begin();
+    auto& [id, client] = *at;
+    while (!client.waiting.empty() && std::min(left, room_of(client)) > 0) {
+      const SequencePointer sequence = client.waiting.front();
+      if (!admit(client, std::min(left, room_of(client)))) break;
+      use(client, sequence->scheduled), left -= sequence->scheduled;
+      last_admitted_ = id;
+    }
+  }
+}
+
+// A step of clients takes so many times the tokens that cost next to nothing, at most: a new client waits for the end of the one under way.
+// A few more of these keep a device as busy as a few long ones.
+constexpr int64_t longest_shared = 32;
+// For so long a client counts that has nothing to do: its next request then meets a short step.
+constexpr std::chrono::seconds remembered{1};
+
+// Room of each of several members that share `room`: as much as the one that wants least, so that for none a step takes much longer than
+// its own tokens would; but some tokens always, which a step takes for the time of one.
+static int64_t equal_part(int64_t room, const std::vector<int64_t>& wanted, int64_t always) {
+  if (wanted.size() < 2) return room;
+  const int64_t part = std::max<int64_t>(room / int64_t(wanted.size()), 1);
+  return std::min(std::max(*std::min_element(wanted.begin(), wanted.end()), always), part);
+}
+
+// Gives each client its room in the step at hand: groups share the step, and the clients of a group what the group has, so that a group
+// with many clients has no more than another. A client alone has all of it (0 is a program that shares with no other).
+void Generator::allot() {
+  const Clock::time_point now = Clock::now();
+  const auto holds_pages = [&](uint64_t client) {
+    return std::any_of(running_.begin(), running_.end(), [&](const SequencePointer& s) { return s->request.client == client && !s->pages.empty(); });
+  };
+  for (auto& [id, client] : clients_) client.wanted = 0;
+  for (const auto& sequence : running_) client_of(*sequence).wanted += sequence->wanted(options_.step_tokens);
+  for (auto& [id, client] : clients_) {
+    for (const auto& sequence : client.waiting) {
+      if (client.wanted >= options_.step_tokens) break;
+      client.wanted += int64_t(sequence->tokens.size());
+    }
+    if (client.wanted > 0) client.seen = now;
+  }
+  std::erase_if(clients_, [&](const auto& entry) { return entry.second.wanted == 0 && !holds_pages(entry.first) && now - entry.second.seen > remembered; });
+  const auto clients = int64_t(clients_.size());
   int64_t room = options_.step_tokens;
-  for (size_t i = 0; i < running_.size() && room > 0; i++) {
-    Sequence& sequence = *running_[i];
-    const int64_t wanted = sequence.wanted(room);
-    while (!take_pages(sequence, sequence.computed + wanted) && running_.size() > i + 1) preempt_youngest();
-    if (!take_pages(sequence, sequence.computed + wanted)) {  // it is the youngest itself
-      preempt_youngest();
-      break;
+  if (clients > 1 || !clients_.contains(0)) room = std::min(room, longest_shared * options_.shared_tokens);
+  std::map<uint64_t, std::vector<int64_t>> groups;  // what the clients of each want
+  for (const auto& [id, client] : clients_) groups[client.group].push_back(client.wanted);
+  std::vector<int64_t> wanted;
+  for (const auto& [group, each] : groups) wanted.push_back(std::accumulate(each.begin(), each.end(), int64_t{0}));
+  const int64_t of_group = equal_part(room, wanted, options_.shared_tokens);
+  groups_ = groups.size();
+  group_room_.clear();
+  for (const auto& [group, each] : groups) group_room_[group] = of_group;
+  for (auto& [id, client] : clients_) client.room = equal_part(of_group, groups[client.group], options_.shared_tokens);
+}
+
+// Lets the first of a client's waiting sequences into the step at hand, where there are pages for it. A group with more pages gives some up
+// to one that has fewer even with these; so does a client, where there is one group.
+bool Generator::admit(Client& client, int64_t room) {
+  const SequencePointer sequence = client.waiting.front();
+  reuse_shared_pages(*sequence);
+  const int64_t wanted = sequence->wanted(room);
+  const auto fits = [&] { return take_pages(*sequence, sequence->computed + wanted) && leaves_reserve(); };
+  while (!fits()) {
+    const int64_t own = pages_of(holder_of(*sequence)) + (sequence->computed + wanted + page_size - 1) / page_size;
+    const size_t victim = clients_.size() > 1 ? youngest_of_largest() : running_.size();
+    if (victim == running_.size() || pages_of(holder_of(*running_[victim])) <= own) {
+      release_pages(*sequence);
+      return false;
     }
-    sequence.scheduled = wanted;
-    publish_full_pages(sequence);
-    room -= wanted;
+    preempt(victim);
   }
-  while (!waiting_.empty() && room > 0) {
-    Sequence& sequence = *waiting_.front();
-    reuse_shared_pages(sequence);
-    const int64_t wanted = sequence.wanted(room);
-    if (!take_pages(sequence, sequence.computed + wanted) || !leaves_reserve()) {
-      release_pages(sequence);
-      break;
-    }
-    counts_->reused += sequence.computed;
-    sequence.scheduled = wanted;
-    publish_full_pages(sequence);
-    room -= wanted;
-    running_.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
+  counts_->reused += sequence->computed;
+  sequence->scheduled = wanted;
+  publish_full_pages(*sequence);
+  running_.push_back(sequence);
+  client.waiting.pop_front();
+  return true;
+}
+
+int64_t Generator::pages_of(uint64_t holder) const {
+  int64_t pages = 0;
+  for (const auto& sequence : running_) {
+    if (holder_of(*sequence) == holder) pages += int64_t(sequence->pages.size());
   }
+  return pages;
+}
+
+// Where in `running_` the youngest sequence is of the holder that has most pages; its size where there is none.
+size_t Generator::youngest_of_largest() const {
+  if (clients_.size() < 2) return running_.empty() ? 0 : running_.size() - 1;
+  std::map<uint64_t, int64_t> pages;
+  for (const auto& sequence : running_) pages[holder_of(*sequence)] += int64_t(sequence->pages.size());
+  const auto largest = std::max_element(pages.begin(), pages.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  size_t index = running_.size();
+  for (size_t i = 0; i < running_.size(); i++) {
+    if (holder_of(*running_[i]) == largest->first) index = i;
+  }
+  return index;
+}
+
+bool Generator::waiting() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& entry) { return !entry.second.waiting.empty(); });
 }
 
 static PagePool::PageTokens page_tokens(const std::vector<int32_t>& tokens, int64_t page) {
@@ -92,10 +192,11 @@ void Generator::publish_full_pages(Sequence& sequence) {
   }
 }
 
-void Generator::preempt_youngest() {
-  release_pages(*running_.back());
-  waiting_.push_front(std::move(running_.back()));
-  running_.pop_back();
+void Generator::preempt(size_t index) {
+  const SequencePointer sequence = std::move(running_[index]);
+  running_.erase(running_.begin() + int64_t(index));
+  release_pages(*sequence);
+  client_of(*sequence).waiting.push_front(sequence);
   counts_->preempted++;
 }
 
@@ -108,7 +209,7 @@ void Generator::release_pages(Sequence& sequence) {
 
 // Another has used the cache's memory: whoever was running waits, and is computed again.
 void Generator::lose_cache() {
-  while (!running_.empty()) preempt_youngest();
+  while (!running_.empty()) preempt(running_.size() - 1);
   pages_->forget_shared();
 }
 

@@ -9,6 +9,7 @@ namespace gigpo {
 Learner::Learner(Device& device, const ModelConfig& config, const LearnerOptions& options, Arena& arena, const Parameters* base)
     : options_(options),
       transformer_(device, config, options.adapter, options.recompute),
+      merged_(merged_config(config, options.adapter)),
       own_(base ? nullptr : std::make_unique<Parameters>(device, transformer_.layout().size, options.trained && !options.adapter)),
       base_(base ? *base : *own_),
       adapter_(options.adapter ? std::make_unique<Parameters>(device, transformer_.trained_size(), options.trained) : nullptr),
@@ -39,7 +40,7 @@ void Learner::write(Buffer buffer, int64_t offset, const std::byte* from, Stored
 
 void Learner::read(Buffer buffer, int64_t offset, float* to, int64_t count) {
   if (buffer != Buffer::merged) return with_buffer(buffer, [&](const auto& from) { from.read(offset, to, count); });
-  for (const Parameter& parameter : transformer_.layout().parameters) {
+  for (const Parameter& parameter : merged_.parameters) {
     const int64_t first = std::max(offset, parameter.offset), end = std::min(offset + count, parameter.offset + parameter.size());
     if (first < end) read_merged(parameter, first - parameter.offset, to + (first - offset), end - first);
   }
@@ -50,12 +51,13 @@ StepReport Learner::optimizer_step(const OptimizerOptions& options) {
   return trainer_.optimizer_step(trained(), options);
 }
 
-// Of one of the model's parameters.
+// Of one parameter of the merged model. A head that was the embedding, and no longer is, starts from it.
 void Learner::read_merged(const Parameter& parameter, int64_t offset, float* to, int64_t count) const {
-  if (adapter_ && transformer_.config().head == Head::value && parameter.offset == transformer_.layout().head)
-    return adapter_->read(transformer_.adapter_layout().head + offset, to, count);
-  base_.read(parameter.offset + offset, to, count);
-  const AdapterLayout::Pair pair = transformer_.adapter_layout().pair_of(parameter.name);
+  const AdapterLayout& adapter = transformer_.adapter_layout();
+  if (const Parameter* copy = adapter.copy_of(parameter.name)) return adapter_->read(copy->offset + offset, to, count);
+  const ModelLayout& model = transformer_.layout();
+  base_.read((parameter.offset == merged_.head ? model.head : parameter.offset) + offset, to, count);
+  const AdapterLayout::Pair pair = adapter.pair_of(parameter.name);
   if (!pair.a) return;
   const int64_t in = parameter.shape[1], rank = pair.b->shape[1];
   const int64_t first = offset / in, rows = (offset + count - 1) / in + 1 - first;
@@ -70,7 +72,7 @@ void Learner::read_merged(const Parameter& parameter, int64_t offset, float* to,
     }
     const int64_t start = (first + row) * in;  // of the row, in the parameter
     const int64_t from = std::max(start, offset), end = std::min(start + in, offset + count);
-    for (int64_t i = from; i < end; i++) to[i - offset] += transformer_.adapter().scale() * sum[i - start];
+    for (int64_t i = from; i < end; i++) to[i - offset] += pair.scale * sum[i - start];
   }
 }
 

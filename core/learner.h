@@ -16,7 +16,7 @@ struct LearnerOptions {
 // What a learner has one number of for every weight: of the model's, or of those that are trained.
 enum class Buffer {
   weights,  // the model's own
-  merged,   // with the adapter in them, W + (alpha / rank) · B A; can only be read
+  merged,   // with the adapter in them, W + scale · B A, as merged() lays them out; can only be read
   adapter,
   gradients,
   first_moment,
@@ -32,6 +32,7 @@ class Learner {
 
   const LearnerOptions& options() const { return options_; }
   const Transformer& transformer() const { return transformer_; }
+  const ModelLayout& merged() const { return merged_; }
   Buffer trained_buffer() const { return adapter_ ? Buffer::adapter : Buffer::weights; }
   const Parameters& trained() const { return adapter_ ? *adapter_ : *own_; }
   const Parameters& base() const { return base_; }
@@ -63,6 +64,7 @@ class Learner {
 
   LearnerOptions options_;
   Transformer transformer_;
+  ModelLayout merged_;
   std::unique_ptr<Parameters> own_;
   const Parameters& base_;
   std::unique_ptr<Parameters> adapter_;

@@ -14,7 +14,8 @@ namespace {
 int64_t activation_bytes(const ModelConfig& config, const EngineOptions& options, const DeviceTraits& traits, int64_t tokens) {
   const PassShape shape{config, options.adapter, tokens, tokens};
   Arena arena(traits.activation_type);
-  take_uploads(tokens, tokens, options.adapter ? 0 : config.vocabulary_size, arena);
+  const bool table = !options.adapter || options.adapter.has_whole("model.embed_tokens.weight");
+  take_uploads(tokens, tokens, table ? config.vocabulary_size : 0, arena);
   Activations().allocate(shape, options.recompute, arena);
   HeadBuffers(shape, traits.head_rows(config.vocabulary_size), traits.lanes, true, arena);
   ActivationGradients(shape, arena);
@@ -51,8 +52,10 @@ int64_t kept_bytes(const ModelConfig& config, const AdapterConfig& adapter, cons
     const bool table = parameter.offset == layout.embedding || parameter.offset == layout.head;
     if (parameter.shape.size() == 2 && !table) body += traits.kept_bytes(parameter.shape[0], parameter.shape[1]);
   }
-  for (const Parameter& parameter : AdapterLayout(config, adapter).parameters)
-    pairs += traits.kept_bytes(parameter.shape[0], parameter.shape[1]);
+  for (const Parameter& parameter : AdapterLayout(config, adapter).parameters) {
+    const bool pair = parameter.name.find(".lora_") != std::string::npos;  // no copy of the embedding, the head or a norm
+    if (pair) pairs += traits.kept_bytes(parameter.shape[0], parameter.shape[1]);
+  }
   // A reference and a critic have weights of their own, or, beside an adapter, pairs; neither samples.
   const int64_t others = int64_t{purpose.reference} + int64_t{purpose.critic};
   return body + pairs + traits.kept_bytes(config.vocabulary_size, config.hidden_size) + others * (adapter ? pairs : body);
@@ -139,7 +142,8 @@ DeviceTraits cuda_traits(Type precision) {
           .sequences = 256,
           .one_region = true,
           .equal_chunks = true,
-          .asynchronous = true};
+          .asynchronous = true,
+          .shared_tokens = 64};
 }
 
 // Throws OUT_OF_MEMORY with what would fit.
@@ -153,20 +157,20 @@ static void refuse(const ModelConfig& config, const EngineOptions& options, cons
     void (*apply)(EngineOptions&);
   };
   const Remedy remedies[] = {
-      {"cacheBytes: 1 GiB", [](EngineOptions& o) { o.cache_bytes = std::min(o.cache_bytes, int64_t{1} << 30); }},
+      {"kvCacheBytes: 1 GiB", [](EngineOptions& o) { o.cache_bytes = std::min(o.cache_bytes, int64_t{1} << 30); }},
       {"recompute: \"norms\"", [](EngineOptions& o) { o.recompute = std::max(o.recompute, Recompute::norms); }},
       {"recompute: \"mlp\"", [](EngineOptions& o) { o.recompute = std::max(o.recompute, Recompute::mlp); }},
       {"recompute: \"block\"", [](EngineOptions& o) { o.recompute = Recompute::block; }},
       {"microBatchTokens: 4096", [](EngineOptions& o) { o.micro_batch_tokens = std::min<int64_t>(o.micro_batch_tokens, 4096); }},
       {"longestRow: 4096", [](EngineOptions& o) { o.longest_row = std::min<int64_t>(o.longest_row, 4096); }},
       {"moments: \"bfloat16\"", [](EngineOptions& o) { o.moments = Type::bf16; }},
-      {"lora: { rank: 32 }", [](EngineOptions& o) { if (!o.adapter) o.adapter = {32, 64}; }},
+      {"lora: { rank: 32 }", [](EngineOptions& o) { if (!o.adapter) o.adapter.rank = 32, o.adapter.alpha = 64; }},
   };
   std::string needed = "This needs " + describe(plan) + ", but " + size_text(available) + " are free. ";
   EngineOptions tried = options;
   std::string settings;
   for (const Remedy& remedy : remedies) {
-    if (!purpose.trained && std::string_view(remedy.setting).find("cacheBytes") == std::string_view::npos) continue;
+    if (!purpose.trained && std::string_view(remedy.setting).find("kvCacheBytes") == std::string_view::npos) continue;
     const MemoryPlan before = plan_of(tried);
     remedy.apply(tried);
     const MemoryPlan after = plan_of(tried);

@@ -1,135 +1,109 @@
 #include "core/process_limits.h"
 
+#include <algorithm>
+#include <thread>
+
+#if defined(__linux__)
+#include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <functional>
-#include <limits>
-#include <optional>
-#include <sstream>
-#include <thread>
 #include <vector>
 
-#ifdef __linux__
-#include <sched.h>
+#include "core/control_groups.h"
+#elif defined(__APPLE__)
+#include <mach/mach.h>
+#include <sys/sysctl.h>
+#elif defined(_WIN32)
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+
+#include <bit>
+#else
+#include <unistd.h>
 #endif
 
 namespace gigpo {
-namespace {
 
-constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
-
-// The first number of a file; nothing where there is none ("max", -1, no such file).
-std::optional<int64_t> number_in(const std::string& path) {
-  int64_t number = 0;
-  std::ifstream file(path);
-  return file >> number && number >= 0 ? std::optional(number) : std::nullopt;
+bool hide_process() {
+#if defined(__linux__)
+  return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && geteuid() != 0;
+#else
+  return false;
+#endif
 }
 
-// The number behind `name` in a file of names and numbers.
-std::optional<int64_t> number_behind(const std::string& path, const std::string& name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string found;
-    int64_t number = 0;
-    if (words >> found >> number && found == name) return number;
-  }
-  return std::nullopt;
-}
+static int all_processors() { return std::max(1, int(std::thread::hardware_concurrency())); }
 
-bool contains(const std::string& list, const std::string& item) { return ("," + list + ",").find("," + item + ",") != std::string::npos; }
+#if defined(__linux__)
 
-// Whether `path` is `parent` or stands below it.
-bool is_within(const std::string& path, const std::string& parent) {
-  return parent == "/" || path == parent || path.starts_with(parent + "/");
-}
-
-struct Group {
-  std::string directory;
-  bool unified;  // version 2 of control groups
-};
-
-// The process's group for a controller, and those that it stands in, each of which limits it (man 7 cgroups; man 5 proc has the
-// format of mountinfo: … root mountpoint options … - type source options). Both versions may be mounted at once.
-void each_group(const std::string& root, const std::string& controller, const std::function<void(const Group&)>& visit) {
-  std::ifstream mounts(root + "/proc/self/mountinfo");
-  for (std::string mount; std::getline(mounts, mount);) {
-    std::istringstream words(mount);
-    std::string word, top, point, type, options;
-    words >> word >> word >> word >> top >> point;
-    while (words >> word && word != "-") {}
-    words >> type >> word >> options;
-    const bool unified = type == "cgroup2";
-    if (!unified && !(type == "cgroup" && contains(options, controller))) continue;
-
-    std::ifstream memberships(root + "/proc/self/cgroup");
-    for (std::string line; std::getline(memberships, line);) {
-      const size_t first = line.find(':'), second = line.find(':', first + 1);
-      if (second == std::string::npos) continue;
-      const std::string controllers = line.substr(first + 1, second - first - 1);
-      std::string path = line.substr(second + 1);
-      if (unified ? !controllers.empty() : !contains(controllers, controller)) continue;
-      // A container may see its own group as the top, while the path is the machine's, or the other way round.
-      if (top != "/" && is_within(path, top)) path = path.substr(top.size());
-      else if (top != "/" || path.starts_with("/..")) path.clear();
-      for (;;) {
-        while (path.ends_with("/")) path.pop_back();
-        visit({root + point + path, unified});
-        if (path.empty()) break;
-        path.resize(path.rfind('/'));
-      }
-    }
-  }
-}
-
-// What a group may still take. The files that it has read are in memory until something else is wanted there.
-int64_t room_in(const Group& group) {
-  const auto file = [&](const char* name) { return group.directory + "/" + name; };
-  const auto limit = number_in(file(group.unified ? "memory.max" : "memory.limit_in_bytes"));
-  const auto used = number_in(file(group.unified ? "memory.current" : "memory.usage_in_bytes"));
-  if (!limit || !used) return unlimited;
-  const int64_t files = number_behind(file("memory.stat"), group.unified ? "inactive_file" : "total_inactive_file").value_or(0);
-  return std::max<int64_t>(0, *limit - std::max<int64_t>(0, *used - files));
-}
-
-// Processors' worth of time.
-double quota_of(const Group& group) {
-  if (group.unified) {
-    double quota = 0, period = 0;
-    std::ifstream file(group.directory + "/cpu.max");
-    return file >> quota >> period && period > 0 ? quota / period : INFINITY;
-  }
-  const auto quota = number_in(group.directory + "/cpu.cfs_quota_us"), period = number_in(group.directory + "/cpu.cfs_period_us");
-  return quota && period && *period > 0 ? double(*quota) / double(*period) : INFINITY;
-}
-
-int allowed_processors() {
-#ifdef __linux__
+static int allowed_processors() {
   for (int most = 1024; most <= 1 << 16; most *= 2) {  // more processors than a set has room for are an error
     std::vector<cpu_set_t> set(size_t(most) / (8 * sizeof(cpu_set_t)));
     const size_t bytes = set.size() * sizeof(cpu_set_t);
     if (sched_getaffinity(0, bytes, set.data()) == 0) return std::max(1, CPU_COUNT_S(bytes, set.data()));
   }
-#endif
-  return std::max(1, int(std::thread::hardware_concurrency()));
+  return all_processors();
 }
-
-}  // namespace
 
 int64_t available_memory(const std::string& root) {
   const auto kilobytes = number_behind(root + "/proc/meminfo", "MemAvailable:");
-  int64_t room = kilobytes ? *kilobytes * 1024 : int64_t(sysconf(_SC_PHYS_PAGES)) * int64_t(sysconf(_SC_PAGESIZE));
-  each_group(root, "memory", [&](const Group& group) { room = std::min(room, room_in(group)); });
-  return room;
+  const int64_t free = kilobytes ? *kilobytes * 1024 : int64_t(sysconf(_SC_PHYS_PAGES)) * int64_t(sysconf(_SC_PAGESIZE));
+  return std::min(free, memory_of_groups(root));
 }
 
 int usable_cpus(const std::string& root) {
-  double cpus = allowed_processors();
-  each_group(root, "cpu", [&](const Group& group) { cpus = std::min(cpus, quota_of(group)); });
-  return std::max(1, int(cpus));
+  return std::max(1, int(std::min(double(allowed_processors()), processors_of_groups(root))));
 }
+
+#elif defined(__APPLE__)
+
+static int64_t physical_memory() {
+  int64_t bytes = 0;
+  size_t size = sizeof bytes;
+  return sysctlbyname("hw.memsize", &bytes, &size, nullptr, 0) == 0 ? bytes : 0;
+}
+
+// Inactive pages hold files and what can be written out: the system takes them before it fails. Free pages include those of files
+// that were read ahead.
+int64_t available_memory(const std::string&) {
+  const mach_port_t host = mach_host_self();
+  vm_statistics64_data_t pages;
+  mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
+  vm_size_t page = 0;
+  const bool known = host_page_size(host, &page) == KERN_SUCCESS &&
+                     host_statistics64(host, HOST_VM_INFO64, reinterpret_cast<host_info64_t>(&pages), &count) == KERN_SUCCESS;
+  mach_port_deallocate(mach_task_self(), host);
+  return known ? (int64_t(pages.free_count) + int64_t(pages.inactive_count)) * int64_t(page) : physical_memory();
+}
+
+int usable_cpus(const std::string&) { return all_processors(); }
+
+#elif defined(_WIN32)
+
+// Memory must be there, and the page file must be able to back it: Windows promises no more than it could write out.
+int64_t available_memory(const std::string&) {
+  MEMORYSTATUSEX status = {};
+  status.dwLength = sizeof status;
+  if (!GlobalMemoryStatusEx(&status)) return 0;
+  return int64_t(std::min(status.ullAvailPhys, status.ullAvailPageFile));
+}
+
+// The masks are zero in a process of several groups of 64 processors.
+int usable_cpus(const std::string&) {
+  DWORD_PTR process = 0, system = 0;
+  if (!GetProcessAffinityMask(GetCurrentProcess(), &process, &system) || process == 0) return all_processors();
+  return std::popcount(static_cast<unsigned long long>(process));
+}
+
+#else
+
+int64_t available_memory(const std::string&) { return int64_t(sysconf(_SC_PHYS_PAGES)) * int64_t(sysconf(_SC_PAGESIZE)); }
+
+int usable_cpus(const std::string&) { return all_processors(); }
+
+#endif
 
 }  // namespace gigpo

@@ -293,7 +293,10 @@ std::vector<float> Trainer::logits(const PolicyTensors& weights, const std::vect
   arena_.reset();
   const Tensor hidden = transformer_.forward(weights, batch, arena_, kept_);
   const Tensor logits = transformer_.logits(batch.size(), arena_);
-  device_.matmul(hidden, false, transformer_.head(weights), true, logits, false);
+  const Tensor table = transformer_.head(weights);
+  device_.in_parts(logits.rows, table.rows * table.columns, [&](int64_t first, int64_t count) {
+    device_.matmul(hidden.row_range(first, count), false, table, true, logits.row_range(first, count), false);
+  });
   std::vector<float> result(logits.rows * logits.columns);
   device_.download(result.data(), logits.data, result.size() * sizeof(float));
   return result;

@@ -70,7 +70,9 @@ Tensor Trainer::run_head(const Models& models, const HeadPass& pass, Arena& aren
   for (int64_t i = 0; i < chunks; i++) {
     if (i >= lanes) pass_on(i - lanes);
     const Tensor logits = logits_of(i);
-    device_.matmul(chunk_of(hidden, i), false, table, true, logits, false);
+    device_.in_parts(logits.rows, table.rows * table.columns, [&](int64_t first, int64_t count) {
+      device_.matmul(chunk_of(hidden, i).row_range(first, count), false, table, true, logits.row_range(first, count), false);
+    });
     mask(logits, i);
     device_.policy_head_beside(int(i % lanes), multiplications(i), logits, buffers.inputs + i * rows, pass.options,
                                pass.results + i * rows, others.of(i % lanes, i * rows, logits.rows));

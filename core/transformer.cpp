@@ -50,8 +50,15 @@ void Transformer::check_tokens(const std::vector<int32_t>& tokens) const {
 
 struct Transformer::Linear {
   Tensor weight, bias;
-  Tensor a;               // [parts · rank][in]; empty without an adapter
-  std::vector<Tensor> b;  // [out of the part][rank]
+  Tensor a;  // [ranks][in]; empty without pairs
+  struct Part {
+    Tensor b;  // [out of the part][rank]
+    LinearAdapterLayout::Part at;
+
+    Tensor of_outputs(Tensor y) const { return y.column_range(at.column, at.rows); }
+    Tensor of_narrow(Tensor narrow) const { return narrow.column_range(at.first, at.rank); }
+  };
+  std::vector<Part> parts;
 };
 
 struct Transformer::Weights {
@@ -65,24 +72,24 @@ Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l)
   const int64_t qkv = q + 2 * config_.key_value_columns();
   const Tensor model = from.model;
   Weights w;
-  w.input_norm = model.matrix(at.input_norm, 1, h);
+  w.input_norm = norm(from, at.input_norm, h);
   w.qkv.weight = model.matrix(at.qkv, qkv, h);
   if (config_.query_key_value_bias) w.qkv.bias = model.matrix(at.qkv_bias, 1, qkv);
   if (config_.query_key_norm) {
-    w.query_norm = model.matrix(at.query_norm, 1, config_.head_size);
-    w.key_norm = model.matrix(at.key_norm, 1, config_.head_size);
+    w.query_norm = norm(from, at.query_norm, config_.head_size);
+    w.key_norm = norm(from, at.key_norm, config_.head_size);
   }
   w.output.weight = model.matrix(at.output, h, q);
-  w.post_norm = model.matrix(at.post_norm, 1, h);
+  w.post_norm = norm(from, at.post_norm, h);
   w.gate_up.weight = model.matrix(at.gate_up, 2 * i, h);
   w.down.weight = model.matrix(at.down, h, i);
   if (!from.adapter) return w;
 
   const auto adapt = [&](Linear& layer, const LinearAdapterLayout& adapter, int64_t in) {
-    layer.a = from.adapter.matrix(adapter.a, int64_t(adapter.b.size()) * adapter_.rank, in);
-    for (size_t part = 0; part < adapter.b.size(); part++) {
-      layer.b.push_back(from.adapter.matrix(adapter.b[part], adapter.rows[part], adapter_.rank));
-    }
+    if (adapter.ranks == 0) return;
+    layer.a = from.adapter.matrix(adapter.a, adapter.ranks, in);
+    for (const LinearAdapterLayout::Part& part : adapter.parts)
+      layer.parts.push_back({from.adapter.matrix(part.b, part.rows, part.rank), part});
   };
   const AdapterLayout::Layer& beside = adapter_layout_.layers[l];
   adapt(w.qkv, beside.qkv, h);
@@ -92,17 +99,25 @@ Transformer::Weights Transformer::layer_of(const PolicyTensors& from, int64_t l)
   return w;
 }
 
-// y = W x + b, and with an adapter + (alpha / rank) · B A x, part by part.
+// y = W x + b, and with pairs + scale · B A x, part by part. Parts that lie together and are scaled alike share the product with A.
 void Transformer::linear(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const {
+  device_.in_parts(x.rows, layer.weight.rows * layer.weight.columns, [&](int64_t first, int64_t count) {
+    const auto part = [&](Tensor all) { return all ? all.row_range(first, count) : all; };
+    linear_rows(layer, part(x), part(added), part(y), part(narrow));
+  });
+}
+
+void Transformer::linear_rows(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const {
   device_.linear(x, layer.weight, layer.bias, added, y);
   if (!layer.a) return;
-  device_.linear(x, layer.a, {}, {}, narrow, adapter_.scale());
-  int64_t column = 0;
-  for (size_t part = 0; part < layer.b.size(); part++) {
-    const Tensor b = layer.b[part], y_part = y.column_range(column, b.rows);
-    device_.linear(narrow.column_range(int64_t(part) * adapter_.rank, adapter_.rank), b, {}, y_part, y_part);
-    column += b.rows;
+  for (size_t part = 0, next; part < layer.parts.size(); part = next) {
+    const auto& [first, scale] = std::pair(layer.parts[part].at.first, layer.parts[part].at.scale);
+    int64_t ranks = 0;
+    for (next = part; next < layer.parts.size() && layer.parts[next].at.scale == scale; next++) ranks += layer.parts[next].at.rank;
+    device_.linear(x, layer.a.row_range(first, ranks), {}, {}, narrow.column_range(first, ranks), scale);
   }
+  for (const Linear::Part& part : layer.parts)
+    device_.linear(part.of_narrow(narrow), part.b, {}, part.of_outputs(y), part.of_outputs(y));
 }
 
 void Transformer::linear_backward(const Linear& layer, const Linear& gradients, Tensor d_y, Tensor x, Tensor narrow,
@@ -111,13 +126,11 @@ void Transformer::linear_backward(const Linear& layer, const Linear& gradients, 
   if (gradients.bias) device_.bias_backward(d_y, gradients.bias);
   device_.matmul(d_y, false, layer.weight, false, d_x, false);  // dX = dY · W
   if (!layer.a) return;
-  int64_t column = 0;
-  for (size_t part = 0; part < layer.b.size(); part++) {
-    const Tensor b = layer.b[part], d_y_part = d_y.column_range(column, b.rows);
-    const int64_t first = int64_t(part) * adapter_.rank;
-    device_.matmul(d_y_part, true, narrow.column_range(first, adapter_.rank), false, gradients.b[part], true);
-    device_.matmul(d_y_part, false, b, false, d_narrow.column_range(first, adapter_.rank), false, adapter_.scale());
-    column += b.rows;
+  for (size_t i = 0; i < layer.parts.size(); i++) {
+    const Linear::Part& part = layer.parts[i];
+    const Tensor d_y_part = part.of_outputs(d_y);
+    device_.matmul(d_y_part, true, part.of_narrow(narrow), false, gradients.parts[i].b, true);
+    device_.matmul(d_y_part, false, part.b, false, part.of_narrow(d_narrow), false, part.at.scale);
   }
   device_.matmul(d_narrow, true, x, false, gradients.a, true);
   device_.matmul(d_narrow, false, layer.a, false, d_x, true);
@@ -146,7 +159,12 @@ void Transformer::attention_half(const Weights& w, const Kept& kept, const Activ
 // activated = silu(gate) ⊙ up of norm(middle)
 void Transformer::mlp_half(const Weights& w, const Activations::Layer& a) const {
   device_.rms_norm(a.middle, w.post_norm, 1, epsilon(), a.post_normed, a.post_scales);
-  if (!w.gate_up.a && !w.gate_up.bias) return device_.linear_swiglu(a.post_normed, w.gate_up.weight, a.gate_up, a.activated);
+  if (!w.gate_up.a && !w.gate_up.bias) {
+    return device_.in_parts(a.post_normed.rows, w.gate_up.weight.rows * w.gate_up.weight.columns, [&](int64_t first, int64_t count) {
+      device_.linear_swiglu(a.post_normed.row_range(first, count), w.gate_up.weight, a.gate_up.row_range(first, count),
+                            a.activated.row_range(first, count));
+    });
+  }
   linear(w.gate_up, a.post_normed, {}, a.gate_up, a.narrow_gate_up);
   device_.swiglu(a.gate_up, a.activated);
 }
@@ -157,7 +175,8 @@ Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& ba
   kept.positions = arena.upload(batch.positions);
   kept.wanted = arena.upload(batch.wanted);
   kept.allocate(shape(batch.size(), int64_t(batch.wanted.size())), recompute_, arena);
-  device_.gather(kept.tokens, embedding(weights.model), kept.layers[0].input);
+  device_.pause();
+  device_.gather(kept.tokens, embedding(weights), kept.layers[0].input);
   for (int64_t l = 0; l < config_.layers; l++) {
     const Weights w = layer_of(weights, l);
     const Activations::Layer& a = kept.layers[l];
@@ -165,7 +184,7 @@ Tensor Transformer::forward(const PolicyTensors& weights, const PackedTokens& ba
     mlp_half(w, a);
     linear(w.down, a.activated, a.middle, l + 1 == config_.layers ? kept.last : kept.layers[l + 1].input, a.narrow_down);
   }
-  device_.rms_norm(kept.last, weights.model.matrix(layout_.final_norm, 1, config_.hidden_size), 1, epsilon(), kept.hidden,
+  device_.rms_norm(kept.last, norm(weights, layout_.final_norm, config_.hidden_size), 1, epsilon(), kept.hidden,
                    kept.last_scales);
   return kept.hidden;
 }
@@ -194,11 +213,11 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
   // d_x is the gradient of the residual stream; every block adds to it.
   const ActivationGradients of(shape(t, d_hidden.rows), arena);
   Tensor d_x = of.wanted_x, d_attended = of.wanted_attended;
-  const auto narrow = [&](int64_t rows, int64_t parts) {
-    return of.narrow ? of.narrow.row_range(0, rows).column_range(0, parts * adapter_.rank) : Tensor{};
+  const auto narrow = [&](int64_t rows, const Linear& layer) {
+    return layer.a ? of.narrow.row_range(0, rows).column_range(0, layer.a.rows) : Tensor{};
   };
-  device_.rms_norm_backward(d_hidden, kept.last, weights.model.matrix(layout_.final_norm, 1, h), 1, kept.last_scales, d_x,
-                            false, gradients.model.matrix(layout_.final_norm, 1, h));
+  device_.rms_norm_backward(d_hidden, kept.last, norm(weights, layout_.final_norm, h), 1, kept.last_scales, d_x, false,
+                            norm(gradients, layout_.final_norm, h));
   for (int64_t l = c.layers - 1; l >= 0; l--) {
     const Weights w = layer_of(weights, l), d = layer_of(gradients, l);
     const Activations::Layer& a = kept.layers[l];
@@ -206,12 +225,12 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
     const Tensor d_activated = of.activated.row_range(0, n), d_gate_up = of.gate_up.row_range(0, n);
     const Tensor d_post_normed = of.normed.row_range(0, n), d_normed = of.normed.row_range(0, t), d_qkv = of.qkv;
     compute_again(w, kept, a);
-    linear_backward(w.down, d.down, d_x, a.activated, a.narrow_down, d_activated, narrow(n, 1));
+    linear_backward(w.down, d.down, d_x, a.activated, a.narrow_down, d_activated, narrow(n, w.down));
     device_.swiglu_backward(d_activated, a.gate_up, d_gate_up);
-    linear_backward(w.gate_up, d.gate_up, d_gate_up, a.post_normed, a.narrow_gate_up, d_post_normed, narrow(n, 2));
+    linear_backward(w.gate_up, d.gate_up, d_gate_up, a.post_normed, a.narrow_gate_up, d_post_normed, narrow(n, w.gate_up));
     device_.rms_norm_backward(d_post_normed, a.middle, w.post_norm, 1, a.post_scales, d_x, true, d.post_norm);
 
-    linear_backward(w.output, d.output, d_x, a.passed_on, a.narrow_output, d_attended, narrow(n, 1));
+    linear_backward(w.output, d.output, d_x, a.passed_on, a.narrow_output, d_attended, narrow(n, w.output));
     if (l + 1 == c.layers) d_x = spread(d_x, of.x), d_attended = spread(d_attended, of.attended);
     const Tensor d_heads = c.query_key_norm ? of.heads : d_qkv.column_range(0, q + kv);
     device_.attention_backward(d_attended, a.heads.column_range(0, q), a.heads.column_range(q, kv),
@@ -224,10 +243,10 @@ void Transformer::backward(const PolicyTensors& weights, const PolicyTensors& gr
       device_.rms_norm_backward(d_heads.column_range(q, kv), a.qkv.column_range(q, kv), w.key_norm, c.key_value_heads,
                                 a.key_scales, d_qkv.column_range(q, kv), false, d.key_norm);
     }
-    linear_backward(w.qkv, d.qkv, d_qkv, a.normed, a.narrow_qkv, d_normed, narrow(t, 3));
+    linear_backward(w.qkv, d.qkv, d_qkv, a.normed, a.narrow_qkv, d_normed, narrow(t, w.qkv));
     device_.rms_norm_backward(d_normed, a.input, w.input_norm, 1, a.input_scales, d_x, true, d.input_norm);
   }
-  if (gradients.model) device_.scatter_add(upload_scatter(batch.tokens, arena), d_x, embedding(gradients.model));
+  if (const Tensor d_table = embedding(gradients)) device_.scatter_add(upload_scatter(batch.tokens, arena), d_x, d_table);
 }
 
 Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedTokens::Uploaded& batch,
@@ -236,15 +255,15 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
   const int64_t t = batch.count, h = c.hidden_size;
   const StepBuffers own(shape(t, batch.wanted_count), arena);
   Tensor x = own.x, normed = own.normed, attended = own.attended, gate_up = own.gate_up, activated = own.activated;
-  const auto narrow = [&](Tensor rows, int64_t parts) {
-    return weights.adapter ? own.narrow.row_range(0, rows.rows).column_range(0, parts * adapter_.rank) : Tensor{};
+  const auto narrow = [&](Tensor rows, const Linear& layer) {
+    return layer.a ? own.narrow.row_range(0, rows.rows).column_range(0, layer.a.rows) : Tensor{};
   };
   const Tensor qkv = own.qkv;
-  device_.gather(batch.tokens, embedding(weights.model), x, batch.drawn);
+  device_.gather(batch.tokens, embedding(weights), x, batch.drawn);
   for (int64_t l = 0; l < c.layers; l++) {
     const Weights w = layer_of(weights, l);
     device_.rms_norm(x, w.input_norm, 1, epsilon(), normed, nullptr);
-    linear(w.qkv, normed, {}, qkv, narrow(normed, 3));
+    linear(w.qkv, normed, {}, qkv, narrow(normed, w.qkv));
     const HeadTransform heads = {w.query_norm, w.key_norm, epsilon(), rotary(batch.batch.positions)};
     device_.paged_attention(qkv, c.head_size, heads, batch.batch, cache[l], attended);
     if (l + 1 == c.layers) {
@@ -255,13 +274,13 @@ Tensor Transformer::forward_paged(const PolicyTensors& weights, const PagedToken
       x = own.wanted_x, attended = own.wanted_attended;
       normed = normed.row_range(0, n), gate_up = gate_up.row_range(0, n), activated = activated.row_range(0, n);
     }
-    linear(w.output, attended, x, x, narrow(attended, 1));
+    linear(w.output, attended, x, x, narrow(attended, w.output));
     device_.rms_norm(x, w.post_norm, 1, epsilon(), normed, nullptr);
-    linear(w.gate_up, normed, {}, gate_up, narrow(normed, 2));
+    linear(w.gate_up, normed, {}, gate_up, narrow(normed, w.gate_up));
     device_.swiglu(gate_up, activated);
-    linear(w.down, activated, x, x, narrow(activated, 1));
+    linear(w.down, activated, x, x, narrow(activated, w.down));
   }
-  device_.rms_norm(x, weights.model.matrix(layout_.final_norm, 1, h), 1, epsilon(), normed, nullptr);
+  device_.rms_norm(x, norm(weights, layout_.final_norm, h), 1, epsilon(), normed, nullptr);
   return normed;
 }
 

@@ -55,8 +55,14 @@ class Transformer {
   Tensor logits(int64_t rows, Arena& arena) const { return logits_of(config_, rows, arena); }
   // [outputs][H]
   Tensor head(const PolicyTensors& from) const {
-    if (adapted() && config_.head == Head::value) return from.adapter.matrix(adapter_layout_.head, 1, config_.hidden_size);
-    return from.model.matrix(layout_.head, config_.outputs(), config_.hidden_size);
+    const int64_t h = config_.hidden_size;
+    if (from.adapter && adapter_layout_.head >= 0) return from.adapter.matrix(adapter_layout_.head, config_.outputs(), h);
+    // Only where the adapter says so does the model's tied head go with the embedding's copy.
+    return adapter_.tied ? embedding(from) : from.model.matrix(layout_.head, config_.outputs(), h);
+  }
+  // [vocabulary][H]
+  Tensor embedding(const PolicyTensors& from) const {
+    return parameter(from, layout_.embedding, config_.vocabulary_size, config_.hidden_size);
   }
 
  private:
@@ -64,14 +70,18 @@ class Transformer {
   struct Weights;  // one layer's
 
   Weights layer_of(const PolicyTensors& from, int64_t layer) const;
-  Tensor embedding(Tensor model) const {
-    return model.matrix(layout_.embedding, config_.vocabulary_size, config_.hidden_size);
+  // The model's parameter at this offset, or the adapter's copy of it.
+  Tensor parameter(const PolicyTensors& from, int64_t offset, int64_t rows, int64_t columns) const {
+    const auto copy = from.adapter ? adapter_layout_.whole.find(offset) : adapter_layout_.whole.end();
+    return copy == adapter_layout_.whole.end() ? from.model.matrix(offset, rows, columns) : from.adapter.matrix(copy->second, rows, columns);
   }
+  Tensor norm(const PolicyTensors& from, int64_t offset, int64_t columns) const { return parameter(from, offset, 1, columns); }
   Rotary rotary(const int32_t* positions) const { return {positions, cosine_, sine_}; }
   float epsilon() const { return float(config_.rms_norm_epsilon); }
 
   // `narrow` receives the product with the adapter's A; `added` as Device::linear has it.
   void linear(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const;
+  void linear_rows(const Linear& layer, Tensor x, Tensor added, Tensor y, Tensor narrow) const;
   void linear_backward(const Linear& layer, const Linear& gradients, Tensor d_y, Tensor x, Tensor narrow, Tensor d_x,
                        Tensor d_narrow) const;
 

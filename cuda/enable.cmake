@@ -4,6 +4,12 @@ set(with_cuda OFF)
 if(NOT GIGPO_CUDA MATCHES "^(AUTO|ON)$")
   return()
 endif()
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  if(GIGPO_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "GIGPO_CUDA=ON: the CUDA device is for Linux. Leave the option out to build for the CPU.")
+  endif()
+  return()
+endif()
 
 # Asked anew whenever the build is configured: a driver may have come since.
 unset(driver_status CACHE)

@@ -1,4 +1,4 @@
-import { checkEnvironment, clone, type Environment, evaluate, initialize, NativePolicy, Tokenizer, train } from "gigpo"
+import { checkEnvironment, type Environment, evaluate, initialize, NativePolicy, sft, Tokenizer, train } from "gigpo"
 
 /** Guess a number from 1 to 30 in five guesses; each wrong one is answered with what the number can still be. */
 const guess: Environment<{ secret: number }> = {
@@ -31,7 +31,7 @@ const guess: Environment<{ secret: number }> = {
     const number = reply.match(/\d+/)?.[0]
     return { action: number ?? "0", valid: number !== undefined }
   },
-  // Optional: somebody who knows how, for small models that start from nothing.
+  // Optional: an expert, for small models that are trained from scratch.
   expert: () => ({
     reply({ anchor }) {
       const [low, high] = anchor.split(" ").map(Number) as [number, number]
@@ -46,10 +46,10 @@ await initialize({ directory, environment, overwrite: true })
 const optimizer = { learningRate: 1e-3 } // larger than its default: these are few steps
 const policy = await NativePolicy.open(directory)
 const tokenizer = await Tokenizer.open(directory)
-await clone({ policy, tokenizer, environment, tasks: 30, epochs: 5, batchRows: 16, optimizer })
+await sft({ policy, tokenizer, environment, tasks: 30, epochs: 5, batchSteps: 16, optimizer })
 
-const rollout = { maxReplyTokens: 4 }
-const options = { iterations: 30, groups: 48, batchRows: 1024, rollout, optimizer: { learningRate: 2e-4 } }
+const rollout = { maxCompletionTokens: 4 }
+const options = { iterations: 30, groups: 48, batchSteps: 1024, rollout, optimizer: { learningRate: 2e-4 } }
 for await (const { iteration, metrics } of train({ policy, tokenizer, environment, ...options })) {
   console.log(iteration, metrics["episode/success"])
 }

@@ -87,15 +87,15 @@ function bareEnvironment(node, bin) {
 function train(gigpo) {
   const started = performance.now()
   const shape = { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 300 }
-  const run = { iterations: 3, groups: 4, groupSize: 4, batchRows: 64, "evaluation.tasks": 16, checkpointEvery: 2 }
+  const run = { iterations: 3, groups: 4, groupSize: 4, batchSteps: 64, "evaluation.tasks": 16, checkpointEvery: 2 }
   const set = [
     ...Object.entries(shape).map(([key, value]) => `initialize.${key}=${value}`),
     ...Object.entries(run).map(([key, value]) => `training.${key}=${value}`),
-    "clone.tasks=16",
-    "clone.epochs=1",
+    "sft.tasks=16",
+    "sft.epochs=1",
   ]
   gigpo("init", "sokoban", "demo", ...set.flatMap((one) => ["--set", one]))
-  gigpo("clone", "demo/config.yaml", "--out", "demo/cloned")
+  gigpo("sft", "demo/config.yaml", "--out", "demo/cloned")
   gigpo("train", "demo/config.yaml", "--set", "model=demo/cloned")
   const evaluated = gigpo("evaluate", "demo/config.yaml", "--model", "demo/run/model")
   console.log(`  trained in ${((performance.now() - started) / 1000).toFixed(1)} s:`)
@@ -104,7 +104,9 @@ function train(gigpo) {
 
 /** The declarations, our own included, hold in strict projects of both kinds. The compiler is the repository's. */
 function checkTypes(project) {
-  const program = `import { type Environment, type GigpoStep, gigpoAdvantages, sokoban, type TrainOptions, type TrainSetup } from "gigpo"
+  const program = `import type { Environment, TrainOptions, TrainSetup } from "gigpo"
+  import { type GigpoStep, gigpoAdvantages } from "gigpo/advantages"
+  import { sokoban } from "gigpo/environments/sokoban"
 export const environment = sokoban({ rules: false }) as Environment
 export const steps: readonly GigpoStep[] = []
 export const result = gigpoAdvantages(steps)

@@ -14,7 +14,7 @@ try {
   makeProject(project)
   const commit = run("git", ["rev-parse", "HEAD"], { cwd: root }).trim()
   run(process.execPath, [npm, "install", `git+file://${root}#${commit}`], { cwd: project, env })
-  for (const file of ["dist/index.js", "dist/index.d.ts", "src/index.ts"])
+  for (const file of ["dist/entries/index.js", "dist/entries/index.d.ts", "src/entries/index.ts"])
     if (!existsSync(join(project, "node_modules/gigpo", file))) throw new Error(`The package has no ${file}.`)
 
   const missing = doctor()

@@ -2,19 +2,19 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import type { Agent } from "../src/agents/agent.ts"
 import { NativePolicy } from "../src/engine/native/native-policy.ts"
 import type { SqlTask } from "../src/environment/sql/sql.ts"
-import { Random } from "../src/random.ts"
 import { rolloutDefaults } from "../src/rollout/options.ts"
 import { rollout } from "../src/rollout/rollout.ts"
 import { takeTasks } from "../src/rollout/tasks.ts"
-import type { Agent } from "../src/server/agent.ts"
+import { initialize } from "../src/sft/initialize.ts"
+import { sft } from "../src/sft/sft.ts"
 import { Tokenizer } from "../src/tokenizer/tokenizer.ts"
-import { clone } from "../src/training/clone.ts"
 import { evaluate } from "../src/training/evaluate.ts"
-import { initialize } from "../src/training/initialize.ts"
 import { playerOf } from "../src/training/player.ts"
 import { train } from "../src/training/train.ts"
+import { Random } from "../src/util/random.ts"
 import { installed, load } from "./clients/load.ts"
 
 // The agents of examples/agents, each on its client as it is installed from npm.
@@ -51,7 +51,7 @@ it.skipIf(!installed).each(["ai-sdk", "openai", "langchain"])(
       const calls = groups.map(({ episodes: [episode] }) => episode!.steps.length)
       expect(new Set(calls)).toEqual(new Set([3, 4]))
 
-      const reports = await clone({ ...player, expert, ...cloning, tasks: 24, epochs: 4 })
+      const reports = await sft({ ...player, expert, ...cloning, tasks: 24, epochs: 4 })
       expect(reports.at(-1)!.rows).toBeGreaterThan(24 * 2.5)
       expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss)
 

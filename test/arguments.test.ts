@@ -2,22 +2,33 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import * as gigpo from "../src/index.ts"
+import { NativePolicy, Random, type RemoteEngineOptions, Run, Tokenizer } from "../src/entries/index.ts"
 import { readModelConfig } from "../src/model-files/model-config.ts"
+import { arpoBranches } from "../src/rollout/hooks/entropy-branching.ts"
+import { t2poCut, t2poResamples, t2poScore } from "../src/rollout/hooks/t2po-score.ts"
+import { trainByteLevelTokenizer } from "../src/tokenizer/train.ts"
+import { writeTokenizer } from "../src/tokenizer/write.ts"
 import { modelPath } from "./engine/fixtures.ts"
+import { entryValues } from "./entries/values.ts"
 
 const tinyConfig = { ...(await readModelConfig(modelPath("qwen2"))), vocabularySize: 300 }
 
 const folder = mkdtempSync(join(tmpdir(), "gigpo-arguments-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
+/** The values of every entry point, and internal functions that take options. */
+const gigpo = {
+  ...entryValues,
+  ...{ arpoBranches, t2poCut, t2poResamples, t2poScore },
+  ...{ trainByteLevelTokenizer, writeTokenizer },
+}
+
 // JavaScript hands in what the compiler would refuse.
-const { NativePolicy, Random, Run, Tokenizer } = gigpo
 const anything = (value: unknown) => value as never
 const span = new Float32Array(1)
 
-let policy: gigpo.NativePolicy
-let tokenizer: gigpo.Tokenizer
+let policy: NativePolicy
+let tokenizer: Tokenizer
 beforeAll(async () => {
   policy = await NativePolicy.create(tinyConfig, new Random(1), { device: "cpu", threads: 1 })
   const bpe = await gigpo.trainByteLevelTokenizer(["a"], { vocabularySize: 260 })
@@ -37,24 +48,24 @@ interface Case {
 
 const setups: Readonly<Record<string, Case>> = {
   train: { call: gigpo.train, slip: ["optimiser", "optimizer"] },
-  clone: { call: gigpo.clone, slip: ["batchrow", "batchRows"] },
+  sft: { call: gigpo.sft, slip: ["batchstep", "batchSteps"] },
   evaluate: { call: gigpo.evaluate, slip: ["temprature", "temperature"] },
   evaluatePanel: { call: gigpo.evaluatePanel, slip: ["repeets", "repeats"] },
   pinPanel: { call: (options) => gigpo.pinPanel(join(folder, "a.json"), options), slip: ["task", "tasks"] },
   initialize: { call: gigpo.initialize, slip: ["enviroment", "environment"] },
   rollout: { call: gigpo.rollout, slip: ["groupsize", "groupSize"] },
   runEpisode: { call: gigpo.runEpisode, slip: ["maxStep", "maxSteps"] },
-  playEpisode: { call: gigpo.playEpisode, slip: ["maxReplyToken", "maxReplyTokens"] },
+  playEpisode: { call: gigpo.playEpisode, slip: ["maxCompletionToken", "maxCompletionTokens"] },
   playExpert: { call: gigpo.playExpert, slip: ["environmentTimout", "environmentTimeout"] },
   recordEpisodes: { call: gigpo.recordEpisodes, slip: ["evry", "every"] },
   serveRetriever: { call: gigpo.serveRetriever, slip: ["topK_", "topk"] },
   accumulate: {
-    call: (options) => gigpo.accumulate(policy, [], gigpo.crossEntropyLoss(), options),
+    call: (options) => gigpo.accumulate(policy, [], gigpo.crossEntropy(), options),
     slip: ["imitations", "imitation"],
   },
   adaptiveKl: { call: gigpo.adaptiveKl, slip: ["horizont", "horizon"] },
-  amendCredit: { call: (options) => gigpo.amendCredit(gigpo.grpo(), options), slip: ["changes", "change"] },
-  clippedSurrogate: { call: (input) => gigpo.clippedSurrogate(input), slip: ["oldLogProb", "oldLogProbs"] },
+  wrapEstimator: { call: (options) => gigpo.wrapEstimator(gigpo.grpo(), options), slip: ["changes", "change"] },
+  policyLoss: { call: (input) => gigpo.policyLoss(input), slip: ["oldLogProb", "oldLogProbs"] },
   generalizedAdvantages: {
     call: (options) =>
       gigpo.generalizedAdvantages(new Float64Array(1), new Float64Array(1), options, new Int32Array(1)),
@@ -112,7 +123,7 @@ const optional: Readonly<Record<string, Case>> = {
   blackjack: { call: gigpo.blackjack, slip: ["promt", "prompt"] },
   taskFile: { call: gigpo.taskFile, slip: ["testTask", "testTasks"] },
   processAgent: { call: gigpo.processAgent, slip: ["graze", "grace"] },
-  anchorReport: { call: (options) => gigpo.anchorReport([], options), slip: ["similarty", "similarity"] },
+  anchorCoverage: { call: (options) => gigpo.anchorCoverage([], options), slip: ["similarty", "similarity"] },
   openEnv: { call: gigpo.openEnv, slip: ["messageTimout", "messageTimeout"] },
   openGateway: { call: gigpo.openGateway, slip: ["prot", "port"] },
   readEpisodes: { call: (range) => gigpo.readEpisodes(folder, range), slip: ["form", "from"] },
@@ -144,10 +155,10 @@ const optional: Readonly<Record<string, Case>> = {
   },
   openCorpus: { call: (options) => gigpo.openCorpus(join(folder, "none"), options), slip: ["onprogres", "onProgress"] },
   "memoryPlan, its options": { call: (options) => gigpo.memoryPlan(tinyConfig, options), slip: ["thread", "threads"] },
-  "clippedSurrogate, its options": {
+  "policyLoss, its options": {
     call: (options) => {
       const [rows, values] = [Int32Array.of(1), { oldLogProbs: span, advantages: span, mask: span }]
-      return gigpo.clippedSurrogate({ logProbs: span, rows, ...values }, options)
+      return gigpo.policyLoss({ logProbs: span, rows, ...values }, options)
     },
     slip: ["cliplows", "clipLow"],
   },
@@ -165,7 +176,7 @@ const optional: Readonly<Record<string, Case>> = {
     slip: ["truncat", "truncate"],
   },
   composeLoss: {
-    call: (options) => gigpo.composeLoss(gigpo.crossEntropyLoss(), options),
+    call: (options) => gigpo.composeLoss(gigpo.crossEntropy(), options),
     slip: ["klweights", "klWeight"],
   },
   teacherWeights: { call: (options) => gigpo.teacherWeights(gigpo.grpo(), options), slip: ["alfa", "alpha"] },
@@ -173,17 +184,10 @@ const optional: Readonly<Record<string, Case>> = {
   normalizer: { call: gigpo.normalizer, slip: ["epsilons", "epsilon"] },
   gigpoAdvantages: { call: (options) => gigpo.gigpoAdvantages([], options), slip: ["omeg", "omega"] },
   grpoAdvantages: { call: (options) => gigpo.grpoAdvantages([], options), slip: ["gama", "gamma"] },
-  drGrpo: { call: gigpo.drGrpo, slip: ["singletonEpisodes", "singletonEpisode"] },
   gdpo: { call: gigpo.gdpo, slip: ["channel", "channels"] },
   gigpo: { call: gigpo.gigpo, slip: ["gama", "gamma"] },
-  a2tgpo: { call: gigpo.a2tgpo, slip: ["gainWeigth", "gainWeight"] },
-  aepo: { call: gigpo.aepo, slip: ["weigth", "weight"] },
-  dpepo: { call: gigpo.dpepo, slip: ["varieti", "variety"] },
-  drMas: { call: gigpo.drMas, slip: ["epsilons", "epsilon"] },
-  emaGrpo: { call: gigpo.emaGrpo, slip: ["decai", "decay"] },
   empg: { call: gigpo.empg, slip: ["sharpnes", "sharpness"] },
   gigpoTree: { call: gigpo.gigpoTree, slip: ["omeg", "omega"] },
-  hgpo: { call: gigpo.hgpo, slip: ["histori", "history"] },
   igpo: { call: gigpo.igpo, slip: ["compar", "compare"] },
   memAgent: { call: gigpo.memAgent, slip: ["singletonEpisodes", "singletonEpisode"] },
   mica: { call: gigpo.mica, slip: ["progres", "progress"] },
@@ -204,23 +208,22 @@ const optional: Readonly<Record<string, Case>> = {
   reinforcePlusPlusBaseline: { call: gigpo.reinforcePlusPlusBaseline, slip: ["singletonEpisodes", "singletonEpisode"] },
   remax: { call: gigpo.remax, slip: ["penaltyPlacment", "penaltyPlacement"] },
   rloo: { call: gigpo.rloo, slip: ["epsilons", "epsilon"] },
-  cispoLoss: { call: gigpo.cispoLoss, slip: ["cliphighs", "clipHigh"] },
-  clipCovLoss: { call: gigpo.clipCovLoss, slip: ["covarianceShares", "covarianceShare"] },
-  clippedSurrogateLoss: { call: gigpo.clippedSurrogateLoss, slip: ["cliplows", "clipLow"] },
-  actGuideLoss: { call: gigpo.actGuideLoss, slip: ["cliplows", "clipLow"] },
-  dgpoLoss: { call: gigpo.dgpoLoss, slip: ["taus", "tau"] },
+  clipCov: { call: gigpo.clipCov, slip: ["covarianceShares", "covarianceShare"] },
+  clippedSurrogate: { call: gigpo.clippedSurrogate, slip: ["cliplows", "clipLow"] },
+  actGuide: { call: gigpo.actGuide, slip: ["cliplows", "clipLow"] },
+  dgpo: { call: gigpo.dgpo, slip: ["taus", "tau"] },
   dgpoWeights: { call: (options) => gigpo.dgpoWeights([], [], options), slip: ["kapa", "kappa"] },
-  distillationLoss: { call: gigpo.distillationLoss, slip: ["divergense", "divergence"] },
-  dpoLoss: { call: gigpo.dpoLoss, slip: ["betas", "beta"] },
-  dppoKlLoss: { call: gigpo.dppoKlLoss, slip: ["truncat", "truncate"] },
-  dppoTvLoss: { call: gigpo.dppoTvLoss, slip: ["truncat", "truncate"] },
-  droLoss: { call: gigpo.droLoss, slip: ["betas", "beta"] },
-  gmpoLoss: { call: gigpo.gmpoLoss, slip: ["cliplows", "clipLow"] },
-  gspoLoss: { call: gigpo.gspoLoss, slip: ["cliplows", "clipLow"] },
-  holderLoss: { call: gigpo.holderLoss, slip: ["varient", "variant"] },
+  distillation: { call: gigpo.distillation, slip: ["divergense", "divergence"] },
+  dpo: { call: gigpo.dpo, slip: ["betas", "beta"] },
+  dppoKl: { call: gigpo.dppoKl, slip: ["truncat", "truncate"] },
+  dppoTv: { call: gigpo.dppoTv, slip: ["truncat", "truncate"] },
+  dro: { call: gigpo.dro, slip: ["betas", "beta"] },
+  gmpo: { call: gigpo.gmpo, slip: ["cliplows", "clipLow"] },
+  gspo: { call: gigpo.gspo, slip: ["cliplows", "clipLow"] },
+  holder: { call: gigpo.holder, slip: ["varient", "variant"] },
   holderSchedule: { call: (options) => gigpo.holderSchedule("sin", options), slip: ["lowst", "lowest"] },
-  klCovLoss: { call: gigpo.klCovLoss, slip: ["penalti", "penalty"] },
-  sapoLoss: { call: gigpo.sapoLoss, slip: ["temperaturPositive", "temperaturePositive"] },
+  klCov: { call: gigpo.klCov, slip: ["penalti", "penalty"] },
+  sapo: { call: gigpo.sapo, slip: ["temperaturPositive", "temperaturePositive"] },
   writeTokenizer: {
     call: async (options) => {
       const bpe = await gigpo.trainByteLevelTokenizer([], { vocabularySize: 260 })
@@ -238,10 +241,7 @@ const optional: Readonly<Record<string, Case>> = {
   },
   "RemoteEngine.connect": {
     call: (options) =>
-      gigpo.RemoteEngine.connect(
-        { vocabularySize: 9, maxPositions: 9, parameters: 9 },
-        options as gigpo.RemoteEngineOptions,
-      ),
+      gigpo.RemoteEngine.connect({ vocabularySize: 9, maxPositions: 9, parameters: 9 }, options as RemoteEngineOptions),
     slip: ["urll", "url"],
   },
   "NativePolicy.open": { call: (options) => NativePolicy.open(folder, options), slip: ["precission", "precision"] },
@@ -257,25 +257,25 @@ const optional: Readonly<Record<string, Case>> = {
 
 /** What they take are plain values: columns, rows, texts, numbers, or the parts of somebody's own. */
 const plain = [
-  ...["acrossTasks", "anchorLevels", "batchOf", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
-  ...["groupByAnchor", "klRewards", "overlongPenalty", "similarityRatio", "mismatch", "crossEntropyLoss"],
-  ...["transcripts", "recordedEpisodes", "joinHooks", "tcodSchedule"],
-  ...["reinforceLoss", "at", "atMoment", "readOptions", "batches", "byTask", "collectSteps", "giveCredit", "layRows"],
-  ...["toRows", "sampledPositions", "sampledTokens", "stepRow", "environmentTasks", "takeTasks", "firstContained"],
+  ...["acrossTasks", "anchorLevels", "toBatch", "discountedReturn", "discountedReturns", "generalizedAdvantages"],
+  ...["groupByAnchor", "klRewards", "mismatch", "crossEntropy"],
+  ...["transcripts", "recordedEpisodes", "joinHooks"],
+  ...["reinforce", "at", "scheduleValues", "readOptions", "batches", "byTask", "collectSteps", "layOutSequences"],
+  ...[
+    "toSequences",
+    "sampledPositions",
+    "sampledTokens",
+    "stepSequence",
+    "environmentTasks",
+    "takeTasks",
+    "firstContained",
+  ],
   ...["episodesToJsonl", "episodesToParquet", "findRuns", "readGroup", "readEvaluation", "writeEvaluation"],
   ...["compareEvaluations", "tInterval", "pairedInterval"],
-  ...[
-    "beliefKey",
-    "farthestPoints",
-    "historyLevels",
-    "informationGains",
-    "answerProbabilities",
-    "keyLevels",
-    "treeLevels",
-  ],
+  ...["historyLevels", "informationGains", "answerProbabilities", "keyLevels", "treeLevels"],
   ...["describePanel", "reportPanel"],
-  ...["readTagged", "withoutNoise", "rememberTurns", "replayFailure", "deviceReport", "agentPlay", "jsonSchema"],
-  ...["replySpans", "tokenKinds", "tokenTexts", "hindsightWeight"],
+  ...["readTagged", "stripVolatileText", "rememberTurns", "replayFailure", "deviceReport", "agentLoop", "jsonSchema"],
+  ...["replySpans", "tokenKinds", "tokenTexts"],
   ...["candidateRows", "candidateScores"],
 ]
 
@@ -291,12 +291,21 @@ const refusal = (message: string | RegExp) =>
     message: expect.stringMatching(message),
   })
 
+/** Estimators and losses carry their options, so that those without a line above are tried by the first of these. */
+const defined = Object.fromEntries(
+  Object.entries(gigpo).flatMap(([name, value]): [string, Case][] => {
+    if (typeof value !== "function" || !("fields" in value) || name in optional) return []
+    const [key] = Object.keys(value.fields as object)
+    return key === undefined ? [] : [[name, { call: value as Case["call"], slip: [`${key}s`, key] }]]
+  }),
+)
+
 describe("public functions", () => {
   it("that take options are all tried here", () => {
     const functions = Object.entries(gigpo).filter(
       ([, value]) => typeof value === "function" && !/^class\b/.test(Function.prototype.toString.call(value)),
     )
-    const known = new Set([...Object.keys(setups), ...Object.keys(optional), ...plain])
+    const known = new Set([setups, optional, defined].flatMap(Object.keys).concat(plain))
     expect(functions.map(([name]) => name).filter((name) => !known.has(name))).toEqual([])
   })
 
@@ -304,7 +313,7 @@ describe("public functions", () => {
     await expect(settle(() => call(anything(undefined)))).rejects.toEqual(refusal(/./))
   })
 
-  const all = Object.entries({ ...setups, ...optional })
+  const all = Object.entries({ ...setups, ...optional, ...defined })
   it.each(all)("%s refuses what is no object", async (_, { call }) => {
     for (const wrong of [null, 7, "text", []])
       await expect(settle(() => call(anything(wrong)))).rejects.toEqual(refusal(/object|a list|needs/))
@@ -322,8 +331,8 @@ describe("public functions", () => {
     ["train", () => gigpo.train(anything({}))],
     ["train", () => gigpo.train(anything({ policy, tokenizer }))],
     ["train", () => gigpo.train(anything({ policy, environment: gigpo.numberLine() }))],
-    ["clone", () => gigpo.clone(anything({ policy, tokenizer }))],
-    ["clone", () => gigpo.clone(anything({ environment: gigpo.numberLine() }))],
+    ["sft", () => gigpo.sft(anything({ policy, tokenizer }))],
+    ["sft", () => gigpo.sft(anything({ environment: gigpo.numberLine() }))],
     ["evaluate", () => gigpo.evaluate(anything({ policy, tokenizer }))],
     ["evaluate", () => gigpo.evaluate(anything({ environment: gigpo.numberLine() }))],
     ["initialize", () => gigpo.initialize(anything({ directory: join(folder, "model") }))],
@@ -338,7 +347,7 @@ describe("public functions", () => {
     ["environmentTasks", () => gigpo.environmentTasks(anything(undefined), "train", new Random(1))],
     ["gigpoAdvantages", () => gigpo.gigpoAdvantages(anything(undefined))],
     ["grpoAdvantages", () => gigpo.grpoAdvantages(anything(null))],
-    ["batchOf", () => gigpo.batchOf(anything(7))],
+    ["toBatch", () => gigpo.toBatch(anything(7))],
     ["composeLoss", () => gigpo.composeLoss(anything(undefined))],
     ["policy.forwardBackward", () => policy.forwardBackward(anything(undefined), { kind: "cross-entropy" })],
     ["policy.forwardBackward", () => policy.forwardBackward([], anything(undefined))],

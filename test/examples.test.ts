@@ -5,21 +5,21 @@ import { parse } from "yaml"
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
 
-it.each(["sokoban", "guess"])("the README shows examples/%s.ts, word for word", (name) => {
-  expect(read("README.md")).toContain(`\`\`\`ts\n${read(`examples/${name}.ts`)}\`\`\``)
+it("docs/environments.md shows examples/guess.ts, word for word", () => {
+  expect(read("docs/environments.md")).toContain(`\`\`\`ts\n${read("examples/guess.ts")}\`\`\``)
 })
 
 it("examples/sokoban.ts and examples/sokoban.yaml are one recipe", () => {
   const program = read("examples/sokoban.ts")
-  const { clone, training } = parse(read("examples/sokoban.yaml"))
+  const { sft, training } = parse(read("examples/sokoban.yaml"))
   const { name: _, ...estimator } = training.estimator
-  const { iterations, groups, batchRows, optimizer } = training
-  const settings = [clone, { iterations, groups, batchRows }, training.rollout, estimator, optimizer ?? {}]
+  const { iterations, groups, batchSteps, optimizer } = training
+  const settings = [sft, { iterations, groups, batchSteps }, training.rollout, estimator, optimizer ?? {}]
   for (const [key, value] of settings.flatMap(Object.entries))
     expect(program).toContain(`${key}: ${JSON.stringify(value)}`)
 })
 
-describe("the environment of one's own that the README shows", () => {
+describe("the custom environment of docs/environments.md", () => {
   afterAll(() => rm("runs/guess", { recursive: true, force: true }))
 
   it("is a program of at most 60 lines", () => {

@@ -9,8 +9,8 @@ import cispo from "../examples/extend/loss.ts"
 import notebook from "../examples/extend/memory.ts"
 import { page } from "../examples/extend/observer.ts"
 import { drafting, sums } from "../examples/extend/player.ts"
+import { type TrainSetup, train } from "../src/entries/index.ts"
 import type { Environment } from "../src/environment/environment.ts"
-import { type TrainSetup, train } from "../src/index.ts"
 import { doorsEnvironment } from "./rollout/doors.ts"
 import { characters } from "./training/table-policy.ts"
 
@@ -41,7 +41,7 @@ describe("what it shows", () => {
     iterations: 40,
     groups: 8,
     groupSize: 8,
-    rollout: { maxReplyTokens: 1 },
+    rollout: { maxCompletionTokens: 1 },
     optimizer: { learningRate: 20 },
     ...changes,
   })
@@ -69,7 +69,7 @@ describe("what it shows", () => {
   })
 
   it("learns: the player, with the built-in estimator and loss", async () => {
-    const { environment: _, ...rest } = setup({ iterations: 60, rollout: { maxReplyTokens: 4 } })
+    const { environment: _, ...rest } = setup({ iterations: 60, rollout: { maxCompletionTokens: 4 } })
     const reports = await train({ ...rest, play: drafting, tasks: sums })
     expect(reports).toHaveLength(60)
     expect(reports[0]!.metrics["episode/steps"]).toBe(3)

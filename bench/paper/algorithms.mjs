@@ -1,5 +1,5 @@
 // Every named estimator and loss as a variant, by what src/algorithms says that asks for it.
-import { algorithms } from "gigpo"
+import { algorithms } from "gigpo/algorithms"
 import { critic, onPolicy, settings } from "./recipes.mjs"
 
 /** What is told of steps by bench/paper/told.mjs. */
@@ -13,13 +13,13 @@ const once = { ...of("updates", onPolicy.updates), ...of("optimizer", onPolicy.o
 const besides = {
   ...each(["ppo", "step-ppo", "turn-ppo"], () => of("critic", critic)),
   ...each(["gpg", "reinforce"], () => once),
-  dro: { ...once, "training.loss.beta": 1, "training.estimator.normalization": "std" },
+  dro: { ...once, "training.loss.beta": 1, "training.estimator.normalization": "sample" },
   tcod: { "training.curriculum.every": 1 },
   ...each(["a2tgpo", "igpo", "rebel", "strata", "vine-ppo"], told),
 }
 
 /** Cloned longer than what learns from it. */
-const teacher = { name: "taught", set: { "clone.epochs": 12 } }
+const teacher = { name: "taught", set: { "sft.epochs": 12 } }
 
 const isOf = (key) => /^training\.(estimator|loss)\.name$/.test(key)
 const isName = (key) => /^training\.\w+\.name$/.test(key)

@@ -6,9 +6,9 @@ import { existsSync } from "node:fs"
 import { mkdir, open, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { initialize } from "gigpo"
-import { canonical } from "../../dist/canonical.js"
 import { openConfiguredEnvironment } from "../../dist/cli/config/modules.js"
 import { loadConfig, readDocument } from "../../dist/cli/config/resolve.js"
+import { canonical } from "../../dist/json/canonical.js"
 import { keptOf, numbersOf } from "./kept.mjs"
 
 /** What holds for every run: one thread, since two runs side by side are done sooner than one after the other on two. */
@@ -48,13 +48,13 @@ export function sets(...tables) {
 /** Where the parts of a cell stand, and what is set in each of them. */
 function planOf({ world, variant, seed, runs }) {
   const start = join(runs, world.name, `seed-${seed}`)
-  const [made, cloned] = [join(start, "made"), join(start, variant.clone?.name ?? "cloned")]
+  const [made, cloned] = [join(start, "made"), join(start, variant.sft?.name ?? "cloned")]
   const run = join(start, variant.name)
   const taught = variant.teacher && join(start, variant.teacher.name)
   return {
     config: world.config,
     make: { folder: made, set: sets({ seed }, world.set) },
-    clone: { folder: cloned, set: sets({ seed, threads: 1, model: made }, world.set, variant.clone?.set) },
+    sft: { folder: cloned, set: sets({ seed, threads: 1, model: made }, world.set, variant.sft?.set) },
     teach: taught && {
       folder: taught,
       set: sets({ seed, threads: 1, model: made }, world.set, variant.teacher.set),
@@ -72,7 +72,7 @@ function planOf({ world, variant, seed, runs }) {
 
 /** A digest of what a result depends on besides the code, wherever it was made. */
 async function settingsOf({ world, variant, seed }) {
-  const set = sets({ seed }, always, world.set, variant.teacher?.set, variant.clone?.set, variant.set)
+  const set = sets({ seed }, always, world.set, variant.teacher?.set, variant.sft?.set, variant.set)
   const { document } = await readDocument(world.config, set)
   return createHash("sha256").update(canonical(document.toJS())).digest("hex").slice(0, 16)
 }
@@ -125,9 +125,9 @@ export async function doCell(cell, where, signal) {
 }
 
 async function trainCell(cell, settings, signal) {
-  const { config, make, clone, teach, train } = planOf(cell)
+  const { config, make, sft, teach, train } = planOf(cell)
   await once(make.folder, () => makeModel(config, make, cell.seed))
-  for (const one of teach ? [clone, teach] : [clone])
+  for (const one of teach ? [sft, teach] : [sft])
     if (!(await once(one.folder, () => cloneModel(config, one, signal)))) return undefined
   const how = (await begins(train.folder, settings)) ? ["--resume", "auto"] : ["--overwrite"]
   const work = gigpo("train", config, train, ["--json", ...how], signal)
@@ -165,11 +165,11 @@ async function makeModel(path, { folder, set }, seed) {
   await initialize({ directory: folder, environment, options: { ...config.initialize, seed }, overwrite: true })
 }
 
-async function cloneModel(path, clone, signal) {
-  const same = await begins(clone.folder, clone.set.join("\n"))
-  if (same && existsSync(join(clone.folder, "config.json"))) return true
-  const goesOn = same && existsSync(`${clone.folder}.cloning`)
-  return await gigpo("clone", path, clone, ["--out", clone.folder, goesOn ? "--resume" : "--overwrite"], signal)
+async function cloneModel(path, sft, signal) {
+  const same = await begins(sft.folder, sft.set.join("\n"))
+  if (same && existsSync(join(sft.folder, "config.json"))) return true
+  const goesOn = same && existsSync(`${sft.folder}.cloning`)
+  return await gigpo("sft", path, sft, ["--out", sft.folder, goesOn ? "--resume" : "--overwrite"], signal)
 }
 
 /** Whether what stands in a folder was begun with these settings; now it is. */

@@ -1,5 +1,6 @@
 // GiGPO with each of its levels as one chooses: the paper's ablations. As `training.estimator: { use: … }`.
-import { fields, gigpo, normalizer } from "gigpo"
+import { fields, gigpo } from "gigpo"
+import { normalizer } from "gigpo/advantages"
 
 const norm = (about) => fields.oneOf("mean", ["mean", "std", "none"], about)
 
@@ -11,5 +12,10 @@ export const options = {
 export default function levels({ episode, step }) {
   const outcome = episode === "none" ? { episode: (batch) => new Float64Array(batch.length) } : {}
   const steps = step === "none" ? { omega: 0 } : { normalize: normalizer({ std: step === "std" ? "sample" : "none" }) }
-  return gigpo({ normalization: episode === "std" ? "std" : "none", invalidActionPenalty: 0.1, ...outcome, ...steps })
+  return gigpo({
+    normalization: episode === "std" ? "sample" : "none",
+    invalidActionPenalty: 0.1,
+    ...outcome,
+    ...steps,
+  })
 }

@@ -5,7 +5,7 @@ const episodes = { invalidActionPenalty: 0.1 }
 const under = (loss, rest = {}) => ({ estimator: gigpo, loss, ...rest })
 const by = (name, options = {}, rest = {}) => ({ estimator: { name, ...options }, ...rest })
 /** A small model from scratch learns faster than what PPO's defaults are for. */
-export const critic = { batchRows: 64, optimizer: { learningRate: 3e-4 }, headStart: 2 }
+export const critic = { batchSteps: 64, optimizer: { learningRate: 3e-4 }, warmupIterations: 2 }
 
 /** What nothing holds near the policy that sampled takes one update an iteration, and a smaller one. */
 export const onPolicy = { updates: 1, optimizer: { learningRate: 5e-5, warmup: 5 } }
@@ -15,7 +15,7 @@ const recipes = {
   "GiGPO as verl-agent": by("gigpo-verl-agent", { normalization: "none" }),
   "GiGPO as ROLL": by("gigpo-roll", episodes),
   "GiGPO as Trinity-RFT": by("gigpo-trinity", episodes),
-  "GRPO, deviation": by("grpo", { normalization: "std", ...episodes }),
+  "GRPO, deviation": by("grpo", { normalization: "sample", ...episodes }),
   "Dr. GRPO": by("dr-grpo", episodes, { loss: { aggregation: "sequence-mean-fixed-length", fixedLength: 8 } }),
   RLOO: by("rloo", episodes),
   "REINFORCE++": by("reinforce-plus-plus", episodes),
@@ -30,7 +30,7 @@ const recipes = {
   DAPO: by("grpo", episodes, {
     loss: { clipHigh: 0.28 },
     dynamicSampling: true,
-    rollout: { refills: 3 },
+    rollout: { maxRefillRounds: 3 },
     overlong: { cache: 2 },
   }),
   GSPO: under({ name: "gspo" }),
@@ -39,14 +39,14 @@ const recipes = {
   SAPO: under({ name: "sapo" }),
   "clip-cov": under({ name: "clip-cov" }),
   "kl-cov": under({ name: "kl-cov" }),
-  DRO: { estimator: { ...gigpo, normalization: "std" }, loss: { name: "dro", beta: 1 }, ...onPolicy },
+  DRO: { estimator: { ...gigpo, normalization: "sample" }, loss: { name: "dro", beta: 1 }, ...onPolicy },
   "DPPO, total variation": under({ name: "dppo-tv" }),
   "DPPO, KL": under({ name: "dppo-kl" }),
   REINFORCE: under({ name: "reinforce" }, onPolicy),
   "k3 KL in the loss": under({ klWeight: 0.01 }),
   "k1 KL in the reward, adaptive": under({
     klWeight: 0.01,
-    klIn: "reward",
+    klPlacement: "reward",
     klEstimator: "k1",
     adaptiveKl: { target: 0.02 },
   }),

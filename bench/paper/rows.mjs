@@ -1,5 +1,6 @@
 // GiGPO of which some steps' credit is held back: experiments that tell what does harm. As `training.estimator: { use: … }`.
-import { amendCredit, fields, gigpo } from "gigpo"
+import { fields, gigpo } from "gigpo"
+import { wrapEstimator } from "gigpo/advantages"
 
 export const options = {
   learn: fields.oneOf(
@@ -19,7 +20,7 @@ const rules = {
 }
 
 export default function rows({ learn }) {
-  return amendCredit(gigpo({ normalization: "none", invalidActionPenalty: 0.1 }), {
+  return wrapEstimator(gigpo({ normalization: "none", invalidActionPenalty: 0.1 }), {
     name: `gigpo, ${learn}`,
     change(credit, batch, { random }) {
       const advantages =

@@ -3,14 +3,15 @@
 // and then, or by a model.
 //   node bench/paper/shares.mjs [configuration …] [--groups 16] [--haste 0.3 --haste 0.6] [--model <folder> [--temperature 1] [--tokens 24]]
 import { parseArgs } from "node:util"
-import { anchorReport, NativePolicy, Random, rollout, Tokenizer } from "gigpo"
+import { NativePolicy, Random, rollout, Tokenizer } from "gigpo"
+import { anchorCoverage } from "gigpo/evaluation"
 import { openConfiguredEnvironment } from "../../dist/cli/config/modules.js"
 import { loadConfig } from "../../dist/cli/config/resolve.js"
 import { expertReplies, randomActions } from "../../dist/rollout/choosers.js"
 import { rolloutDefaults } from "../../dist/rollout/options.js"
 import { playBy } from "../../dist/rollout/play-by.js"
 import { takeTasks } from "../../dist/rollout/tasks.js"
-import { expertLengths } from "../../dist/training/expert-lengths.js"
+import { expertLengths } from "../../dist/sft/expert-lengths.js"
 import { describeMachine, markdownTable, writeResult } from "../machine.mjs"
 import { sets } from "./cells.mjs"
 import { worlds as own, paperWorlds } from "./worlds.mjs"
@@ -43,7 +44,7 @@ for (const name of names) {
   const expertSteps = await expertLengths(knowing, bare, { ...rolloutDefaults, random })
   for (const player of players) {
     const groups = await player.play(environment, tasks)
-    const report = anchorReport(groups, { expertSteps, frequent: 0 })
+    const report = anchorCoverage(groups, { expertSteps, frequent: 0 })
     const episodes = groups.flatMap((group) => group.episodes)
     const success = episodes.filter(({ metrics }) => metrics.success === 1).length / episodes.length
     const shares = [report.compared, report.comparedAcross].map(percent)
@@ -100,7 +101,7 @@ function hastyPlayer(share) {
 
 async function modelPlayer(directory) {
   const [policy, tokenizer] = [await NativePolicy.open(directory, { training: false }), await Tokenizer.open(directory)]
-  const asked = { temperature: Number(values.temperature), maxReplyTokens: Number(values.tokens) }
+  const asked = { temperature: Number(values.temperature), maxCompletionTokens: Number(values.tokens) }
   const sampling = { ...rolloutDefaults, ...asked, maxPositions: policy.maxPositions }
   return {
     name: directory,

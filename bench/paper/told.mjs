@@ -1,6 +1,7 @@
 // Estimators that look at more than rewards, told by what every environment has: what each holds of a step is a function of the batch.
 // As `training.estimator: { use: … }`.
-import { a2tgpo, discountedReturns, fields, igpo, plannedStrategies, rebel, strata, vinePpo } from "gigpo"
+import { fields } from "gigpo"
+import { a2tgpo, discountedReturns, igpo, plannedStrategies, rebel, strata, vinePpo } from "gigpo/advantages"
 
 export const options = {
   by: fields.oneOf("a2tgpo", ["a2tgpo", "igpo", "rebel", "strata", "vine-ppo"], "Which of them."),

@@ -25,7 +25,7 @@ export const undoing = [
   variant("better alone", learn("better")),
   variant("worse alone", learn("worse")),
   variant("readable alone", learn("readable")),
-  variant("deviation", without({ normalization: "std" })),
+  variant("deviation", without({ normalization: "sample" })),
   variant("KL 0.1", { "training.loss.klWeight": 0.1 }),
   variant("entropy 0.01", { "training.loss.entropyWeight": 0.01 }),
   variant("epsilon 1e-3", { "training.optimizer.epsilon": 1e-3 }),
@@ -43,8 +43,8 @@ export const margin = [variant("GiGPO", {}), variant("GRPO", but({ name: "grpo" 
 /** What the paper compares. */
 export const paper = [
   ...margin,
-  variant("GiGPO, deviation", but({ normalization: "std" })),
-  variant("GRPO, deviation", but({ name: "grpo", normalization: "std" })),
+  variant("GiGPO, deviation", but({ normalization: "sample" })),
+  variant("GRPO, deviation", but({ name: "grpo", normalization: "sample" })),
   recipe("RLOO"),
   recipe("PPO, steps"),
 ]
@@ -58,7 +58,7 @@ export const parts = [
   variant("no episode credit", levels({ episode: "none" })),
   variant("deviation of episodes", levels({ episode: "std" })),
   variant("deviation of steps", levels({ step: "std" })),
-  variant("GiGPO, deviation", but({ normalization: "std" })),
+  variant("GiGPO, deviation", but({ normalization: "sample" })),
   variant("omega 0.3", but({ omega: 0.3 })),
   variant("omega 3", but({ omega: 3 })),
   variant("gamma 0.8", but({ gamma: 0.8 })),

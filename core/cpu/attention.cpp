@@ -139,7 +139,7 @@ int64_t attention_bytes(const AttentionSizes& sizes, Type type, int threads) {
 }
 
 void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out,
-               float* log_sums) {
+               float* log_sums, const AttentionParts& in_parts) {
   const AttentionKernels& kernels = attention_kernels(isa());
   const int64_t heads = q.columns / head_size, kv_heads = k.columns / head_size;
   // A task for each block of queries, so that one long row is work for many threads.
@@ -147,10 +147,12 @@ void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size
     Tokens tree, queries;
   };
   std::vector<Block> blocks;
+  int64_t longest = 0;
   for (const Tokens& tree : trees_of(rows, q.rows)) {
+    longest = std::max(longest, tree.count());
     each_piece(tree, query_block, [&](Tokens queries) { blocks.push_back({tree, queries}); });
   }
-  pool.parallel_for(int64_t(blocks.size()) * heads, [&](int64_t task) {
+  const auto attend = [&](int64_t task) {
     const auto& [tree, at] = blocks[task / heads];
     const int64_t h = task % heads, kv = h * kv_heads / heads;
     thread_local KeyBlocks keys;
@@ -166,6 +168,9 @@ void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size
       const FloatRows widened(head(v, tokens_of(block), kv, head_size), Access::read);
       single(block.of(scores), false, widened.tensor(), false, result.tensor(), block.column > 0);
     }
+  };
+  in_parts(int64_t(blocks.size()) * heads, longest, [&](int64_t first, int64_t count) {
+    pool.parallel_for(count, [&](int64_t task) { attend(first + task); });
   });
 }
 

@@ -6,7 +6,10 @@
 
 namespace gigpo::cpu {
 
-void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out, float* log_sums);
+// Has `attend` called with parts of so many blocks of at most query_block queries of one head, each of which sees at most `longest` keys.
+using AttentionParts = std::function<void(int64_t blocks, int64_t longest, const std::function<void(int64_t first, int64_t count)>& attend)>;
+void attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PackedRows& rows, Tensor out, float* log_sums,
+               const AttentionParts& in_parts);
 void attention_backward(ThreadPool& pool, Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, const float* log_sums, int64_t head_size,
                         const PackedRows& rows, Tensor d_q, Tensor d_k, Tensor d_v);
 void paged_attention(ThreadPool& pool, Tensor q, Tensor k, Tensor v, int64_t head_size, const PagedBatch& batch, const PagedCache& cache,

@@ -1,11 +1,45 @@
 #include "core/cpu/isa.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "core/error.h"
 
+#ifdef GIGPO_X86
+#include <cpuid.h>
+#endif
+
 namespace gigpo::cpu {
+
+#ifdef GIGPO_X86
+// What the instructions CPUID and XGETBV say. (__builtin_cpu_supports needs a library that not every compiler brings along.)
+struct Features {
+  bool avx2 = false, avx512 = false, avx512_bf16 = false;
+
+  Features() {
+    constexpr unsigned fma = 1u << 12, saves_state = 1u << 27;                                             // leaf 1, ecx
+    constexpr unsigned avx2_bit = 1u << 5, avx512_bits = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;        // leaf 7, ebx: f, dq, bw, vl
+    constexpr unsigned bf16 = 1u << 5;                                                                     // leaf 7.1, eax
+    constexpr uint64_t avx_state = 0x6, avx512_state = 0xe6;
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || (ecx & (fma | saves_state)) != (fma | saves_state)) return;
+    const uint64_t state = saved_state();
+    if ((state & avx_state) != avx_state || !__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return;
+    const unsigned more = eax;  // the last sub-leaf
+    avx2 = ebx & avx2_bit;
+    avx512 = avx2 && (ebx & avx512_bits) == avx512_bits && (state & avx512_state) == avx512_state;
+    avx512_bf16 = avx512 && more >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & bf16);
+  }
+
+  // Which registers the operating system saves.
+  static uint64_t saved_state() {
+    uint32_t low = 0, high = 0;
+    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return uint64_t(high) << 32 | low;
+  }
+};
+#endif
 
 const char* isa_name(Isa isa) {
   constexpr const char* names[] = {"portable", "avx2", "avx512", "avx512_bf16"};
@@ -14,12 +48,8 @@ const char* isa_name(Isa isa) {
 
 bool isa_supported(Isa isa) {
 #ifdef GIGPO_X86
-  // These builtins also ask the operating system (XGETBV) whether it saves the wide registers.
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  const bool supported[] = {true, avx2, avx512, avx512 && __builtin_cpu_supports("avx512bf16")};
+  static const Features features;
+  const bool supported[] = {true, features.avx2, features.avx512, features.avx512_bf16};
   return supported[int(isa)];
 #else
   return isa == Isa::portable;

@@ -25,7 +25,7 @@ struct Visible {
   [[gnu::always_inline]] Vec keep(Vec v, int64_t column, float otherwise) const {
     if (column + lanes <= open) return v;  // most of them
     const IntVec at = lane_index() + broadcast(int32_t(column));
-    return (at < broadcast(int32_t(end))) & (load(ends + column) > broadcast(query)) ? v : broadcast(otherwise);
+    return ((at < broadcast(int32_t(end))) & (load(ends + column) > broadcast(query))) ? v : broadcast(otherwise);
   }
 };
 

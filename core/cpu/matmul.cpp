@@ -204,7 +204,7 @@ float* AlignedFloats::reserve(size_t count) {
   return data_.get();
 }
 
-void AlignedFloats::Free::operator()(float* data) const { std::free(data); }
+void AlignedFloats::Free::operator()(float* data) const { release_aligned(data); }
 
 int64_t packed_size(int64_t n, int64_t k) {
   const int64_t width = matmul_kernel(isa()).columns;

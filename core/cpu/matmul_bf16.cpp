@@ -38,7 +38,8 @@ class Factor {
     const int64_t first = begin(i), n = size(i);
     if (k_first_) return bf16_kernels(isa()).pack(packed, width_, x_.halves() + k0 * x_.stride + first, x_.stride, n, k);
     const uint16_t* from = x_.halves() + first * x_.stride + k0;
-    if (k % 2 == 0 && x_.stride % 2 == 0) {  // a matrix of words
+    const bool aligned = reinterpret_cast<uintptr_t>(from) % sizeof(float) == 0;
+    if (k % 2 == 0 && x_.stride % 2 == 0 && aligned) {  // a matrix of words
       const auto* source = reinterpret_cast<const float*>(from);
       return matmul_kernel(isa()).pack(reinterpret_cast<float*>(packed), width_, source, x_.stride / 2, true, n, k / 2);
     }

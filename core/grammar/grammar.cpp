@@ -30,20 +30,30 @@ void check_instructions(const Program& program, size_t sets) {
 //   end: yes   match: `through` its set, and from b   either: from a, or from b   call: from a, and from b.
 template <class Through>
 std::vector<bool> reach_end(const Program& program, Through through) {
-  std::vector<std::vector<int32_t>> leading_to(program.size());
-  std::vector<int32_t> found;
+  // The instructions that lead to `at` are leading_to[begins[at]] up to leading_to[begins[at + 1]]: one list, as a list for each of 100,000
+  // instructions takes tens of milliseconds.
+  const auto each_lead = [&](auto&& tell) {
+    for (size_t i = 0; i < program.size(); i++) {
+      const auto& [operation, a, b] = program[i];
+      if (operation == Instruction::either || operation == Instruction::call) tell(size_t(a), int32_t(i));
+      if (operation != Instruction::end) tell(size_t(b), int32_t(i));
+    }
+  };
+  std::vector<size_t> begins(program.size() + 2, 0);
+  each_lead([&](size_t to, int32_t) { begins[to + 2]++; });
+  for (size_t i = 2; i < begins.size(); i++) begins[i] += begins[i - 1];
+  std::vector<int32_t> leading_to(begins.back()), found;
+  each_lead([&](size_t to, int32_t from) { leading_to[begins[to + 1]++] = from; });
   for (size_t i = 0; i < program.size(); i++) {
-    const auto& [operation, a, b] = program[i];
-    if (operation == Instruction::end) found.push_back(int32_t(i));
-    if (operation == Instruction::either || operation == Instruction::call) leading_to[size_t(a)].push_back(int32_t(i));
-    if (operation != Instruction::end) leading_to[size_t(b)].push_back(int32_t(i));
+    if (program[i].operation == Instruction::end) found.push_back(int32_t(i));
   }
   std::vector<bool> reach(program.size(), false);
   for (const int32_t at : found) reach[size_t(at)] = true;
   while (!found.empty()) {
     const int32_t at = found.back();
     found.pop_back();
-    for (const int32_t from : leading_to[size_t(at)]) {
+    for (size_t lead = begins[size_t(at)]; lead < begins[size_t(at) + 1]; lead++) {
+      const int32_t from = leading_to[lead];
       const auto& [operation, a, b] = program[size_t(from)];
       const bool now = operation == Instruction::match    ? through(a) && reach[size_t(b)]
                        : operation == Instruction::either ? reach[size_t(a)] || reach[size_t(b)]
@@ -66,11 +76,12 @@ void check_recursion(const Program& program) {
   for (const auto& [operation, a, b] : program) {
     if (operation == Instruction::call) calls[a];
   }
+  std::vector<int32_t> seen(program.size(), -1);  // the rule for which an instruction was visited last
   for (auto& [rule, called] : calls) {
     std::vector<int32_t> open{rule};
-    std::set<int32_t> seen(open.begin(), open.end());
-    const auto visit = [&](int32_t at) {
-      if (seen.insert(at).second) open.push_back(at);
+    seen[size_t(rule)] = rule;
+    const auto visit = [&, rule = rule](int32_t at) {
+      if (std::exchange(seen[size_t(at)], rule) != rule) open.push_back(at);
     };
     while (!open.empty()) {
       const auto& [operation, a, b] = program[size_t(open.back())];

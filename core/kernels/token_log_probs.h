@@ -27,7 +27,7 @@ void token_log_probs_on_cuda(int64_t rows, int64_t vocab, const float* logits, c
 enum class HeadMode : int32_t {
   score,   // log p and entropy only: logits are left as they are, and weights do not matter
   policy,  // the clipped surrogate with its KL term
-  clone,   // -log p: behaviour cloning
+  sft,     // -log p: supervised fine-tuning
   linear,  // any other loss: PolicyHeadRow::gradient is g itself, the weight not applied again; entropy_gradient is added to -c
 };
 
@@ -123,7 +123,7 @@ GIGPO_HOST_DEVICE inline HeadRowGradient head_row_loss(double log_prob, double e
     out.clipped = token.clipped;
     out.dual_clipped = token.dual_clipped;
     g = double(row.weight) * token.gradient;
-  } else if (options.mode == HeadMode::clone) {
+  } else if (options.mode == HeadMode::sft) {
     out.loss = float(-log_prob);
     g = -double(row.weight);
   } else if (options.mode == HeadMode::linear) {

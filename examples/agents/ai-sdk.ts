@@ -1,6 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { generateText, jsonSchema, stepCountIs, tool } from "ai"
-import type { Agent, SqlTask } from "gigpo"
+import type { Agent } from "gigpo"
+import type { SqlTask } from "gigpo/environments/sql"
 import { grade, instructions, maxSteps, toolsOf } from "./shop.ts"
 
 /** An agent on the AI SDK. */

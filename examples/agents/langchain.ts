@@ -1,6 +1,7 @@
 import { type BaseMessage, HumanMessage, SystemMessage, ToolMessage } from "@langchain/core/messages"
 import { ChatOpenAI } from "@langchain/openai"
-import type { Agent, SqlTask } from "gigpo"
+import type { Agent } from "gigpo"
+import type { SqlTask } from "gigpo/environments/sql"
 import { functionsOf, grade, instructions, maxSteps, toolsOf } from "./shop.ts"
 
 /** The same agent on LangChain.js. */

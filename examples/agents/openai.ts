@@ -1,4 +1,5 @@
-import type { Agent, SqlTask } from "gigpo"
+import type { Agent } from "gigpo"
+import type { SqlTask } from "gigpo/environments/sql"
 import OpenAI from "openai"
 import { functionsOf, grade, instructions, maxSteps, toolsOf } from "./shop.ts"
 

@@ -1,14 +1,14 @@
-import type { CloneOptions, InitializeOptions, TrainOptions } from "gigpo"
+import type { InitializeOptions, SftOptions, TrainOptions } from "gigpo"
 
 // Small enough for minutes on a CPU: a model made from nothing, a start from an expert in a hurry, whose haste it learns, too, and
 // reinforcement learning from there.
 
 export const shape: InitializeOptions = { hiddenSize: 96, layers: 2, heads: 4, vocabularySize: 640, maxPositions: 1024 }
 
-export const cloning: CloneOptions = {
+export const cloning: SftOptions = {
   tasks: 2400,
   epochs: 5,
-  batchRows: 16,
+  batchSteps: 16,
   optimizer: { learningRate: 2e-3, schedule: "cosine" },
 }
 
@@ -16,8 +16,8 @@ export const training: TrainOptions = {
   iterations: 25,
   groups: 16,
   groupSize: 8,
-  batchRows: 128,
-  rollout: { maxReplyTokens: 64 },
+  batchSteps: 128,
+  rollout: { maxCompletionTokens: 64 },
   estimator: { normalization: "none", invalidActionPenalty: 0.1 },
 }
 

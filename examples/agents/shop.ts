@@ -1,6 +1,7 @@
 // The world of these agents: a shop whose books are a SQLite database, and questions that are answered by looking things up and
 // reckoning. Each client's agent has these tools and is graded like this.
-import { type AgentContext, type AgentEnd, type AgentExpert, openEnvironment, Random, type SqlTask } from "gigpo"
+import { type AgentContext, type AgentEnd, type AgentExpert, type ExpertMessage, openEnvironment, Random } from "gigpo"
+import type { SqlTask } from "gigpo/environments/sql"
 
 /** Offers the questions; who plays are the agents. */
 export const shop = await openEnvironment("sql", { kinds: ["town", "basket", "earned", "change"] })
@@ -74,7 +75,7 @@ function valuesIn(messages: Parameters<AgentExpert<SqlTask>>[1]): string[] {
   return messages.filter(({ role }) => role === "tool").map(({ content }) => content)
 }
 
-/** As the model's chat template writes it. */
-function call(name: string, argument: string, value: string): string {
-  return `<tool_call>\n{"name": "${name}", "arguments": {"${argument}": ${JSON.stringify(value)}}}\n</tool_call>`
+/** A message that calls one tool; the model's chat template writes it. */
+function call(name: string, argument: string, value: string): ExpertMessage {
+  return { tool_calls: [{ function: { name, arguments: { [argument]: value } } }] }
 }

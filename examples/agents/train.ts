@@ -1,7 +1,8 @@
 // Trains one of the agents beside this file: ai-sdk, openai or langchain. `npm ci --prefix examples/agents` installs their clients;
 // `node examples/agents/train.ts openai` runs from Node 22.18 on, and `node examples/agents/build/train.js openai` behind `npm run build:agents`.
 import { extname } from "node:path"
-import { type Agent, clone, evaluate, initialize, NativePolicy, type SqlTask, Tokenizer, train } from "gigpo"
+import { type Agent, evaluate, initialize, NativePolicy, sft, Tokenizer, train } from "gigpo"
+import type { SqlTask } from "gigpo/environments/sql"
 import { load } from "./load.ts"
 import { cloning, heldOut, shape, training } from "./recipe.ts"
 import { shop as environment, hastyExpert as expert } from "./shop.ts"
@@ -16,7 +17,7 @@ const policy = await NativePolicy.open(directory)
 const tokenizer = await Tokenizer.open(directory)
 const player = { policy, tokenizer, environment, agent }
 
-for await (const { epoch, loss } of clone({ ...player, expert, ...cloning }))
+for await (const { epoch, loss } of sft({ ...player, expert, ...cloning }))
   console.log(`cloning the hasty expert, pass ${epoch}: loss ${loss.toFixed(3)}`)
 const evaluation = { ...player, ...heldOut, rollout: training.rollout }
 console.log(await evaluate(evaluation)) // success: 15 to 35 %

@@ -1,10 +1,12 @@
 // A curriculum: weights of reward channels, moved by validation (after DERL's outer loop). Each iteration tries a change of the weights
 // on what is learned; a few of its tasks are for validation alone, scored by success, and say whether the change stays.
-import { type Curriculum, fields, type Group } from "gigpo"
+import { fields } from "gigpo"
+import type { Curriculum } from "gigpo/curricula"
+import type { Group } from "gigpo/hooks"
 
 export const options = {
-  channels: fields.list([], fields.text("a", "A metric."), "Metrics of steps that are summed to their rewards."),
-  validation: fields.whole(2, "Tasks of an iteration that are not learned from.", { least: 1 }),
+  channels: fields.list([], fields.string("a", "A metric."), "Metrics of steps that are summed to their rewards."),
+  validation: fields.integer(2, "Tasks of an iteration that are not learned from.", { min: 1 }),
   size: fields.number(0.2, "How large a change is.", { above: 0 }),
 }
 

@@ -1,5 +1,6 @@
 // An engine: a row of logits for each last token, trained by plain descent.
-import { Random, type Row, sampledPositions, type Trainable } from "gigpo"
+import { Random } from "gigpo"
+import { type Row, sampledPositions, type Trainable } from "gigpo/engine"
 
 export function bigramEngine(size = 128): Trainable {
   const [logits, slopes] = [new Float64Array(size * size), new Float64Array(size * size)]
@@ -9,7 +10,6 @@ export function bigramEngine(size = 128): Trainable {
     return weights.map((weight) => weight / total)
   }
   const pairs = (row: Row) => sampledPositions(row).map((at) => ({ last: row.tokens[at - 1]!, token: row.tokens[at]! }))
-  const logProb = ({ last, token }: ReturnType<typeof pairs>[0], t?: number) => Math.log(after(last, t)[token]!)
   return {
     ...{ vocabularySize: size, maxPositions: 1024, deterministic: true, losses: [] },
     check: async ({ models }) => (models.length > 0 ? ["A table keeps no reference: set loss.klWeight to 0."] : []),
@@ -22,8 +22,9 @@ export function bigramEngine(size = 128): Trainable {
       }
       return { tokens: new Int32Array(reply), logProbs: new Float32Array(logProbs), finishReason: "stop" }
     },
-    logProbs: async (rows, { temperature } = {}) =>
-      rows.map((row) => ({ logProbs: Float32Array.from(pairs(row), (pair) => logProb(pair, temperature)) })),
+    logProbs: async (rows, { temperature: t } = {}) => ({
+      logProbs: Float32Array.from(rows.flatMap(pairs), ({ last, token }) => Math.log(after(last, t)[token]!)),
+    }),
     // `losses` is empty, so every loss comes as coefficients of log p: d loss / d z_j = c (1{j = token} - p_j)
     async forwardBackward(rows, loss) {
       const all = rows.flatMap(pairs)

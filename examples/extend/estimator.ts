@@ -1,9 +1,10 @@
 // An estimator: REINFORCE with a running mean of all returns so far as its baseline. It remembers the mean, so it is saved with
 // every checkpoint.
-import { type Batch, type Estimator, fields } from "gigpo"
+import { fields } from "gigpo"
+import type { Batch, Estimator } from "gigpo/advantages"
 
 export const options = {
-  rate: fields.number(0.1, "How fast the baseline follows the returns.", { above: 0, most: 1 }),
+  rate: fields.number(0.1, "How fast the baseline follows the returns.", { above: 0, max: 1 }),
 }
 
 export default function runningBaseline({ rate }: { rate: number }): Estimator {

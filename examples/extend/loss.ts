@@ -3,7 +3,7 @@
 import { fields, type TokenLoss } from "gigpo"
 
 export const options = {
-  high: fields.number(0.28, "The ratio is kept below 1 + high.", { least: 0 }),
+  high: fields.number(0.28, "The ratio is kept below 1 + high.", { min: 0 }),
 }
 
 export default function cispo({ high }: { high: number }): TokenLoss {

@@ -1,9 +1,10 @@
 // A memory: a notebook of at most so many lines. Before every action the policy is asked for one line about what came of the last; its
 // calls are steps of their own, learned from with the episode.
-import { fields, type Memory } from "gigpo"
+import { fields } from "gigpo"
+import type { Memory } from "gigpo/prompts"
 
 export const options = {
-  lines: fields.whole(8, "Lines that are kept.", { least: 1 }),
+  lines: fields.integer(8, "Lines that are kept.", { min: 1 }),
 }
 
 export default function notebook({ lines }: { lines: number }): Memory {

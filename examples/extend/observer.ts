@@ -1,6 +1,6 @@
 // An observer: what a run is doing, as a page that reloads itself.
 import { writeFile } from "node:fs/promises"
-import { collectSteps, type RunObserver } from "gigpo"
+import type { RunObserver } from "gigpo"
 
 export function page(path: string): RunObserver {
   const rows: string[] = []
@@ -10,9 +10,8 @@ export function page(path: string): RunObserver {
     start({ iteration, iterations }) {
       rows.push(`<tr><th colspan=3>from ${iteration} to ${iterations}</th></tr>`)
     },
-    episodes(_iteration, groups, { advantages }) {
-      // Credit is in the order of these steps: failed and dropped episodes have none.
-      const [step] = collectSteps(groups.map(({ episodes }) => episodes))
+    episodes(_iteration, _groups, { advantages }, [step]) {
+      // Advantages are in the order of the steps: failed and dropped episodes have none.
       sample = `${step?.record.observation.text} / ${step?.record.text} (advantage ${advantages[0]})`
     },
     async report({ iteration, metrics }) {

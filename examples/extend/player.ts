@@ -1,6 +1,6 @@
 // A player: an agent that calls the policy as it likes, here two drafts side by side and then an answer. Everything it samples is
 // recorded and learned from; what it was worth is said at the end.
-import type { Play, TaskSource } from "gigpo"
+import type { AgentLoop, TaskSource } from "gigpo/loop"
 
 interface Sum {
   readonly a: number
@@ -12,7 +12,7 @@ export const sums: TaskSource<Sum> = {
   next: ({ random }) => ({ a: random.below(5), b: random.below(5) }),
 }
 
-export const drafting: Play<Sum> = async ({ task: { a, b }, sample }) => {
+export const drafting: AgentLoop<Sum> = async ({ task: { a, b }, sample }) => {
   // `anchor` says which state the call was made in: GiGPO compares calls of one task with equal anchors.
   const ask = (content: string, anchor: string) => sample([{ role: "user", content }], { anchor, maxTokens: 4 })
   const drafts = await Promise.all([ask(`${a}+${b}=`, "draft"), ask(`${b}+${a}=`, "draft")])

@@ -1,4 +1,5 @@
 import type { Algorithm } from "./algorithm.ts"
+import { shipped } from "./shipped.ts"
 import { around } from "./table/around.ts"
 import { curricula } from "./table/curricula.ts"
 import { data } from "./table/data.ts"
@@ -12,6 +13,7 @@ import { steps } from "./table/steps.ts"
 
 /** Every algorithm that is there, and every system that cites GiGPO, by what it changes first. */
 export const algorithms: readonly Algorithm[] = [
+  ...shipped,
   ...steps,
   ...outcomes,
   ...around,

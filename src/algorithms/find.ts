@@ -1,5 +1,5 @@
-import { GigpoError } from "../errors.ts"
 import { nearestName } from "../options/nearest.ts"
+import { GigpoError } from "../util/errors.ts"
 import { type Algorithm, type Change, changes } from "./algorithm.ts"
 import { algorithms } from "./algorithms.ts"
 

@@ -1,18 +1,30 @@
 import { delimiter, dirname, sep } from "node:path"
-import { Command, InvalidArgumentError, Option } from "commander"
+import { type Command, InvalidArgumentError, Option } from "commander"
+import type { Setting } from "./config/document.ts"
 
 /** Options of every command that reads a configuration file. */
-export interface ConfigArguments {
+export interface ConfigArguments extends TrustArgument {
   /** Settings over the file's: key=value each. */
   readonly set: readonly string[]
 }
 
-/** A command that takes a configuration file and `--set`. */
-export function configCommand(name: string, summary: string): Command {
-  return new Command(name)
-    .summary(summary)
+export interface TrustArgument {
+  /** Whether a run of another origin may have done what its configuration asks for. */
+  readonly trust?: boolean
+}
+
+/** Adds the argument of a configuration file, `--set` and `--trust` to a command. */
+export function configCommand(command: Command): Command {
+  return command
     .argument("<config>", `configuration file, YAML or JSON; "${commandLine("config")}" lists its keys`)
     .addOption(setOption())
+    .addOption(trustOption())
+}
+
+export function trustOption(
+  help = "let the configuration of a run that was not made here load modules, start programs, and contact servers with your keys",
+): Option {
+  return new Option("--trust", help)
 }
 
 export function setOption(help = "set a key over the file, e.g. training.iterations=20; may be repeated"): Option {
@@ -21,9 +33,6 @@ export function setOption(help = "set a key over the file, e.g. training.iterati
     .default([], "none")
 }
 
-/** Where runs are looked for unless it is said: where `gigpo init` has them begin. */
-export const usualRuns = "runs"
-
 /** The argument that stands for a program that plays as an agent. */
 export const programArgument = [
   "[command...]",
@@ -31,8 +40,10 @@ export const programArgument = [
 ] as const
 
 /** The settings that put a program in the place of the agent; none where none was named. */
-export function programSets(command: readonly string[]): string[] {
-  return command.length === 0 ? [] : ["agent.name=process", `agent.command=${JSON.stringify(command)}`]
+export function programSets(command: readonly string[]): Setting[] {
+  const from = "the command behind --"
+  const set = (text: string): Setting => ({ text, from })
+  return command.length === 0 ? [] : [set("agent.name=process"), set(`agent.command=${JSON.stringify(command)}`)]
 }
 
 /** Reads an option that may be repeated. */
@@ -46,6 +57,13 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
     if (/^\d{1,10}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
   }
+}
+
+/** Reads an option that is a time in seconds, from 0. */
+export function readSeconds(text: string): number {
+  const seconds = Number(text)
+  if (text.trim() !== "" && seconds >= 0 && Number.isFinite(seconds)) return seconds
+  throw new InvalidArgumentError("It must be a number of seconds from 0.")
 }
 
 /** A command of this program, to be typed where it was started. */

@@ -1,7 +1,7 @@
-import { GigpoError } from "../errors.ts"
-import { ApiError } from "../server/api-error.ts"
-import type { Call, CallMessage } from "../server/call.ts"
-import type { Voice } from "../server/voice.ts"
+import { ApiError } from "../chat/api-error.ts"
+import type { Call, CallMessage } from "../chat/call.ts"
+import type { ReplyGenerator } from "../chat/reply-generator.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /** What a reply is told in: what the model thinks, and what it says. */
 export interface Said {
@@ -11,11 +11,11 @@ export interface Said {
 
 /** A conversation between one person and a model. */
 export class Conversation {
-  readonly #voice: Voice
+  readonly #voice: ReplyGenerator
   #system: string | undefined
   #messages: CallMessage[] = []
 
-  constructor(voice: Voice, system?: string) {
+  constructor(voice: ReplyGenerator, system?: string) {
     this.#voice = voice
     this.#system = system
   }

@@ -2,6 +2,8 @@ import type { Capabilities } from "../engine/remote/capabilities.ts"
 import { RemoteEngine } from "../engine/remote/remote-engine.ts"
 import type { Finding } from "./doctor.ts"
 import { describeFailure } from "./fail.ts"
+import { describePending } from "./pending.ts"
+import { activity } from "./terminal/activity.ts"
 
 /** Any training that a server may be asked for, so that it is tried. */
 const anyPlan = {
@@ -15,11 +17,16 @@ const shape = { vocabularySize: 97, maxPositions: 64, parameters: 1 }
 export async function checkEngine(options: {
   readonly url: string
   readonly model: string | undefined
+  readonly plainHttp?: boolean | undefined
   readonly rank: number
 }): Promise<Finding[]> {
   try {
-    await using engine = await RemoteEngine.connect(shape, { ...options, onWarning: () => {} })
-    await engine.check(anyPlan)
+    const engine = await activity.during(`the engine at ${options.url}`, () =>
+      RemoteEngine.connect(shape, { ...options, onWarning: () => {} }),
+    )
+    await using _ = engine
+    const pending = () => describePending(engine) ?? `the engine at ${options.url}, which is being tried`
+    await activity.during(pending, () => engine.check(anyPlan))
     const report = await engine.probes()
     return [
       { name: "engine", state: "ok", value: `${engine.baseModel} at ${engine.url}` },

@@ -1,13 +1,14 @@
 import { cpus, totalmem } from "node:os"
-import { type DeviceReport, deviceReport, type MatmulLibraryReport, matmulLibraryReport } from "../device.ts"
 import { NativePolicy } from "../engine/native/native-policy.ts"
-import { stepRow } from "../engine/rows.ts"
+import { stepSequence } from "../engine/rows.ts"
 import { tokenLogProbs } from "../kernels/token-log-probs.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
-import { buildCommand } from "../native.ts"
-import { Random } from "../random.ts"
-import { version } from "../version.ts"
+import { type DeviceReport, deviceReport, type MatmulLibraryReport, matmulLibraryReport } from "../native/device.ts"
+import { buildCommand } from "../native/native.ts"
+import { Random } from "../util/random.ts"
+import { version } from "../util/version.ts"
 import { describeFailure } from "./fail.ts"
+import { activity } from "./terminal/activity.ts"
 import { formatBytes, formatDuration } from "./terminal/format.ts"
 
 export interface Finding {
@@ -85,7 +86,7 @@ async function selfTest(device: "cpu" | "cuda"): Promise<Finding> {
   const started = performance.now()
   try {
     testKernel()
-    await testTraining(device)
+    await activity.during(`the ${name}: sampling and training a small model`, () => testTraining(device))
     const seconds = (performance.now() - started) / 1000
     return { name, state: "ok", value: `sampled and trained a small model in ${formatDuration(seconds)}` }
   } catch (error) {
@@ -125,7 +126,7 @@ const smallModel: ModelConfig = {
 async function testTraining(device: "cpu" | "cuda"): Promise<void> {
   await using policy = await NativePolicy.create(smallModel, new Random(1), { device })
   const [prompt, reply] = [Int32Array.of(3, 14, 15), Int32Array.of(9, 26, 5, 35, 8)]
-  const row = stepRow(prompt, reply)
+  const row = stepSequence(prompt, reply)
   for (let step = 0; step < 30; step++) {
     await policy.forwardBackward([row], { kind: "cross-entropy" })
     await policy.optimizerStep({ learningRate: 0.01 })

@@ -1,6 +1,6 @@
 import { CommanderError } from "commander"
-import { GigpoError, type GigpoErrorCode } from "../errors.ts"
-import { visible } from "../visible.ts"
+import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
+import { visible } from "../util/visible.ts"
 import { Stopped } from "./terminal/interrupt.ts"
 
 /** What failed for another reason. */
@@ -10,12 +10,17 @@ export const failed = 4
 const exitCodes: Partial<Record<GigpoErrorCode, number>> = {
   BAD_ARGUMENT: 2,
   BAD_CONFIG: 2,
+  UNTRUSTED: 2,
   BAD_DATA: 2,
   BAD_MODEL: 2,
   BAD_TOKENIZER: 2,
   FILE_EXISTS: 2,
+  UNSAFE_PATH: 2,
+  UNFINISHED_WRITE: 2,
   RUN_EXISTS: 2,
+  RUN_MISSING: 2,
   RUN_LOCKED: 2,
+  POLICY_BUSY: 2,
   RUN_CORRUPT: 2,
   DEVICE_UNAVAILABLE: 3,
   NATIVE_MISSING: 3,
@@ -42,7 +47,8 @@ function first(error: unknown): unknown {
 export function describeFailure(error: unknown): string {
   const message = messageOf(error)
   const code = GigpoError.is(error) ? error.code : "INTERNAL"
-  const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause).split("\n", 1)[0]! : ""
+  const shown = error instanceof Error && (error.cause instanceof Error || typeof error.cause === "string")
+  const cause = shown ? messageOf(error.cause).split("\n", 1)[0]! : ""
   return `gigpo: ${message} [${code}]${cause && !message.includes(cause) ? ` (cause: ${cause})` : ""}`
 }
 

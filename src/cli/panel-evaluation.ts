@@ -1,4 +1,3 @@
-import { GigpoError } from "../errors.ts"
 import { checkNewFile } from "../files/check-new-file.ts"
 import type { PanelDefinition } from "../panel/definition.ts"
 import { shortDigest } from "../panel/digest-text.ts"
@@ -7,9 +6,11 @@ import { writeEvaluation } from "../panel/evaluation-file.ts"
 import { describePanel } from "../panel/find.ts"
 import { openPanel, type Panel } from "../panel/panel.ts"
 import type { PanelReport } from "../panel/report.ts"
-import { visible } from "../visible.ts"
+import { GigpoError } from "../util/errors.ts"
+import { visible } from "../util/visible.ts"
 import type { Config } from "./config/config.ts"
 import { describeModel } from "./evaluated-model.ts"
+import { activity } from "./terminal/activity.ts"
 import { formatShare } from "./terminal/format.ts"
 import { table } from "./terminal/table.ts"
 
@@ -32,7 +33,8 @@ export async function openAskedPanel(
     throw new GigpoError("BAD_ARGUMENT", `${idle} belongs to a panel; name one: --panel sokoban/6x6@1, say.`)
   }
   if (out !== undefined) await checkNewFile(out, overwrite)
-  return await openPanel(panel, optionsFor(await describePanel(panel), environment), { signal })
+  const options = optionsFor(await describePanel(panel), environment)
+  return await activity.during(`opening the panel ${panel}`, () => openPanel(panel, options, { signal }))
 }
 
 /** The options of a configured environment, which must be the panel's. */
@@ -50,11 +52,11 @@ export function optionsFor(
 }
 
 /** A panel is of an environment as it ships. */
-export function withoutAround({ around, ...rest }: Config["environment"]): Omit<Config["environment"], "around"> {
-  if (around === undefined) return rest
+export function withoutAround({ wrapper, ...rest }: Config["environment"]): Omit<Config["environment"], "wrapper"> {
+  if (wrapper === undefined) return rest
   throw new GigpoError(
     "BAD_CONFIG",
-    "A panel is of an environment with nothing around it: leave environment.around out of the configuration.",
+    "A panel is of an environment with nothing around it: leave environment.wrapper out of the configuration.",
   )
 }
 
@@ -65,10 +67,13 @@ export async function evaluateOnPanel(
   out: string | undefined,
 ): Promise<PanelReport> {
   if (out === undefined) return (await evaluatePanel(setup)).report
-  const { evaluation, report } = await evaluatePanel({ ...setup, model: await describeModel(directory) })
+  const { evaluation, report } = await evaluatePanel({ ...setup, model: await named(directory) })
   await writeEvaluation(out, evaluation)
   return report
 }
+
+const named = (directory: string) =>
+  activity.during(`the digest of the weights of ${directory}`, () => describeModel(directory))
 
 /** What the panel set in place of the configuration. */
 export function describeReplaced({ name, replaced }: Panel): string[] {

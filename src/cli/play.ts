@@ -1,10 +1,11 @@
 import { createInterface } from "node:readline"
 import type { Environment } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
-import type { Random } from "../random.ts"
 import { bareAction, expertReplies } from "../rollout/choosers.ts"
 import { startEpisode } from "../rollout/environment-episode.ts"
-import { type Choice, type Chooser, playTurns } from "../rollout/turns.ts"
+import { type ActionSelector, type Choice, playTurns } from "../rollout/turns.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Random } from "../util/random.ts"
+import { activity } from "./terminal/activity.ts"
 import type { PlayView } from "./terminal/play-view.ts"
 
 export interface PlaySetup<Task = unknown> {
@@ -20,7 +21,7 @@ export interface PlaySetup<Task = unknown> {
 }
 
 export interface ActionPlayer {
-  readonly choose: Chooser<Choice, "stopped">
+  readonly choose: ActionSelector<Choice, "stopped">
   /** Whether actions come without words: then no reply is shown, and one that the environment does not know is asked for again. */
   readonly bare: boolean
 }
@@ -70,7 +71,7 @@ export function handPlayer(view: PlayView, signal: AbortSignal): ActionPlayer {
   const choose: ActionPlayer["choose"] = async ({ now }) => {
     for (;;) {
       view.ask(now.actions)
-      const { done, value } = await lines.next()
+      const { done, value } = await activity.idle(() => lines.next())
       signal.throwIfAborted()
       if (done) return "stopped"
       const action = value.trim()

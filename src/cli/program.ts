@@ -1,6 +1,8 @@
 import type { Command } from "commander"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
+import { addCommands } from "./commands.ts"
 import { reportFailure } from "./fail.ts"
+import { activity } from "./terminal/activity.ts"
 import { leave, Stopped } from "./terminal/interrupt.ts"
 
 /** What a stream says whose reader has gone: `| head` that has seen enough, or a terminal that was closed. */
@@ -9,7 +11,7 @@ const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"])
 /** Milliseconds that what an environment left behind may keep the process alive. */
 const lingering = 1000
 
-/** Runs the command that was typed and sets the exit code. */
+/** Adds every command to a program, runs the one that was typed and sets the exit code. */
 export async function runProgram(program: Command): Promise<void> {
   // No reason to stop training, nor to end without having saved it.
   for (const stream of [process.stdout, process.stderr]) {
@@ -24,26 +26,38 @@ export async function runProgram(program: Command): Promise<void> {
     if (process.listenerCount("uncaughtException") === 1) process.exit(reportFailure(error, debug()))
   })
 
-  for (const command of allOf(program)) command.exitOverride().showHelpAfterError("(--help explains)")
+  program.hook("preAction", (_, command) => {
+    activity.start(`${command.parent?.name()} ${command.name()}`, program.opts<{ silence: number }>().silence)
+  })
+  addCommands(program, configureAll)
+  configureAll(program)
   try {
     await program.parseAsync(typed(program), { from: "user" })
   } catch (error) {
     process.exitCode = reportFailure(error, debug())
     if (error instanceof Stopped) return leave(error)
   }
+  activity.stop()
   setTimeout(() => process.exit(), lingering).unref()
 }
 
-/** A command and all that stand below it. */
-function allOf(command: Command): Command[] {
-  return [command, ...command.commands.flatMap(allOf)]
+/** Makes a command and its subcommands throw their errors and refer to `--help`. */
+function configureAll(command: Command): void {
+  command.exitOverride().showHelpAfterError("(--help explains)")
+  for (const subcommand of command.commands) configureAll(subcommand)
 }
 
-/** What was typed; of a command that there is not no help is asked, which commander would answer with that of all and no error. */
+/**
+ * The arguments to parse. `help <command>` is read as `<command> --help`, as commander would describe a command that is not yet
+ * defined. For an unknown command `--help` is left out: commander would answer it with the help of gigpo and no error.
+ */
 function typed(program: Command): string[] {
   const words = process.argv.slice(2)
-  const command = words.find((word) => !word.startsWith("-"))
-  const known = ["help", ...program.commands.map((one) => one.name())]
-  if (command === undefined || known.includes(command)) return words
+  const isCommand = (word: string, at: number) => !word.startsWith("-") && words[at - 1] !== "--silence"
+  const at = words.findIndex(isCommand)
+  const known = program.commands.map((one) => one.name())
+  const [command, of] = words.slice(at)
+  if (command === "help" && of !== undefined && known.includes(of)) return [...words.slice(0, at), of, "--help"]
+  if (at < 0 || command === "help" || known.includes(command!)) return words
   return words.filter((word) => word !== "-h" && word !== "--help")
 }

@@ -1,12 +1,17 @@
-import { GigpoError } from "../errors.ts"
+import { join } from "node:path"
+import { readRunConfig } from "../runs/config.ts"
+import { runFiles } from "../runs/files.ts"
+import { GigpoError } from "../util/errors.ts"
 import { recordedIterations } from "../view/record/folder.ts"
+import { isFromCode } from "./config/resolve.ts"
 
 /** The recorded iterations of a run, ascending, one at least. Throws `BAD_ARGUMENT` where there is none. */
 export async function someRecorded(run: string): Promise<readonly number[]> {
   const recorded = await recordedIterations(run)
   if (recorded.length > 0) return recorded
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `No episodes were recorded in ${run}: episodes.every in its configuration may be 0.`,
-  )
+
+  const why = isFromCode(await readRunConfig(join(run, runFiles.config)))
+    ? "a program began this run, and gave train no observer that records: observers: [recordEpisodes({ tokenizer })]"
+    : "episodes.every in its configuration may be 0"
+  throw new GigpoError("BAD_ARGUMENT", `No episodes were recorded in ${run}: ${why}.`)
 }

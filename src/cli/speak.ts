@@ -1,17 +1,23 @@
+import { resolve } from "node:path"
 import { type Command, InvalidArgumentError } from "commander"
+import { plainGenerator } from "../chat/plain-generator.ts"
+import type { ReplyGenerator } from "../chat/reply-generator.ts"
 import { NativePolicy } from "../engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../engine/native/options.ts"
 import { readAdapterConfig } from "../model-files/adapter-files.ts"
-import { checkModelFolder, newestModel } from "../model-files/model-folder.ts"
+import { withoutUnmatched } from "../model-files/adapter-layout.ts"
+import { readModelConfig } from "../model-files/model-config.ts"
+import { checkModelFolder } from "../model-files/model-folder.ts"
 import { without } from "../options/fixed.ts"
 import { readTable, refusal } from "../options/read.ts"
-import { freeVoice } from "../server/free-voice.ts"
-import type { Voice } from "../server/voice.ts"
+import type { ChatOptions } from "../tokenizer/chat-options.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
 import { setOption, wholeNumber } from "./arguments.ts"
+import { chatOf } from "./chat-of.ts"
 import { applySet, parseConfigDocument } from "./config/document.ts"
-import { policyFields } from "./config/fields.ts"
-import { type Model, openBeside } from "./model.ts"
+import { configFields, policyFields } from "./config/fields.ts"
+import { type Model, openBeside, resolveModel } from "./model.ts"
+import { activity } from "./terminal/activity.ts"
 
 // What commands have in common that let a model speak: which one, and how.
 
@@ -23,20 +29,23 @@ export interface SpeakArguments {
 }
 
 /** Of a policy's options those that matter where it only samples. */
-const samplingFields = without(policyFields, "microBatchTokens", "longestRow", "recompute", "moments", "sharePrefixes")
+const samplingFields = {
+  ...without(policyFields, "microBatchTokens", "longestRow", "recompute", "moments", "sharePrefixes"),
+  chat: configFields.chat,
+}
 
 export function speakOptions(command: Command): Command {
   return command
-    .argument("<model>", "model folder, an adapter's, or a run's: its model, or its newest checkpoint until it has one")
+    .argument("<model>", "model folder, an adapter's, or a run's: its newest state")
     .option("-a, --adapter <folder>", "LoRA adapter to put beside the model")
-    .option("-t, --temperature <number>", "from 0, which takes the likeliest token, to 2", readTemperature, 1)
+    .option("-t, --temperature <number>", "from 0, which takes the most likely token, to 2", readTemperature, 1)
     .option("-n, --max-tokens <count>", "most tokens of a reply", wholeNumber(1, 2 ** 31 - 1), 1024)
     .addOption(setOption(`${Object.keys(samplingFields).join(", ")}: e.g. device=cpu; may be repeated`))
 }
 
 /** A model that speaks outside of training. */
 export interface Speaking extends Model {
-  readonly voice: Voice
+  readonly voice: ReplyGenerator
 }
 
 /**
@@ -49,25 +58,30 @@ export async function openSpeaking(
   { adapter, temperature, maxTokens, set }: SpeakArguments,
   signal: AbortSignal,
 ): Promise<Speaking> {
-  const options = { ...readSettings(set), training: false, signal }
-  const directory = await newestModel(named)
-  const tokenizer = await Tokenizer.open(directory)
-  const model = await openBeside(tokenizer, async () => {
+  const { chat, ...sampling } = readSettings(set)
+  const options = { ...sampling, training: false, signal }
+  const directory = await resolveModel(named)
+  const tokenizer = await Tokenizer.open(directory, { chat: await chatOf(resolve(directory), chat) })
+  const opening = async () => {
     await tokenizer.renderChat([{ role: "user", content: "Hello" }])
     signal.throwIfAborted()
     if (adapter === undefined) return await NativePolicy.open(directory, options)
     return await openAdapted(directory, adapter, options)
-  })
+  }
+  const model = await activity.during(`opening the model ${directory}`, () => openBeside(tokenizer, opening))
   try {
     tokenizer.checkVocabulary(model.policy.vocabularySize)
   } catch (error) {
     await model[Symbol.asyncDispose]()
     throw error
   }
-  return { ...model, voice: freeVoice({ ...model, codec: tokenizer, temperature, maxReplyTokens: maxTokens }) }
+  return {
+    ...model,
+    voice: plainGenerator({ ...model, codec: tokenizer, temperature, maxCompletionTokens: maxTokens }),
+  }
 }
 
-function readSettings(sets: readonly string[]): NativePolicyOptions {
+function readSettings(sets: readonly string[]): NativePolicyOptions & { readonly chat?: ChatOptions | undefined } {
   const parsed = parseConfigDocument("{}", "--set")
   for (const set of sets) applySet(parsed, set)
   const { value, complaints } = readTable(parsed.document.toJS(), samplingFields, "file")
@@ -82,8 +96,9 @@ async function openAdapted(
   options: NativePolicyOptions & { readonly signal: AbortSignal },
 ): Promise<NativePolicy> {
   await checkModelFolder(adapter)
-  const { rank, alpha } = await readAdapterConfig(adapter)
-  const policy = await NativePolicy.open(directory, { ...options, lora: { rank, alpha } })
+  const { config } = await readAdapterConfig(adapter)
+  const lora = withoutUnmatched(await readModelConfig(directory), config)
+  const policy = await NativePolicy.open(directory, { ...options, lora })
   try {
     await policy.loadAdapter(adapter)
     return policy

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join, relative, sep } from "node:path"
 import { fileURLToPath } from "node:url"
-import { GigpoError } from "../errors.ts"
 import { isModuleFile } from "../options/module-path.ts"
+import { GigpoError } from "../util/errors.ts"
 import { commandLine } from "./arguments.ts"
 import { type ConfigDocument, parseConfigDocument } from "./config/document.ts"
+import { schemaLine } from "./config/schema.ts"
 
 // The configurations in examples/ are what `gigpo init` starts from: models small enough to be trained on a CPU, from nothing.
 const folder = new URL("../../examples/", import.meta.url)
@@ -34,7 +35,8 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
   }
   const text = readFileSync(new URL(`${own ? pattern : environment}.yaml`, folder), "utf8")
   // The comment above the keys tells of examples/; the copy keeps what follows it.
-  const parsed = parseConfigDocument(text.replace(/^#.*\n/, ""), "the starting configuration")
+  const copied = `${schemaLine}\n${withPathsTold(text.replace(/^#.*\n/, ""), own)}`
+  const parsed = parseConfigDocument(copied, own ? environment : "the starting configuration")
   const { document } = parsed
   document.set("model", join(directory, "model"))
   document.set("run", join(directory, "run"))
@@ -49,6 +51,12 @@ export function starterConfig(environment: string, directory: string): ConfigDoc
     const path = fileURLToPath(new URL(String(document.getIn(program)), folder))
     document.setIn(program, relative(process.cwd(), path).replaceAll(sep, "/"))
   }
-  if (own) document.deleteIn(["training", "rollout", "maxReplyTokens"]) // its replies may be longer
+  if (own) document.deleteIn(["training", "rollout", "maxCompletionTokens"]) // its replies may be longer
   return parsed
+}
+
+/** A module of one's own is named from the file, all else from where gigpo is started. */
+function withPathsTold(text: string, own: boolean): string {
+  const told = "in which gigpo is started."
+  return own ? text.replace(told, "in which gigpo is started; that of the environment's module to this file.") : text
 }

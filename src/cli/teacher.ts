@@ -1,9 +1,10 @@
 import { NativePolicy, readPolicyConfig } from "../engine/native/native-policy.ts"
 import { memoryPlan, type NativePolicyOptions } from "../engine/native/options.ts"
-import { GigpoError } from "../errors.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
 import { Tokenizer } from "../tokenizer/tokenizer.ts"
+import { GigpoError } from "../util/errors.ts"
 import { type Config, policyOptions } from "./config/config.ts"
+import { activity } from "./terminal/activity.ts"
 
 /** Tokens that it is asked about at once. */
 const most = 4096
@@ -32,7 +33,9 @@ export async function openTeacher(
   await using ours = await Tokenizer.open(config.model)
   await using theirs = await Tokenizer.open(directory)
   ours.checkSameTokens(theirs)
-  return await NativePolicy.open(directory, { ...options, signal })
+  return await activity.during(`opening the teacher ${directory}`, () =>
+    NativePolicy.open(directory, { ...options, signal }),
+  )
 }
 
 /** What is known of it without opening it. Memory for being asked is set aside as if it were a cache, since it samples nothing. */
@@ -56,7 +59,7 @@ export async function readTeacher(config: Config, needs: ReadonlySet<string>): P
     recompute: "none",
   } as const
   const { activations } = memoryPlan({ ...model, maxPositions }, asked)
-  return { directory, model, options: { ...asked, cacheBytes: activations, training: false } }
+  return { directory, model, options: { ...asked, kvCacheBytes: activations, training: false } }
 }
 
 function bad(message: string): GigpoError {

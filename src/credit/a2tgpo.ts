@@ -1,7 +1,8 @@
-import { largestReward } from "../largest-reward.ts"
 import { number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { largestReward } from "../util/largest-reward.ts"
 import { groupByAnchor } from "./anchors.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import { episodeMetrics } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { episodeLevel } from "./grpo.ts"
@@ -22,12 +23,12 @@ export const gainField = stepNumbers(
 /** Options of `a2tgpo`. */
 export const a2tgpoFields = {
   gain: gainField,
-  gamma: scheduled(number(1, "Discount of the gains of later turns, in (0, 1].", { above: 0, most: 1 })),
+  gamma: scheduled(number(1, "Discount of the gains of later turns, in (0, 1].", { above: 0, max: 1 })),
   gainWeight: scheduled(
-    number(0.3, "Weight of the gains beside the outcome, at least 0.", { least: 0, most: largestReward }),
+    number(0.3, "Weight of the gains beside the outcome, at least 0.", { min: 0, max: largestReward }),
   ),
   clipWeight: scheduled(
-    number(0.3, "How far a turn's gain widens or narrows its clip, in [0, 1].", { least: 0, most: 1 }),
+    number(0.3, "How far a turn's gain widens or narrows its clip, in [0, 1].", { min: 0, max: 1 }),
   ),
   deviation: oneOf(
     "population",
@@ -37,6 +38,7 @@ export const a2tgpoFields = {
   ...grpoFields,
 }
 
+/** Options of `a2tgpo`. */
 export type A2tgpoOptions = OptionsOf<typeof a2tgpoFields>
 
 /**
@@ -46,33 +48,50 @@ export type A2tgpoOptions = OptionsOf<typeof a2tgpoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function a2tgpo(options: A2tgpoOptions = {}): Estimator<StepCredit> {
-  return {
-    name: "a2tgpo",
-    groups: groupsOf(settle("a2tgpo", options, a2tgpoFields, outsideRuns)),
-    async estimate(batch, context) {
-      const settings = settle("a2tgpo", options, a2tgpoFields, context.moment)
-      const { gain, gamma, gainWeight, clipWeight, deviation: std, epsilon } = settings
-      const { advantages: outcomes, ...groups } = episodeLevel(batch, settings)
-      const gains = await numbersOf(gain, batch, context, "a2tgpo")
-      const ids = peerTurns(batch, gains)
-      const z = normalizer({ std, epsilon })(gains, ids)
-      const counts = discountedReturns(
-        Float64Array.from(ids, (id) => (id < 0 ? 0 : 1)),
-        1,
-        batch.episode,
-      )
-      const later = discountedReturns(z, gamma, batch.episode)
-      const credit = later.map((sum, row) => (ids[row]! < 0 ? 0 : sum / Math.sqrt(counts[row]!)))
-      return {
-        advantages: outcomes.map((value, row) => value + gainWeight * credit[row]!),
-        clipScale: z.map((value, row) => (ids[row]! < 0 ? 1 : 1 + clipWeight * (2 / (1 + Math.exp(-value)) - 1))),
-        metrics: episodeMetrics(groups),
-        details: { gains: gains.map((one) => (Number.isNaN(one) ? 0 : one)), normalizedGains: z, gainReturns: credit },
-      }
-    },
-  }
-}
+export const a2tgpo = defineEstimator({
+  name: "a2tgpo",
+  fields: a2tgpoFields,
+  about: {
+    system: "A²TGPO",
+    origin: "successor",
+    changes: ["credit", "keys", "loss"],
+    equation: "A = A^E + 0.3 Σ_{j≥t} γ^(j-t) z_j / √n_t; clips times 1 + 0.3 (2σ(z_t) - 1); z gains among equal turns",
+    source: "arXiv 2605.06200, as quoted by others",
+    standing: "exact",
+    note: "Gains: a metric of the steps, or `answerProbabilities`. Which deviation its own code takes was not verified.",
+  },
+  make(options: A2tgpoOptions = {}): Estimator<StepCredit> {
+    return {
+      name: "a2tgpo",
+      groups: groupsOf(settle("a2tgpo", options, a2tgpoFields, outsideRuns)),
+      async estimate(batch, context) {
+        const settings = settle("a2tgpo", options, a2tgpoFields, context.moment)
+        const { gain, gamma, gainWeight, clipWeight, deviation: std, epsilon } = settings
+        const { advantages: outcomes, ...groups } = episodeLevel(batch, settings)
+        const gains = await numbersOf(gain, batch, context, "a2tgpo")
+        const ids = peerTurns(batch, gains)
+        const z = normalizer({ std, epsilon })(gains, ids)
+        const counts = discountedReturns(
+          Float64Array.from(ids, (id) => (id < 0 ? 0 : 1)),
+          1,
+          batch.episode,
+        )
+        const later = discountedReturns(z, gamma, batch.episode)
+        const credit = later.map((sum, row) => (ids[row]! < 0 ? 0 : sum / Math.sqrt(counts[row]!)))
+        return {
+          advantages: outcomes.map((value, row) => value + gainWeight * credit[row]!),
+          clipScale: z.map((value, row) => (ids[row]! < 0 ? 1 : 1 + clipWeight * (2 / (1 + Math.exp(-value)) - 1))),
+          metrics: episodeMetrics(groups),
+          details: {
+            gains: gains.map((one) => (Number.isNaN(one) ? 0 : one)),
+            normalizedGains: z,
+            gainReturns: credit,
+          },
+        }
+      },
+    }
+  },
+})
 
 /** Turns of one number in the episodes of one task, those that answer left out, [steps]; -1 for these and for turns without a gain. */
 export function peerTurns(batch: Batch, gains: Float64Array): Int32Array {

@@ -1,7 +1,8 @@
 import { number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
-import { amendCredit } from "./as-estimator.ts"
+import { wrapEstimator } from "./as-estimator.ts"
 import { changeAdvantages, learnedSteps } from "./change-advantages.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import { entropiesOf, meanEntropies } from "./entropies.ts"
 import type { Credit, Estimator } from "./estimator.ts"
 import { normalizer } from "./normalizer.ts"
@@ -13,7 +14,7 @@ import { joinTokens, split, spread } from "./tokens.ts"
 export const aepoFields = {
   ...ofFields,
   weight: scheduled(
-    number(0.2, "How much more is learned from what the policy was less sure of, at least 0.", { least: 0 }),
+    number(0.2, "How much more is learned from what the policy was less sure of, at least 0.", { min: 0 }),
   ),
   level: oneOf(
     "token",
@@ -21,9 +22,10 @@ export const aepoFields = {
     "Of what entropies are compared: every sampled token of the batch, or the means of its steps.",
   ),
   deviation: oneOf("sample", ["sample", "population"], "Which deviation they are divided by: of n - 1, or of n."),
-  epsilon: number(1e-8, "Added to that deviation, at least 0.", { least: 0 }),
+  epsilon: number(1e-8, "Added to that deviation, at least 0.", { min: 0 }),
 }
 
+/** Options of `aepo`. */
 export type AepoOptions = OptionsOf<typeof aepoFields>
 
 /**
@@ -32,26 +34,41 @@ export type AepoOptions = OptionsOf<typeof aepoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function aepo(options: AepoOptions = {}): Estimator {
-  const { of } = settle("aepo", options, aepoFields, outsideRuns)
-  return amendCredit(innerEstimator("aepo", of), {
-    name: "aepo",
-    needs: ["entropy"],
-    change(credit, batch, { moment }) {
-      const { weight, level, deviation: std, epsilon } = settle("aepo", options, aepoFields, moment)
-      const groups = Int32Array.from(learnedSteps(credit, batch.length), (one) => one - 1) // 0, or -1 for none
-      const compare = normalizer({ std, epsilon })
-      if (level === "step") {
-        const z = compare(meanEntropies(batch, "aepo"), groups)
-        return changeAdvantages(credit, (advantage, step) => advantage * (1 + weight * z[step]!))
-      }
-      const z = split(compare(joinTokens(entropiesOf(batch, "aepo")), spread(groups, batch.lengths)), batch.lengths)
-      return { ...credit, advantages: z.map((tokens, step) => weighed(credit, step, tokens, weight)) }
-    },
-  })
-}
+export const aepo = defineEstimator({
+  name: "aepo",
+  fields: aepoFields,
+  about: {
+    system: "AEPO",
+    origin: "relative",
+    changes: ["tokens", "credit"],
+    equation: "A' = A (1 + 0.2 z), z the token's entropy over the batch",
+    source: "RUC-NLPIR/ARPO",
+    standing: "exact",
+  },
+  make(options: AepoOptions = {}): Estimator {
+    const { of } = settle("aepo", options, aepoFields, outsideRuns)
+    return wrapEstimator(innerEstimator("aepo", of), {
+      name: "aepo",
+      needs: ["entropy"],
+      change(credit, batch, { moment }) {
+        const { weight, level, deviation: std, epsilon } = settle("aepo", options, aepoFields, moment)
+        const groups = Int32Array.from(learnedSteps(credit, batch.length), (one) => one - 1) // 0, or -1 for none
+        const compare = normalizer({ std, epsilon })
+        if (level === "step") {
+          const z = compare(meanEntropies(batch, "aepo"), groups)
+          return changeAdvantages(credit, (advantage, step) => advantage * (1 + weight * z[step]!))
+        }
+        const z = split(compare(joinTokens(entropiesOf(batch, "aepo")), spread(groups, batch.lengths)), batch.lengths)
+        return { ...credit, advantages: z.map((tokens, step) => weighed(credit, step, tokens, weight)) }
+      },
+    })
+  },
+})
 
 function weighed({ advantages }: Credit, step: number, z: Float64Array, weight: number): Float32Array {
   const own = advantages[step]!
-  return Float32Array.from(z, (one, token) => (typeof own === "number" ? own : own[token]!) * (1 + weight * one))
+  const found = new Float32Array(z.length)
+  for (let token = 0; token < z.length; token++)
+    found[token] = (typeof own === "number" ? own : own[token]!) * (1 + weight * z[token]!)
+  return found
 }

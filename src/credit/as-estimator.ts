@@ -1,7 +1,7 @@
-import { GigpoError } from "../errors.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { thrownBy } from "../options/outcome.ts"
 import { checkPart, partProblem } from "../options/own.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkCredit, estimatorKind } from "./check-credit.ts"
 import type { Batch, Credit, Estimator, EstimatorContext, Need } from "./estimator.ts"
 
@@ -41,7 +41,7 @@ export async function estimate<C extends Credit>(
 }
 
 /** How one estimator's credit becomes another's. */
-export interface Amendment<C extends Credit = Credit> {
+export interface EstimatorWrapper<C extends Credit = Credit> {
   /** The new estimator's name. */
   readonly name: string
   /** What it reads from `Batch.statistics`, besides what the estimator under it reads. */
@@ -49,24 +49,24 @@ export interface Amendment<C extends Credit = Credit> {
   change(credit: C, batch: Batch, context: EstimatorContext): Credit | Promise<Credit>
 }
 
-const amendmentKeys: KeysOf<Amendment> = { name: true, needs: true, change: true }
+const amendmentKeys: KeysOf<EstimatorWrapper> = { name: true, needs: true, change: true }
 
 /**
  * An estimator on top of another: the same needs and state, and changed credit.
  *
- *     const bolder = amendCredit(gigpo(), {
+ *     const bolder = wrapEstimator(gigpo(), {
  *       name: "bolder",
  *       change: (credit) => ({ ...credit, advantages: credit.advantages.map((a) => 2 * a) }),
  *     })
  *
  * What gives one advantage a step says so in its type, as `gigpo` and `grpo` do; of others the advantages may be one a token.
  */
-export function amendCredit<C extends Credit>(estimator: Estimator<C>, amendment: Amendment<C>): Estimator {
+export function wrapEstimator<C extends Credit>(estimator: Estimator<C>, amendment: EstimatorWrapper<C>): Estimator {
   checkPart(estimator, estimatorKind)
-  checkArguments("amendCredit", amendment, amendmentKeys)
+  checkArguments("wrapEstimator", amendment, amendmentKeys)
   const { name, needs = [], change } = amendment
   if (typeof change !== "function")
-    throw new GigpoError("BAD_ARGUMENT", "amendCredit: change must be a function (credit) => credit.")
+    throw new GigpoError("BAD_ARGUMENT", "wrapEstimator: change must be a function (credit) => credit.")
   return {
     name,
     needs: [...new Set([...(estimator.needs ?? []), ...needs])],

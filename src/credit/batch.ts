@@ -1,14 +1,12 @@
-import { denseIds } from "../dense-ids.ts"
 import type { Column } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
 import { groupAnchors } from "../kernels/group-anchors.ts"
-import { largestReward } from "../largest-reward.ts"
 import { checkList } from "../options/arguments.ts"
-import { atOnce, type Pieces } from "../pace.ts"
+import { denseIds } from "../util/dense-ids.ts"
+import { GigpoError } from "../util/errors.ts"
+import { largestReward } from "../util/largest-reward.ts"
 import { groupByAnchor } from "./anchors.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
 import type { GrpoStep } from "./types.ts"
-import { withColumns } from "./with-columns.ts"
 
 /** One step and all that may be known of it; what is left out is asked for only by the estimators that read it. */
 export interface BatchStep extends GrpoStep {
@@ -44,46 +42,18 @@ export interface BatchStep extends GrpoStep {
  * @throws NON_FINITE for a reward that is not finite, BAD_ARGUMENT for a step that has no meaning; where a step has no anchor, as
  * soon as the anchors are asked for
  */
-export function batchOf(steps: readonly BatchStep[], statistics?: Batch["statistics"]): Batch {
-  return atOnce(collecting(steps, statistics)).batch
-}
-
-/** The same in pieces, with the groups of anchors, which every step must have. */
-export function* groupedBatch(steps: readonly BatchStep[], statistics?: Batch["statistics"]): Pieces<Batch> {
-  const { batch } = yield* collecting(steps, statistics)
-  const anchorGroups = yield* anchorGroupsOf(batch.task, batch.anchors)
-  return withColumns(batch, { anchorGroups })
-}
-
-/** As `groupAnchors`, task by task: those of many tasks together would hold the event loop. */
-function* anchorGroupsOf(task: Int32Array, anchors: readonly string[]): Pieces<Int32Array> {
-  if (task.some((id, row) => row > 0 && id < task[row - 1]!)) return groupAnchors(task, anchors).groups
-  const found = new Int32Array(task.length)
-  let count = 0
-  for (let from = 0, to = 0; from < task.length; from = to) {
-    while (to < task.length && (to - from < leastGrouped || task[to] === task[to - 1])) to++
-    const { groups, count: more } = groupAnchors(task.subarray(from, to), anchors.slice(from, to))
-    for (const [row, group] of groups.entries()) found[from + row] = count + group
-    count += more
-    yield
-  }
-  return found
-}
-
-/** Steps below which a call costs more than what it does. */
-const leastGrouped = 2048
-
-/** The same, with where each row stood in the input. */
-export function collect(input: readonly BatchStep[]): Collected {
-  return atOnce(collecting(input))
+export function toBatch(steps: readonly BatchStep[], statistics?: Batch["statistics"]): Batch {
+  return collect(steps, statistics).batch
 }
 
 interface Collected {
   readonly batch: Batch
+  /** Row of the input that each row of the batch came from, [steps]. */
   readonly index: Int32Array
 }
 
-function* collecting(input: readonly BatchStep[], statistics?: Batch["statistics"]): Pieces<Collected> {
+/** Batch of plain steps, with the place of each row in the input. */
+export function collect(input: readonly BatchStep[], statistics?: Batch["statistics"]): Collected {
   checkList("The steps", input)
   const steps = input.filter((step) => step.padding !== true)
   const index = new Int32Array(steps.length)
@@ -95,9 +65,7 @@ function* collecting(input: readonly BatchStep[], statistics?: Batch["statistics
     truncated: new Uint8Array(steps.length),
     lengths: new Int32Array(steps.length),
   }
-  for (let row = 0; row < steps.length; row++) {
-    if (row % 256 === 0) yield
-    const step = steps[row]!
+  for (const [row, step] of steps.entries()) {
     checkStep(step, index[row]!)
     columns.rewards[row] = step.reward
     columns.valid[row] = step.valid === false ? 0 : 1
@@ -105,14 +73,10 @@ function* collecting(input: readonly BatchStep[], statistics?: Batch["statistics
     columns.truncated[row] = step.truncated === true ? 1 : 0
     columns.lengths[row] = step.length ?? 1
   }
-  yield
   const task = denseIds(steps.map((step) => step.task))
-  yield
   const episode = groupByAnchor(task, keysOf(steps, "episode"))
-  yield
-  const optional = yield* optionalColumns(steps, episode)
 
-  // GRPO asks for no anchors and so needs none; who asks for them finds them once.
+  // GRPO needs no anchors. Estimators that read them find them once.
   let anchors: string[] | undefined
   let anchorGroups: Int32Array | undefined
   const batch: Batch = {
@@ -129,28 +93,23 @@ function* collecting(input: readonly BatchStep[], statistics?: Batch["statistics
       return anchorGroups
     },
     nextAnchors: steps.map((step) => step.nextAnchor),
-    ...optional,
+    ...optionalColumns(steps, episode),
     ...(statistics && { statistics }),
   }
-  yield
   return { batch, index }
 }
 
-/** What some steps hold and others do not. */
-function* optionalColumns(steps: readonly BatchStep[], episode: Int32Array): Pieces<Partial<Batch>> {
+/** Columns that only some batches have. */
+function optionalColumns(steps: readonly BatchStep[], episode: Int32Array): Partial<Batch> {
   const has = (name: keyof BatchStep) => steps.some((step) => step[name] !== undefined)
   const all = (name: keyof BatchStep) => steps.every((step) => step[name] !== undefined)
   const found: { -readonly [Name in keyof Batch]?: Batch[Name] } = {}
   if (has("record") && all("record")) found.steps = steps.map((step) => step.record!)
-  yield
   if (has("conversation")) found.conversation = groupByAnchor(episode, keysOf(steps, "conversation"))
-  yield
   if (has("baseline")) found.baselines = Float64Array.from(steps, ({ baseline = Number.NaN }) => baseline)
   if (has("tokenRewards")) found.tokenRewards = steps.map(tokenRewardsOf)
-  yield
   if (all("tokenTexts")) found.tokenTexts = steps.map((step) => step.tokenTexts!)
   if (has("agent")) found.agent = denseIds(keysOf(steps, "agent"))
-  yield
   return found
 }
 

@@ -1,5 +1,5 @@
-import { type Row, sampledWeights, stepRow } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
+import { type Sequence, sampledWeights, stepSequence } from "../engine/rows.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { Batch, CandidateRecord } from "./estimator.ts"
 
 // Replies that were sampled beside those that were acted on (`hooks.candidates`): they were given in the very same state, and are learned
@@ -42,7 +42,7 @@ export function candidateScores(batch: Batch): CandidateScores {
 export function candidateRows(
   batch: Batch,
   advantagesOf: (step: number, candidates: readonly CandidateRecord[]) => ArrayLike<number> | undefined,
-): Row[] {
+): Sequence[] {
   return recordsOf(batch).flatMap(({ candidates = [], offPolicy = false }, step) => {
     const advantages = candidates.length > 0 ? advantagesOf(step, candidates) : undefined
     if (advantages === undefined) return []
@@ -61,9 +61,9 @@ function rowOf(
   { prompt, reply, logProbs, forced, attachments }: CandidateRecord,
   advantage: number,
   offPolicy: boolean,
-): Row {
+): Sequence {
   const weights = forced && sampledWeights(forced)
-  const row = stepRow(prompt, reply, {
+  const row = stepSequence(prompt, reply, {
     logProbs,
     advantage,
     ...(weights && { weights }),

@@ -1,5 +1,5 @@
 import { isFloat32Array, isInt32Array } from "node:util/types"
-import type { Row, Span } from "../engine/rows.ts"
+import type { Segment, Sequence } from "../engine/rows.ts"
 import type { Refusals } from "../options/outcome.ts"
 
 /** Refuses rows that nothing could be learned from, with their numbers: they never were steps of the batch, so nobody else checks them. */
@@ -9,7 +9,7 @@ export function checkExtraRows(rows: unknown, refusals: Refusals): void {
   for (const [index, row] of rows.entries()) checkRow(row, `extraRows[${index}]`, refusals)
 }
 
-function checkRow(row: Partial<Row> | undefined | null, where: string, refusals: Refusals): void {
+function checkRow(row: Partial<Sequence> | undefined | null, where: string, refusals: Refusals): void {
   const { tokens, spans } = row ?? {}
   if (!isInt32Array(tokens) || !Array.isArray(spans))
     throw refusals.bad(`${where} that is no row { tokens: Int32Array, spans }`)
@@ -17,7 +17,7 @@ function checkRow(row: Partial<Row> | undefined | null, where: string, refusals:
   let end = 1 // the first token of a row is never sampled
   for (const [index, span] of spans.entries()) {
     const place = `${where}.spans[${index}]`
-    const { start, length } = (span ?? {}) as Partial<Span>
+    const { start, length } = (span ?? {}) as Partial<Segment>
     if (!isWhole(start) || !isWhole(length) || length < 1)
       throw refusals.bad(`${place} without a start and a length that are whole numbers, the length at least 1`)
     if (start < end || start + length > tokens.length)
@@ -32,7 +32,7 @@ function checkRow(row: Partial<Row> | undefined | null, where: string, refusals:
 
 /** Its credit and, for the ratio, what it was sampled with. */
 function checkSpan(
-  { length, advantage, logProbs, oldLogProbs, offPolicy }: Span,
+  { length, advantage, logProbs, oldLogProbs, offPolicy }: Segment,
   place: string,
   { bad, nonFinite }: Refusals,
 ): void {

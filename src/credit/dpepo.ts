@@ -1,5 +1,6 @@
 import { only } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { grpo } from "./grpo.ts"
 import { numbersOf, stepNumbers } from "./of-steps.ts"
@@ -18,6 +19,7 @@ export const dpepoFields = {
   ...grpoFields,
 }
 
+/** Options of `dpepo`. */
 export type DpepoOptions = OptionsOf<typeof dpepoFields>
 
 /**
@@ -27,25 +29,39 @@ export type DpepoOptions = OptionsOf<typeof dpepoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function dpepo(options: DpepoOptions = {}): Estimator<StepCredit> {
-  settle("dpepo", options, dpepoFields, outsideRuns)
-  const outcome = grpo(only(options, grpoFields))
-  return {
-    ...outcome,
-    name: "dpepo",
-    async estimate(batch, context) {
-      const settings = settle("dpepo", options, dpepoFields, context.moment)
-      const given = settings.variety ?? ((one: Batch) => varietyOf(one, only(settings, varietyFields)))
-      const variety = await numbersOf(given, batch, context, "dpepo")
-      const credit = await outcome.estimate(batch, context)
-      return {
-        ...credit,
-        advantages: credit.advantages.map((z, row) => {
-          const v = Number.isNaN(variety[row]!) ? 1 : variety[row]!
-          return z * (z >= 0 ? v : 2 - v)
-        }),
-        details: { ...credit.details, variety },
-      }
-    },
-  }
-}
+export const dpepo = defineEstimator({
+  name: "dpepo",
+  fields: dpepoFields,
+  about: {
+    system: "DPEPO",
+    origin: "successor",
+    changes: ["credit", "rollout", "reward"],
+    equation: "A = z v where z ≥ 0, else z (2 - v); z GRPO's, v = (ω^d + mean_e (α^a + γ^t + β^w) / 3) / 2",
+    source: "arXiv 2604.24320, its code",
+    set: { "environment.wrapper.name": "parallel" },
+    standing: "exact",
+    note: "Rewards, anchors and prompts of the copies that `parallel` drives are our reading.",
+  },
+  make(options: DpepoOptions = {}): Estimator<StepCredit> {
+    settle("dpepo", options, dpepoFields, outsideRuns)
+    const outcome = grpo(only(options, grpoFields))
+    return {
+      ...outcome,
+      name: "dpepo",
+      async estimate(batch, context) {
+        const settings = settle("dpepo", options, dpepoFields, context.moment)
+        const given = settings.variety ?? ((one: Batch) => varietyOf(one, only(settings, varietyFields)))
+        const variety = await numbersOf(given, batch, context, "dpepo")
+        const credit = await outcome.estimate(batch, context)
+        return {
+          ...credit,
+          advantages: credit.advantages.map((z, row) => {
+            const v = Number.isNaN(variety[row]!) ? 1 : variety[row]!
+            return z * (z >= 0 ? v : 2 - v)
+          }),
+          details: { ...credit.details, variety },
+        }
+      },
+    }
+  },
+})

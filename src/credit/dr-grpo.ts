@@ -1,3 +1,4 @@
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { type OutcomeOptions, outcomeFields, settle } from "./options.ts"
 import { centred, outcomeEstimator } from "./outcomes.ts"
@@ -8,6 +9,23 @@ import { centred, outcomeEstimator } from "./outcomes.ts"
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function drGrpo(options: OutcomeOptions = {}): Estimator<StepCredit> {
-  return outcomeEstimator("dr-grpo", (moment) => settle("dr-grpo", options, outcomeFields, moment), centred)
-}
+export const drGrpo = defineEstimator({
+  name: "dr-grpo",
+  fields: outcomeFields,
+  about: {
+    system: "Dr. GRPO",
+    origin: "baseline",
+    changes: ["credit", "loss"],
+    equation: "A = R - mean R; the loss is summed over tokens and divided by a constant",
+    source: "arXiv 2503.20783",
+    set: {
+      "training.loss.aggregation": "sequence-mean-fixed-length",
+      "training.loss.fixedLength": 8,
+    },
+    standing: "exact",
+    note: "fixedLength is the longest reply.",
+  },
+  make(options: OutcomeOptions = {}): Estimator<StepCredit> {
+    return outcomeEstimator("dr-grpo", (moment) => settle("dr-grpo", options, outcomeFields, moment), centred)
+  },
+})

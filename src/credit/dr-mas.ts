@@ -1,5 +1,6 @@
 import type { OptionsOf } from "../options/table.ts"
 import { groupByAnchor } from "./anchors.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizers } from "./grpo.ts"
 import { normalizerOf } from "./normalizer.ts"
@@ -10,6 +11,7 @@ import { groupStatistics } from "./statistics.ts"
 /** Options of `drMas`. */
 export const drMasFields = grpoFields
 
+/** Options of `drMas`. */
 export type DrMasOptions = OptionsOf<typeof drMasFields>
 
 /**
@@ -19,18 +21,30 @@ export type DrMasOptions = OptionsOf<typeof drMasFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function drMas(options: DrMasOptions = {}): Estimator<StepCredit> {
-  return outcomeEstimator(
-    "dr-mas",
-    (moment) => settle("dr-mas", options, drMasFields, moment),
-    ({ batch, scores }, { normalization, epsilon, singletonEpisode: singleton, episodeStatistics }) => {
-      const groups = byAgent(batch, batch.task)
-      const each = episodeStatistics === "episodes" ? firstSteps(byAgent(batch, batch.episode)) : undefined
-      const normalize = normalizerOf({ ...normalizers[normalization], epsilon, singleton })
-      return normalize(scores, groups, groupStatistics(scores, groups, each))
-    },
-  )
-}
+export const drMas = defineEstimator({
+  name: "dr-mas",
+  fields: drMasFields,
+  about: {
+    system: "Dr. MAS",
+    origin: "relative",
+    changes: ["credit", "keys"],
+    equation: "A = (R - mean R) / (std R + ε) over the episodes in which the agent took a step",
+    source: "arXiv 2602.08847",
+    standing: "exact",
+  },
+  make(options: DrMasOptions = {}): Estimator<StepCredit> {
+    return outcomeEstimator(
+      "dr-mas",
+      (moment) => settle("dr-mas", options, drMasFields, moment),
+      ({ batch, scores }, { normalization, epsilon, singletonEpisode: singleton, episodeStatistics }) => {
+        const groups = byAgent(batch, batch.task)
+        const each = episodeStatistics === "episodes" ? firstSteps(byAgent(batch, batch.episode)) : undefined
+        const normalize = normalizerOf({ ...normalizers[normalization], epsilon, singleton })
+        return normalize(scores, groups, groupStatistics(scores, groups, each))
+      },
+    )
+  },
+})
 
 /** Dense ids of pairs with the agent, [steps]. */
 function byAgent({ agent }: Batch, ids: Int32Array): Int32Array {

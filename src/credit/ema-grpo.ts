@@ -1,8 +1,9 @@
-import { denseIds } from "../dense-ids.ts"
-import { largestReward } from "../largest-reward.ts"
 import { number } from "../options/field.ts"
 import type { AtMoment } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { denseIds } from "../util/dense-ids.ts"
+import { largestReward } from "../util/largest-reward.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
 import { keysOf, type StepKey } from "./of-steps.ts"
@@ -16,18 +17,19 @@ export const emaGrpoFields = {
   ...outcomeFields,
   kind: kindField,
   decay: number(0.99, "What is left of a kind's moments when those of an iteration join them, in [0, 1).", {
-    least: 0,
+    min: 0,
     below: 1,
   }),
-  leastDeviation: number(1e-3, "Least deviation that is divided by, above 0.", { above: 0, most: largestReward }),
+  minStd: number(1e-3, "Least deviation that is divided by, above 0.", { above: 0, max: largestReward }),
   guard: number(
     5,
     "Size of an advantage, above 0, beyond which all of its task are divided by their own deviation (n) instead.",
     { above: 0 },
   ),
-  epsilon: number(1e-6, "Added to the deviations, at least 0.", { least: 0, most: largestReward }),
+  epsilon: number(1e-6, "Added to the deviations, at least 0.", { min: 0, max: largestReward }),
 }
 
+/** Options of `emaGrpo`. */
 export type EmaGrpoOptions = OptionsOf<typeof emaGrpoFields>
 
 /** Moving averages of a kind's returns and of their squares. */
@@ -41,28 +43,41 @@ type Moments = readonly [first: number, second: number]
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function emaGrpo(options: EmaGrpoOptions = {}): Estimator<StepCredit> {
-  let moments: Readonly<Record<string, Moments>> = {}
-  const estimator = outcomeEstimator(
-    "ema-grpo",
-    (moment) => settle("ema-grpo", options, emaGrpoFields, moment),
-    (outcomes, settings) => {
-      const names = episodeKinds(outcomes.batch, settings.kind)
-      moments = { ...moments, ...metMoments(outcomes, names, moments, settings.decay) }
-      return scaled(outcomes, settings, (row) => {
-        const [first, second] = moments[names[row]!]!
-        return Math.max(Math.sqrt(Math.max(second - first * first, 0)), settings.leastDeviation)
-      })
-    },
-  )
-  return {
-    ...estimator,
-    state: () => ({ json: moments }),
-    restore({ json }) {
-      moments = json as Record<string, Moments>
-    },
-  }
-}
+export const emaGrpo = defineEstimator({
+  name: "ema-grpo",
+  fields: emaGrpoFields,
+  about: {
+    system: "EMA-GRPO (OneThinker)",
+    origin: "successor",
+    changes: ["credit"],
+    equation: "A = (R - mean R) / σ of the kind of task, σ = √(m2 - m1²), running means with decay 0.99",
+    source: "tulerfeng/OneThinker",
+    standing: "exact",
+    note: "OneThinker's corpus has images, which models here do not see.",
+  },
+  make(options: EmaGrpoOptions = {}): Estimator<StepCredit> {
+    let moments: Readonly<Record<string, Moments>> = {}
+    const estimator = outcomeEstimator(
+      "ema-grpo",
+      (moment) => settle("ema-grpo", options, emaGrpoFields, moment),
+      (outcomes, settings) => {
+        const names = episodeKinds(outcomes.batch, settings.kind)
+        moments = { ...moments, ...metMoments(outcomes, names, moments, settings.decay) }
+        return scaled(outcomes, settings, (row) => {
+          const [first, second] = moments[names[row]!]!
+          return Math.max(Math.sqrt(Math.max(second - first * first, 0)), settings.minStd)
+        })
+      },
+    )
+    return {
+      ...estimator,
+      state: () => ({ json: moments }),
+      restore({ json }) {
+        moments = json as Record<string, Moments>
+      },
+    }
+  },
+})
 
 /** The name of the kind of each step's episode, [steps]. */
 function episodeKinds(batch: Batch, kind: StepKey | undefined): string[] {

@@ -1,7 +1,8 @@
 import { number, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
-import { amendCredit } from "./as-estimator.ts"
+import { wrapEstimator } from "./as-estimator.ts"
 import { changeAdvantages, learnedSteps, meanAdvantage } from "./change-advantages.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import { meanEntropies } from "./entropies.ts"
 import type { Estimator } from "./estimator.ts"
 import { innerEstimator, ofFields } from "./of-estimator.ts"
@@ -14,18 +15,19 @@ export const empgFields = {
   ...ofFields,
   sharpness: scheduled(
     number(1, "k, how much less is learned from steps of high entropy than from those of low, at least 0.", {
-      least: 0,
+      min: 0,
     }),
   ),
   clarity: scheduled(
     number(0.05, "ζ, the weight of the bonus for a next step of low entropy, at least 0; published: 0.05 or 0.1.", {
-      least: 0,
+      min: 0,
     }),
   ),
-  claritySharpness: scheduled(number(1, "k_f, how fast that bonus falls with the entropy, at least 0.", { least: 0 })),
-  epsilon: number(1e-8, "Added to the width between the lowest entropy and the highest, at least 0.", { least: 0 }),
+  claritySharpness: scheduled(number(1, "k_f, how fast that bonus falls with the entropy, at least 0.", { min: 0 })),
+  epsilon: number(1e-8, "Added to the width between the lowest entropy and the highest, at least 0.", { min: 0 }),
 }
 
+/** Options of `empg`. */
 export type EmpgOptions = OptionsOf<typeof empgFields>
 
 /**
@@ -36,26 +38,39 @@ export type EmpgOptions = OptionsOf<typeof empgFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function empg(options: EmpgOptions = {}): Estimator {
-  const { of } = settle("empg", options, empgFields, outsideRuns)
-  return amendCredit(innerEstimator("empg", of), {
-    name: "empg",
-    needs: ["entropy"],
-    change(credit, batch, { moment }) {
-      const { sharpness, clarity, claritySharpness, epsilon } = settle("empg", options, empgFields, moment)
-      const learned = learnedSteps(credit, batch.length)
-      const h = toUnit(meanEntropies(batch, "empg"), learned, epsilon)
-      const g = h.map((entropy) => Math.exp(-sharpness * entropy))
-      const middle = groupStatistics(g, new Int32Array(batch.length), learned).mean[0]!
-      const after = stepsAfter(batch.episode)
-      const bonus = Float64Array.from(after, (row) => (row < 0 ? 0 : clarity * Math.exp(-claritySharpness * h[row]!)))
-      const changed = changeAdvantages(credit, (advantage, step) => (advantage * g[step]!) / middle + bonus[step]!)
-      const mean = meanAdvantage(changed, learned)
-      const details = { ...credit.details, unitEntropies: h, entropyScales: g.map((scale) => scale / middle) }
-      return { ...changeAdvantages(changed, (advantage) => advantage - mean), details }
-    },
-  })
-}
+export const empg = defineEstimator({
+  name: "empg",
+  fields: empgFields,
+  about: {
+    system: "EMPG",
+    origin: "relative",
+    changes: ["credit"],
+    equation: "A' = A g(h_t) + ζ e^(-k h_{t+1}) less its mean, g = e^(-k h) / mean, h entropies of steps in 0 … 1",
+    source: "arXiv 2509.09265",
+    standing: "exact",
+    note: "Around any estimator: `of: { name: grpo }`.",
+  },
+  make(options: EmpgOptions = {}): Estimator {
+    const { of } = settle("empg", options, empgFields, outsideRuns)
+    return wrapEstimator(innerEstimator("empg", of), {
+      name: "empg",
+      needs: ["entropy"],
+      change(credit, batch, { moment }) {
+        const { sharpness, clarity, claritySharpness, epsilon } = settle("empg", options, empgFields, moment)
+        const learned = learnedSteps(credit, batch.length)
+        const h = toUnit(meanEntropies(batch, "empg"), learned, epsilon)
+        const g = h.map((entropy) => Math.exp(-sharpness * entropy))
+        const middle = groupStatistics(g, new Int32Array(batch.length), learned).mean[0]!
+        const after = stepsAfter(batch.episode)
+        const bonus = Float64Array.from(after, (row) => (row < 0 ? 0 : clarity * Math.exp(-claritySharpness * h[row]!)))
+        const changed = changeAdvantages(credit, (advantage, step) => (advantage * g[step]!) / middle + bonus[step]!)
+        const mean = meanAdvantage(changed, learned)
+        const details = { ...credit.details, unitEntropies: h, entropyScales: g.map((scale) => scale / middle) }
+        return { ...changeAdvantages(changed, (advantage) => advantage - mean), details }
+      },
+    })
+  },
+})
 
 /** (x - least) / (most - least + ε), both of the steps that are learned from. */
 function toUnit(values: Float64Array, learned: Uint8Array, epsilon: number): Float64Array {

@@ -1,5 +1,5 @@
 import type { Column } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { Batch } from "./estimator.ts"
 
 /** Entropies of the sampled tokens, in nats, [steps][tokens], where they were asked for (`needs`). */

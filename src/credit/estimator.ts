@@ -1,7 +1,7 @@
-import type { Column, Row } from "../engine/rows.ts"
-import type { Moment } from "../options/schedule.ts"
-import type { Random } from "../random.ts"
-import type { Stateful } from "../state.ts"
+import type { Column, Sequence } from "../engine/rows.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
+import type { Random } from "../util/random.ts"
+import type { Stateful } from "../util/state.ts"
 
 // The seam of credit: what an estimator is given of an iteration's steps, and what it says of them.
 
@@ -77,8 +77,9 @@ export interface Batch {
   readonly tokenRewards?: readonly Column[]
 }
 
+/** Values beside the batch that an estimator may use. */
 export interface EstimatorContext {
-  readonly moment: Moment
+  readonly moment: TrainingProgress
   /** Keyed by seed and iteration. */
   readonly random: Random
   readonly signal?: AbortSignal | undefined
@@ -97,7 +98,7 @@ export interface Credit {
   /** Scales the width of each step's clip, [steps]. */
   readonly clipScale?: Float64Array
   /** Rows of earlier iterations or of others, learned beside these; their credit stands in them. */
-  readonly extraRows?: readonly Row[]
+  readonly extraRows?: readonly Sequence[]
   /** Numbers for the iteration's report, by full names: "step-group/count". */
   readonly metrics?: Readonly<Record<string, number>>
   /** Kept with the episodes, [steps] each: what a viewer shows. */

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /**
  * Points that lie far from each other, by farthest-point sampling (StraTA, arXiv 2605.06642, which picks strategies so): after the first

@@ -1,7 +1,8 @@
-import { GigpoError } from "../errors.ts"
-import { list, number, required, text } from "../options/field.ts"
+import { list, number, required, string } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import { episodeMetrics } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { episodeLevel } from "./grpo.ts"
@@ -14,7 +15,7 @@ import { whiten } from "./whiten.ts"
 
 const names = list(
   ["reward"],
-  required(text(undefined, "")),
+  required(string(undefined, "")),
   "What episodes are rewarded for: `reward` is the environment's reward, any other name a metric of its steps, which is summed " +
     "over the episode and 0 where a step has none.",
 )
@@ -23,8 +24,8 @@ const names = list(
 export const gdpoFields = {
   channels: {
     ...names,
-    problem: (value: unknown) =>
-      names.problem(value) ??
+    validate: (value: unknown) =>
+      names.validate(value) ??
       (isSet(value as readonly string[]) ? undefined : "must name one channel or more, each once"),
   },
   weights: list(
@@ -35,6 +36,7 @@ export const gdpoFields = {
   ...without(grpoFields, "normalization"),
 }
 
+/** Options of `gdpo`. */
 export type GdpoOptions = OptionsOf<typeof gdpoFields>
 
 /**
@@ -44,35 +46,49 @@ export type GdpoOptions = OptionsOf<typeof gdpoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, or weights that are not as many as channels
  */
-export function gdpo(options: GdpoOptions = {}): Estimator<StepCredit> {
-  const { channels, weights, singletonEpisode } = settle("gdpo", options, gdpoFields, outsideRuns)
-  if (weights.length > 0 && weights.length !== channels.length)
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      `gdpo: there are ${weights.length} weights for ${channels.length} channels; give one each, or none.`,
-    )
-  return {
-    name: "gdpo",
-    groups: groupsOf({ singletonEpisode }),
-    estimate(batch, { moment }) {
-      const settings = { ...settle("gdpo", options, gdpoFields, moment), normalization: "std" as const }
-      const total = new Float64Array(batch.length)
-      const metrics: Record<string, number> = {}
-      for (const [k, channel] of channels.entries()) {
-        const paid =
-          channel === "reward" ? payPenalties(batch, settings) : { rewards: channelOf(batch, channel), score: same }
-        const { advantages, ...groups } = episodeLevel(batch, settings, paid)
-        for (const [row, value] of advantages.entries()) total[row]! += (weights[k] ?? 1) * value
-        metrics[`group/constant-${channel}`] = episodeMetrics(groups)["group/constant"]!
-      }
-      return {
-        advantages: whiten(total, batch.lengths),
-        metrics,
-        details: { episodeReturns: episodeReturns(batch.rewards, batch.episode) },
-      }
-    },
-  }
-}
+export const gdpo = defineEstimator({
+  name: "gdpo",
+  fields: gdpoFields,
+  about: {
+    system: "GDPO",
+    origin: "relative",
+    changes: ["credit", "reward"],
+    equation: "A = whitened Σ_k w_k A_k, A_k GRPO's of the reward k alone",
+    source: "arXiv 2601.05242",
+    set: { "training.estimator.channels": ["reward", "success"] },
+    standing: "exact",
+    note: "channels are metrics of the environment's steps.",
+  },
+  make(options: GdpoOptions = {}): Estimator<StepCredit> {
+    const { channels, weights, singletonEpisode } = settle("gdpo", options, gdpoFields, outsideRuns)
+    if (weights.length > 0 && weights.length !== channels.length)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `gdpo: there are ${weights.length} weights for ${channels.length} channels; give one each, or none.`,
+      )
+    return {
+      name: "gdpo",
+      groups: groupsOf({ singletonEpisode }),
+      estimate(batch, { moment }) {
+        const settings = { ...settle("gdpo", options, gdpoFields, moment), normalization: "sample" as const }
+        const total = new Float64Array(batch.length)
+        const metrics: Record<string, number> = {}
+        for (const [k, channel] of channels.entries()) {
+          const paid =
+            channel === "reward" ? payPenalties(batch, settings) : { rewards: channelOf(batch, channel), score: same }
+          const { advantages, ...groups } = episodeLevel(batch, settings, paid)
+          for (const [row, value] of advantages.entries()) total[row]! += (weights[k] ?? 1) * value
+          metrics[`group/constant-${channel}`] = episodeMetrics(groups)["group/constant"]!
+        }
+        return {
+          advantages: whiten(total, batch.lengths),
+          metrics,
+          details: { episodeReturns: episodeReturns(batch.rewards, batch.episode) },
+        }
+      },
+    }
+  },
+})
 
 const channelOf = (batch: Batch, name: string) =>
   metricOf(batch, name, "gdpo", 0, 'Name one of them, or "reward", in channels.')

@@ -1,8 +1,8 @@
-import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
-import { atOnce, Pace, type Pieces } from "../pace.ts"
-import { Random } from "../random.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Random } from "../util/random.ts"
 import { collect, scatter } from "./batch.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import {
   gigpoMetrics,
   summarizeAdvantages,
@@ -24,6 +24,7 @@ import {
   similarityLevels,
 } from "./parts.ts"
 import { paidBatch, payPenalties } from "./penalties.ts"
+import { presets } from "./presets.ts"
 import { countConstant, groupStatistics } from "./statistics.ts"
 import type { GigpoOptions, GigpoResult, GigpoStep } from "./types.ts"
 import { whiten } from "./whiten.ts"
@@ -48,36 +49,84 @@ const replaced = [
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, or stands beside the part that replaces it
  */
-export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
-  checkArguments("gigpo", given)
-  const { episode, signal, levels, normalize, combine, ...options } = given
-  const parts = { episode, signal, levels, normalize, combine }
-  for (const [part, option] of replaced) {
-    if (parts[part] !== undefined && options[option] !== undefined)
-      throw new GigpoError(
-        "BAD_ARGUMENT",
-        `gigpo has the part ${part}, which replaces ${option}: leave one of them out.`,
-      )
-  }
-  for (const [name, part] of Object.entries(parts)) {
-    if (part !== undefined && typeof part !== "function")
-      throw new GigpoError("BAD_ARGUMENT", `The part ${name} of gigpo is of type ${typeof part}; give a function.`)
-  }
-  const atFirst = settle("gigpo", options, gigpoFields, outsideRuns)
-  completeParts(parts, atFirst)
-  // Else a state that a lone episode comes back to is still compared.
-  const isWithoutSteps = options.omega === 0 && !combine
-  return {
-    name: "gigpo",
-    groups: parts.episode ? undefined : groupsOf(atFirst) && (isWithoutSteps ? "needed" : "wanted"),
-    async estimate(batch, context) {
-      const settings = settle("gigpo", options, gigpoFields, context.moment)
-      const compared = compareLevels(batch, parts, settings, context)
-      const { diagnostics, advantages, ...details } = await new Pace(context.signal).through(compared)
-      return { advantages, details, metrics: gigpoMetrics(diagnostics) }
+export const gigpo = defineEstimator({
+  name: "gigpo",
+  fields: gigpoFields,
+  about: {
+    system: "GiGPO",
+    origin: "gigpo",
+    changes: ["credit", "keys"],
+    equation: "A = (R - mean R) / F + ω (R_t - mean R_t among the task's steps from the same state) / F",
+    source: "arXiv 2505.10978",
+    standing: "exact",
+    note: "The paper's definition; where codes depart from it, the three entries below.",
+  },
+  variants: {
+    "gigpo-verl-agent": {
+      defaults: presets.verlAgent,
+      about: {
+        system: "GiGPO as verl-agent has it",
+        origin: "gigpo",
+        changes: ["credit", "keys"],
+        equation: "the same; mean R over steps, penalties on rows alone, singletons raw",
+        source: "langfengQ/verl-agent",
+        standing: "exact",
+        note: "Also a system: rollouts, prompts and worlds here are as in it.",
+      },
     },
-  }
-}
+    "gigpo-roll": {
+      defaults: presets.roll,
+      about: {
+        system: "GiGPO as ROLL has it",
+        origin: "gigpo",
+        changes: ["credit", "keys"],
+        equation: "the same with mean R over steps and equal states of all tasks compared; whitened",
+        source: "alibaba/ROLL",
+        standing: "exact",
+      },
+    },
+    "gigpo-trinity": {
+      defaults: presets.trinity,
+      about: {
+        system: "GiGPO as Trinity-RFT has it",
+        origin: "gigpo",
+        changes: ["credit", "keys"],
+        equation: "the same with γ = 1 and equal states of all tasks compared",
+        source: "modelscope/Trinity-RFT",
+        standing: "exact",
+      },
+    },
+  },
+  make(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
+    checkArguments("gigpo", given)
+    const { episode, signal, levels, normalize, combine, ...options } = given
+    const parts = { episode, signal, levels, normalize, combine }
+    for (const [part, option] of replaced) {
+      if (parts[part] !== undefined && options[option] !== undefined)
+        throw new GigpoError(
+          "BAD_ARGUMENT",
+          `gigpo has the part ${part}, which replaces ${option}: leave one of them out.`,
+        )
+    }
+    for (const [name, part] of Object.entries(parts)) {
+      if (part !== undefined && typeof part !== "function")
+        throw new GigpoError("BAD_ARGUMENT", `The part ${name} of gigpo is of type ${typeof part}; give a function.`)
+    }
+    const atFirst = settle("gigpo", options, gigpoFields, outsideRuns)
+    completeParts(parts, atFirst)
+    // Else a state that a lone episode comes back to is still compared.
+    const isWithoutSteps = options.omega === 0 && !combine
+    return {
+      name: "gigpo",
+      groups: parts.episode ? undefined : groupsOf(atFirst) && (isWithoutSteps ? "needed" : "wanted"),
+      estimate(batch, context) {
+        const settings = settle("gigpo", options, gigpoFields, context.moment)
+        const { diagnostics, advantages, ...details } = compareLevels(batch, parts, settings, context)
+        return { advantages, details, metrics: gigpoMetrics(diagnostics) }
+      },
+    }
+  },
+})
 
 /**
  * The same credit as a pure function of plain steps, with diagnostics. A number that is a schedule counts as it begins.
@@ -88,9 +137,8 @@ export function gigpo(given: GigpoOptions & Parts = {}): Estimator<StepCredit> {
 export function gigpoAdvantages(steps: readonly GigpoStep[], options: GigpoOptions = {}): GigpoResult {
   const settings = settle("gigpo", options, gigpoFields, outsideRuns)
   const { batch, index } = collect(steps)
-  const { diagnostics, ...found } = atOnce(
-    compareLevels(batch, {}, settings, { moment: outsideRuns, random: new Random(0) }),
-  )
+  const context = { moment: outsideRuns, random: new Random(0) }
+  const { diagnostics, ...found } = compareLevels(batch, {}, settings, context)
   const perStep = (values: Float64Array) => scatter(values, index, new Float64Array(steps.length))
   return {
     advantages: perStep(found.advantages),
@@ -112,52 +160,39 @@ function completeParts(given: Parts, { gamma, similarity: alike, stepScope, norm
   }
 }
 
-function* compareLevels(
-  plain: Batch,
-  given: Parts,
-  settings: SettingsNow,
-  context: EstimatorContext,
-): Pieces<GigpoResult> {
+function compareLevels(plain: Batch, given: Parts, settings: SettingsNow, context: EstimatorContext): GigpoResult {
   const { signal, levels, normalize } = completeParts(given, settings)
   const paid = payPenalties(plain, settings)
   const batch = paidBatch(plain, paid)
 
-  yield
   // Eq. 3: A^E(τ_i) = (R(τ_i) - mean_j R(τ_j)) / F_norm({R(τ_j)}), over the episodes τ_j of one task
   const outcome = episodeLevel(plain, settings, paid)
   const episodeAdvantages = given.episode?.(batch, context) ?? outcome.advantages
 
-  yield
   // Eq. 4, 6: G^S(s) = {(a_t^i, R_t^i) | s_t^i = s}, all occurrences of an anchor state s among the steps of one task
   const stepLevels = levels(batch, context)
   const stepGroups = stepLevels[0]?.ids ?? new Int32Array(plain.length).fill(-1)
 
-  yield
   // Eq. 5: R_t^i = Σ_{k≥t} γ^(k-t) r_k^i
   const returns = signal(batch, context)
   const scores = paid.score(returns)
 
-  yield
   // Eq. 7: A^S(a_t^i) = (R_t^i - mean G^S) / F_norm(G^S); 0 for a state that was met once
   const compared = stepLevels.map(({ ids, values = scores }) => normalize(values, ids))
 
-  yield
   // Eq. 8: A(a_t^i) = A^E(τ_i) + ω A^S(a_t^i)
   const stepSum = sumLevels(compared, stepLevels, plain.length)
   const own = given.combine?.(episodeAdvantages, compared, batch, context)
   const [omega, stepAdvantages] = own
     ? [1, own.map((value, row) => value - episodeAdvantages[row]!)]
     : [settings.omega, stepSum]
-  yield
+
   const statistics = groupStatistics(stepLevels[0]?.values ?? scores, stepGroups)
-  yield
   const joint = own ?? episodeAdvantages.map((value, row) => value + omega * stepAdvantages[row]!)
   const advantages = settings.whiten ? whiten(joint, plain.lengths) : joint
 
   const spread = { ...summarizeAdvantages(advantages), ...summarizeLevels(episodeAdvantages, stepAdvantages, omega) }
-  yield
   const sizes = summarizeStepGroups(stepGroups)
-  yield
   return {
     advantages,
     episodeAdvantages,

@@ -1,3 +1,4 @@
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { type OutcomeOptions, outcomeFields, settle } from "./options.ts"
 import { centred, firstSteps, outcomeEstimator } from "./outcomes.ts"
@@ -9,15 +10,29 @@ import { centred, firstSteps, outcomeEstimator } from "./outcomes.ts"
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function gpg(options: OutcomeOptions = {}): Estimator<StepCredit> {
-  return outcomeEstimator(
-    "gpg",
-    (moment) => settle("gpg", options, outcomeFields, moment),
-    (outcomes, settings) => {
-      const first = firstSteps(outcomes.batch.episode)
-      const returns = outcomes.returns.filter((_, row) => first[row] === 1)
-      const alpha = returns.length / Math.max(1, returns.filter((value) => value !== 0).length)
-      return centred(outcomes, settings).map((value) => alpha * value)
-    },
-  )
-}
+export const gpg = defineEstimator({
+  name: "gpg",
+  fields: outcomeFields,
+  about: {
+    system: "GPG",
+    origin: "baseline",
+    changes: ["credit", "loss"],
+    equation: "A = α (R - mean R), α = episodes / episodes of a return other than 0; loss -A log p",
+    source: "arXiv 2504.02546",
+    set: { "training.loss.name": "reinforce" },
+    standing: "exact",
+    note: "α as verl has it; the paper counts tasks of equal returns.",
+  },
+  make(options: OutcomeOptions = {}): Estimator<StepCredit> {
+    return outcomeEstimator(
+      "gpg",
+      (moment) => settle("gpg", options, outcomeFields, moment),
+      (outcomes, settings) => {
+        const first = firstSteps(outcomes.batch.episode)
+        const returns = outcomes.returns.filter((_, row) => first[row] === 1)
+        const alpha = returns.length / Math.max(1, returns.filter((value) => value !== 0).length)
+        return centred(outcomes, settings).map((value) => alpha * value)
+      },
+    )
+  },
+})

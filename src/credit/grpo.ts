@@ -1,9 +1,10 @@
 import { without } from "../options/fixed.ts"
 import { collect, scatter } from "./batch.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import { summarizeAdvantages } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
-import { type EpisodeSettings, gigpoFields, outsideRuns, settle } from "./options.ts"
+import { type EpisodeSettings, gigpoFields, grpoFields, outsideRuns, settle } from "./options.ts"
 import { countTasks, type Outcomes, outcomeEstimator, outcomesOf } from "./outcomes.ts"
 import type { Paid } from "./penalties.ts"
 import type { GrpoOptions, GrpoResult, GrpoStep, Normalization } from "./types.ts"
@@ -14,18 +15,43 @@ import type { GrpoOptions, GrpoResult, GrpoStep, Normalization } from "./types.t
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function grpo(options: GrpoOptions = {}): Estimator<StepCredit> {
-  return outcomeEstimator("grpo", (moment) => settle("grpo", options, gigpoFields, moment), normalized)
-}
+export const grpo = defineEstimator({
+  name: "grpo",
+  fields: grpoFields,
+  about: {
+    system: "GRPO",
+    origin: "baseline",
+    changes: ["credit"],
+    equation: "A = (R - mean R) / (std R + ε)",
+    source: "arXiv 2402.03300",
+    standing: "exact",
+  },
+  make(options: GrpoOptions = {}): Estimator<StepCredit> {
+    return outcomeEstimator("grpo", (moment) => settle("grpo", options, gigpoFields, moment), normalized)
+  },
+})
 
 /** REINFORCE leave-one-out: the episode's return against the mean of the others. `grpo` under `normalization: "leaveOneOut"`. */
-export function rloo(options: Omit<GrpoOptions, "normalization"> = {}): Estimator<StepCredit> {
-  return outcomeEstimator(
-    "rloo",
-    (moment) => ({ ...settle("rloo", options, rlooFields, moment), normalization: "leaveOneOut" as const }),
-    normalized,
-  )
-}
+export const rloo = defineEstimator({
+  name: "rloo",
+  fields: { ...without(grpoFields, "normalization", "epsilon") },
+  about: {
+    file: "src/credit/grpo.ts",
+    system: "RLOO",
+    origin: "baseline",
+    changes: ["credit"],
+    equation: "A = n / (n - 1) (R - mean R)",
+    source: "arXiv 2402.14740",
+    standing: "exact",
+  },
+  make(options: Omit<GrpoOptions, "normalization"> = {}): Estimator<StepCredit> {
+    return outcomeEstimator(
+      "rloo",
+      (moment) => ({ ...settle("rloo", options, rlooFields, moment), normalization: "leaveOneOut" as const }),
+      normalized,
+    )
+  },
+})
 
 // GiGPO's keys may be there, as in its presets: their values are checked and left aside.
 const rlooFields = without(gigpoFields, "normalization")
@@ -59,7 +85,7 @@ function normalized({ batch, scores, statistics }: Outcomes, settings: EpisodeSe
 
 /** F_norm by the names that options give it. */
 export const normalizers = {
-  std: { std: "sample" },
+  sample: { std: "sample" },
   population: { std: "population" },
   none: { std: "none" },
   leaveOneOut: { std: "none", leaveOneOut: true },

@@ -1,6 +1,7 @@
-import { flag, number, oneOf, scheduled, whole } from "../options/field.ts"
+import { boolean, integer, number, oneOf, scheduled } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { gigpoVariant } from "./gigpo-variant.ts"
 import { historyLevels } from "./history-levels.ts"
@@ -10,11 +11,11 @@ import { gigpoFields } from "./options.ts"
 /** Options of `hgpo`. */
 export const hgpoFields = {
   ...without(gigpoFields, "omega", "similarity", "stepScope", "normalization"),
-  history: whole(
+  history: integer(
     2,
     "States before the present one that the longest history goes back, at least 0; published: 2 or 4.",
     {
-      least: 0,
+      min: 0,
     },
   ),
   weighting: oneOf(
@@ -23,21 +24,21 @@ export const hgpoFields = {
     "What the weight of a history of k states, the present one among them, is a power of: k + 1 (verl-agent's recipe) or k (the " +
       "authors' first code).",
   ),
-  alpha: scheduled(number(1, "That power, at least 0; 0 weighs all histories alike.", { least: 0 })),
-  weightEpsilon: number(1e-6, "Added to the sum of the weights that they are divided by, at least 0.", { least: 0 }),
-  baseGroup: flag(false, "Whether the episode's advantage is one more item of the mean, as the history of 0 states."),
-  normalization: oneOf(
-    "std",
-    ["std", "none"],
-    "Whether values are divided by their group's standard deviation plus epsilon, or only compared with its mean.",
+  alpha: scheduled(number(1, "That power, at least 0; 0 weighs all histories alike.", { min: 0 })),
+  weightEpsilon: number(1e-6, "Added to the sum of the weights that they are divided by, at least 0.", { min: 0 }),
+  baseGroup: boolean(
+    false,
+    "Whether the episode's advantage is one more item of the mean, as the history of 0 states.",
   ),
-  deviation: oneOf(
+  normalization: oneOf(
     "population",
-    ["population", "sample"],
-    "Which deviation steps are divided by: of n values, or of n - 1. The base group's is of n - 1.",
+    ["population", "sample", "none"],
+    "F_norm of steps: the standard deviation of the population (n) or of the sample (n - 1), each plus epsilon, or 1. The base group's " +
+      "is the sample's, or 1.",
   ),
 }
 
+/** Options of `hgpo`. */
 export type HgpoOptions = OptionsOf<typeof hgpoFields>
 
 /**
@@ -47,28 +48,42 @@ export type HgpoOptions = OptionsOf<typeof hgpoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function hgpo(options: HgpoOptions = {}): Estimator<StepCredit> {
-  return gigpoVariant("hgpo", options, hgpoFields, "wanted", (settings) => {
-    const { history, weighting, alpha, weightEpsilon, baseGroup, deviation, ...given } = settings
-    const { normalization, epsilon } = given
-    const weight = (k: number) => (weighting === "k" ? k : k + 1) ** alpha
-    return {
-      ...given,
-      levels: historyLevels(history),
-      normalize: normalizer({ std: normalization === "std" ? deviation : "none", epsilon }),
-      ...(!baseGroup && { episode: ({ length }) => new Float64Array(length) }),
-      combine: (episode, levels) => {
-        const items = [
-          ...(baseGroup ? [{ k: 0, values: episode }] : []),
-          ...levels.map((values, k) => ({ k: k + 1, values })),
-        ]
-        return episode.map((_, row) => {
-          const met = items.filter(({ values }) => values[row] !== 0)
-          const sum = met.reduce((total, { k, values }) => total + weight(k) * values[row]!, 0)
-          const weights = met.reduce((total, { k }) => total + weight(k), weightEpsilon)
-          return sum === 0 ? 0 : sum / weights
-        })
-      },
-    }
-  })
-}
+export const hgpo = defineEstimator({
+  name: "hgpo",
+  fields: hgpoFields,
+  about: {
+    system: "HGPO",
+    origin: "relative",
+    changes: ["keys", "credit"],
+    equation: "A = Σ_k w_k a_k / Σ w_k, a_k among steps with the same last k states, w_k ∝ (k + 1)^α",
+    source: "arXiv 2602.22817",
+    standing: "exact",
+    note: "The other published weights, k^α: `weighting: k`.",
+  },
+  make(options: HgpoOptions = {}): Estimator<StepCredit> {
+    return gigpoVariant("hgpo", options, hgpoFields, "wanted", (settings) => {
+      const { history, weighting, alpha, weightEpsilon, baseGroup, normalization, ...given } = settings
+      const { epsilon } = given
+      const weight = (k: number) => (weighting === "k" ? k : k + 1) ** alpha
+      return {
+        ...given,
+        normalization: normalization === "none" ? "none" : "sample",
+        levels: historyLevels(history),
+        normalize: normalizer({ std: normalization, epsilon }),
+        ...(!baseGroup && { episode: ({ length }) => new Float64Array(length) }),
+        combine: (episode, levels) => {
+          const items = [
+            ...(baseGroup ? [{ k: 0, values: episode }] : []),
+            ...levels.map((values, k) => ({ k: k + 1, values })),
+          ]
+          return episode.map((_, row) => {
+            const met = items.filter(({ values }) => values[row] !== 0)
+            const sum = met.reduce((total, { k, values }) => total + weight(k) * values[row]!, 0)
+            const weights = met.reduce((total, { k }) => total + weight(k), weightEpsilon)
+            return sum === 0 ? 0 : sum / weights
+          })
+        },
+      }
+    })
+  },
+})

@@ -1,10 +1,10 @@
-import { denseIds } from "../dense-ids.ts"
-import { whole } from "../options/field.ts"
+import { integer } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
+import { denseIds } from "../util/dense-ids.ts"
 import type { GigpoParts } from "./parts.ts"
 import { stepsBefore } from "./turns.ts"
 
-const fields = { history: whole(2, "States before the present one.", { least: 0 }) }
+const fields = { history: integer(2, "States before the present one.", { min: 0 }) }
 
 /**
  * Step groups by what led to a state (HGPO, arXiv 2602.22817): level k holds the steps of one task with the same last k states, the

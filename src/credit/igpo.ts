@@ -1,9 +1,10 @@
-import { largestReward } from "../largest-reward.ts"
 import { number, oneOf, scheduled } from "../options/field.ts"
-import type { Moment } from "../options/schedule.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { largestReward } from "../util/largest-reward.ts"
 import { gainField, peerTurns } from "./a2tgpo.ts"
 import { groupByAnchor } from "./anchors.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizer } from "./normalizer.ts"
 import { numbersOf } from "./of-steps.ts"
@@ -15,7 +16,7 @@ import { stepsAfter, turnsOf } from "./turns.ts"
 /** Options of `igpo`. */
 export const igpoFields = {
   gain: gainField,
-  gamma: scheduled(number(1, "Discount of the rewards of later turns, in (0, 1].", { above: 0, most: 1 })),
+  gamma: scheduled(number(1, "Discount of the rewards of later turns, in (0, 1].", { above: 0, max: 1 })),
   compare: oneOf(
     "turn",
     ["turn", "separate", "joint"],
@@ -23,13 +24,14 @@ export const igpoFields = {
   ),
   normalization: oneOf(
     "none",
-    ["none", "population", "std"],
+    ["none", "population", "sample"],
     "What its distance from their mean is divided by: 1, the population's deviation (n) plus epsilon, or the sample's (n - 1).",
   ),
-  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { least: 0, most: largestReward }),
+  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
+/** Options of `igpo`. */
 export type IgpoOptions = OptionsOf<typeof igpoFields>
 
 /**
@@ -39,21 +41,32 @@ export type IgpoOptions = OptionsOf<typeof igpoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function igpo(options: IgpoOptions = {}): Estimator<StepCredit> {
-  const settingsAt = (moment: Moment) => settle("igpo", options, igpoFields, moment)
-  return paidEstimator("igpo", settingsAt, { groups: "wanted" }, async (batch, settings, context) => {
-    const { gain, gamma, compare, normalization, epsilon } = settings
-    const gains = await numbersOf(gain, batch, context, "igpo")
-    const isGain = peerTurns(batch, gains).map((id) => (id < 0 ? 0 : 1))
-    const [returns, after] = [episodeReturns(batch.rewards, batch.episode), stepsAfter(batch.episode)]
-    const rewards = returns.map(
-      (outcome, row) => (isGain[row] === 1 ? gains[row]! : 0) + (after[row]! < 0 ? outcome : 0),
-    )
-    const std = normalization === "std" ? "sample" : normalization
-    const z = normalizer({ std, epsilon })(rewards, peersOf(batch, compare, isGain))
-    return { advantages: discountedReturns(z, gamma, batch.episode), details: { turnRewards: rewards } }
-  })
-}
+export const igpo = defineEstimator({
+  name: "igpo",
+  fields: igpoFields,
+  about: {
+    system: "IGPO",
+    origin: "relative",
+    changes: ["credit", "reward"],
+    equation: "A_t = Σ_{j≥t} γ^(j-t) (r_j - mean r among equal turns), r the gain, at last the outcome",
+    source: "GuoqingWang1/IGPO, its code",
+    standing: "exact",
+  },
+  make(options: IgpoOptions = {}): Estimator<StepCredit> {
+    const settingsAt = (moment: TrainingProgress) => settle("igpo", options, igpoFields, moment)
+    return paidEstimator("igpo", settingsAt, { groups: "wanted" }, async (batch, settings, context) => {
+      const { gain, gamma, compare, normalization, epsilon } = settings
+      const gains = await numbersOf(gain, batch, context, "igpo")
+      const isGain = peerTurns(batch, gains).map((id) => (id < 0 ? 0 : 1))
+      const [returns, after] = [episodeReturns(batch.rewards, batch.episode), stepsAfter(batch.episode)]
+      const rewards = returns.map(
+        (outcome, row) => (isGain[row] === 1 ? gains[row]! : 0) + (after[row]! < 0 ? outcome : 0),
+      )
+      const z = normalizer({ std: normalization, epsilon })(rewards, peersOf(batch, compare, isGain))
+      return { advantages: discountedReturns(z, gamma, batch.episode), details: { turnRewards: rewards } }
+    })
+  },
+})
 
 function peersOf({ task, episode }: Batch, compare: "turn" | "separate" | "joint", isGain: Int32Array): Int32Array {
   if (compare === "joint") return task

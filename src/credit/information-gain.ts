@@ -1,6 +1,6 @@
 import type { Trainable } from "../engine/engine.ts"
-import { stepRow } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
+import { stepSequence } from "../engine/rows.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /**
  * How likely a policy holds an answer after each context (IGPO's probe): exp of the mean log-probability of the answer's tokens, as if
@@ -24,13 +24,14 @@ export async function answerProbabilities(
       "BAD_ARGUMENT",
       "answerProbabilities: the answer, and every context that it is read after, must have a token or more.",
     )
-  const rows = await policy.logProbs(
-    contexts.map((context) => stepRow(context, answer)),
+  const { logProbs } = await policy.logProbs(
+    contexts.map((context) => stepSequence(context, answer)),
     options,
   )
-  return Float64Array.from(rows, ({ logProbs }) =>
-    Math.exp(logProbs.reduce((sum, one) => sum + one, 0) / answer.length),
-  )
+  return Float64Array.from(contexts, (_, context) => {
+    const own = logProbs.subarray(context * answer.length, (context + 1) * answer.length)
+    return Math.exp(own.reduce((sum, one) => sum + one, 0) / answer.length)
+  })
 }
 
 /** What each turn gained: P after it less P before, [turns], from the probabilities before the first turn and after each, [turns + 1]. */

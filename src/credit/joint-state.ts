@@ -1,4 +1,4 @@
-import type { Json, Stateful } from "../state.ts"
+import type { Json, Stateful } from "../util/state.ts"
 
 /** The state of an estimator that remembers something, around another that may too: what each keeps stays apart. */
 export function jointState(own: Stateful, inner: Partial<Stateful>): Stateful {

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { Batch } from "./estimator.ts"
 import { joinTokens, rewardsOfTokens, split } from "./tokens.ts"
 import { withColumns } from "./with-columns.ts"

@@ -1,5 +1,6 @@
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { outcomeFields, settle } from "./options.ts"
 import { centred, outcomeEstimator } from "./outcomes.ts"
@@ -7,8 +8,9 @@ import { stepsAfter } from "./turns.ts"
 import { withRewards } from "./with-columns.ts"
 
 /** Options of `memAgent`: samples are compared, each once. */
-export const memAgentFields = without(outcomeFields, "episodeStatistics")
+export const memAgentFields = { ...without(outcomeFields, "episodeStatistics") }
 
+/** Options of `memAgent`. */
 export type MemAgentOptions = OptionsOf<typeof memAgentFields>
 
 /**
@@ -18,14 +20,28 @@ export type MemAgentOptions = OptionsOf<typeof memAgentFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function memAgent(options: MemAgentOptions = {}): Estimator<StepCredit> {
-  const estimator = outcomeEstimator(
-    "mem-agent",
-    (moment) => ({ ...settle("mem-agent", options, memAgentFields, moment), episodeStatistics: "episodes" as const }),
-    centred,
-  )
-  return { ...estimator, estimate: (batch, context) => estimator.estimate(lastConversations(batch), context) }
-}
+export const memAgent = defineEstimator({
+  name: "mem-agent",
+  fields: memAgentFields,
+  about: {
+    system: "MemAgent",
+    origin: "successor",
+    changes: ["credit", "prompt"],
+    equation: "A = R - mean R over samples, the same for every conversation of a sample",
+    source: "BytedTsinghua-SIA/MemAgent",
+    set: { "environment.memory": "chunks" },
+    standing: "exact",
+    note: "The memory `chunks` reads by characters, not by tokens, and takes a paragraph for the question: our reading.",
+  },
+  make(options: MemAgentOptions = {}): Estimator<StepCredit> {
+    const estimator = outcomeEstimator(
+      "mem-agent",
+      (moment) => ({ ...settle("mem-agent", options, memAgentFields, moment), episodeStatistics: "episodes" as const }),
+      centred,
+    )
+    return { ...estimator, estimate: (batch, context) => estimator.estimate(lastConversations(batch), context) }
+  },
+})
 
 /** The batch with rewards only where an episode's last conversation stands. */
 function lastConversations(batch: Batch): Batch {

@@ -1,6 +1,7 @@
 import { number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { groupByAnchor } from "./anchors.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import { episodeMetrics } from "./diagnostics.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { episodeLevel } from "./grpo.ts"
@@ -20,9 +21,9 @@ export const micaFields = {
     "its reward",
   ),
   alpha: scheduled(
-    number(0.5, "Share of what a turn led to, in [0, 1]; the rest is what it brought itself.", { least: 0, most: 1 }),
+    number(0.5, "Share of what a turn led to, in [0, 1]; the rest is what it brought itself.", { min: 0, max: 1 }),
   ),
-  gamma: scheduled(number(1, "Discount of what later turns bring, in (0, 1].", { above: 0, most: 1 })),
+  gamma: scheduled(number(1, "Discount of what later turns bring, in (0, 1].", { above: 0, max: 1 })),
   deviation: oneOf(
     "population",
     ["population", "sample", "none"],
@@ -36,6 +37,7 @@ export const micaFields = {
   ...grpoFields,
 }
 
+/** Options of `mica`. */
 export type MicaOptions = OptionsOf<typeof micaFields>
 
 /**
@@ -45,33 +47,46 @@ export type MicaOptions = OptionsOf<typeof micaFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function mica(options: MicaOptions = {}): Estimator<StepCredit> {
-  settle("mica", options, micaFields, outsideRuns)
-  return {
-    name: "mica",
-    groups: "wanted",
-    async estimate(batch, context) {
-      const settings = settle("mica", options, micaFields, context.moment)
-      const { progress, alpha, gamma, deviation: std, alone, epsilon } = settings
-      const paid = payPenalties(batch, settings)
-      const { advantages: outcomes, ...groups } = episodeLevel(batch, settings, paid)
-      const given = progress === undefined ? paid.rewards : await numbersOf(progress, batch, context, "mica")
-      const brought = given.map((value) => (Number.isNaN(value) ? 0 : value))
-      const ids = groupByAnchor(batch.task, turnsOf(batch.episode)).map((id, row) =>
-        Number.isNaN(given[row]!) ? -1 : id,
-      )
-      const normalize = normalizer({ std, epsilon })
-      const local = normalize(brought, ids)
-      const led = normalize(discountedReturns(brought, gamma, batch.episode), ids)
-      const sizes = new Int32Array(countGroups(ids))
-      for (const id of ids) if (id >= 0) sizes[id]! += 1
-      return {
-        advantages: outcomes.map((outcome, row) =>
-          alone === "outcome" && sizes[ids[row]!] === 1 ? outcome : alpha * led[row]! + (1 - alpha) * local[row]!,
-        ),
-        metrics: episodeMetrics(groups),
-        details: { turnAdvantages: local, returnAdvantages: led },
-      }
-    },
-  }
-}
+export const mica = defineEstimator({
+  name: "mica",
+  fields: micaFields,
+  about: {
+    system: "MICA",
+    origin: "successor",
+    changes: ["credit", "reward"],
+    equation: "A = α norm(Σ_{j≥t} γ^(j-t) Δ_j) + (1 - α) norm(Δ_t) among equal turns",
+    source: "arXiv 2603.06194, by an adaptation",
+    standing: "reading",
+    note: "Which potential Δ is a difference of is not established: it is handed in, or the reward.",
+  },
+  make(options: MicaOptions = {}): Estimator<StepCredit> {
+    settle("mica", options, micaFields, outsideRuns)
+    return {
+      name: "mica",
+      groups: "wanted",
+      async estimate(batch, context) {
+        const settings = settle("mica", options, micaFields, context.moment)
+        const { progress, alpha, gamma, deviation: std, alone, epsilon } = settings
+        const paid = payPenalties(batch, settings)
+        const { advantages: outcomes, ...groups } = episodeLevel(batch, settings, paid)
+        const given = progress === undefined ? paid.rewards : await numbersOf(progress, batch, context, "mica")
+        const brought = given.map((value) => (Number.isNaN(value) ? 0 : value))
+        const ids = groupByAnchor(batch.task, turnsOf(batch.episode)).map((id, row) =>
+          Number.isNaN(given[row]!) ? -1 : id,
+        )
+        const normalize = normalizer({ std, epsilon })
+        const local = normalize(brought, ids)
+        const led = normalize(discountedReturns(brought, gamma, batch.episode), ids)
+        const sizes = new Int32Array(countGroups(ids))
+        for (const id of ids) if (id >= 0) sizes[id]! += 1
+        return {
+          advantages: outcomes.map((outcome, row) =>
+            alone === "outcome" && sizes[ids[row]!] === 1 ? outcome : alpha * led[row]! + (1 - alpha) * local[row]!,
+          ),
+          metrics: episodeMetrics(groups),
+          details: { turnAdvantages: local, returnAdvantages: led },
+        }
+      },
+    }
+  },
+})

@@ -1,5 +1,5 @@
-import { GigpoError } from "../errors.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 import { type GroupStatistics, groupStatistics } from "./statistics.ts"
 
 /** How values are compared within their group. Published codes disagree on each of these, so each can be said. */

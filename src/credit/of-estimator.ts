@@ -4,12 +4,14 @@ import { readOptions } from "../options/read.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import { asEstimator } from "./as-estimator.ts"
 import type { Estimator } from "./estimator.ts"
-import { ownEstimator } from "./options.ts"
+import { customEstimator } from "./options.ts"
 import { plainEstimators } from "./plain-estimators.ts"
 
 /** The option of an estimator that changes what another one says. */
 export const ofFields = {
-  of: choice("gigpo", fieldsOf(plainEstimators), "The estimator whose advantages are changed.", { own: ownEstimator }),
+  of: choice("gigpo", fieldsOf(plainEstimators), "The estimator whose advantages are changed.", {
+    own: customEstimator,
+  }),
 }
 
 /** The estimator that options speak of: a name with its options, or one's own. In code an estimator, or its function, stands for itself. */

@@ -1,6 +1,6 @@
-import { GigpoError } from "../errors.ts"
 import { field } from "../options/field.ts"
 import type { Field } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { Batch, EstimatorContext, StepRecord } from "./estimator.ts"
 
 // What estimators are told of steps besides their rewards. An option names a metric of the steps, which a configuration can, or is a
@@ -47,14 +47,19 @@ export async function numbersOf(
 
 /** Dense ids of equal keys within each task, [steps]; -1 for a step without one. */
 export function groupByKey(given: StepKey, batch: Batch, who: string): Int32Array {
-  const known = new Map<string, number>()
-  return Int32Array.from(keysOf(given, batch, who), (key, row) => {
-    if (key === undefined) return -1
-    const place = `${batch.task[row]} ${typeof key} ${key}`
-    const id = known.get(place) ?? known.size
-    known.set(place, id)
-    return id
-  })
+  const known = new Map<number, Map<string | number, number>>() // ids of keys, by task
+  const ids = new Int32Array(batch.length).fill(-1)
+  let count = 0
+  for (const [row, key] of keysOf(given, batch, who).entries()) {
+    if (key === undefined) continue
+    const task = batch.task[row]!
+    const ofTask = known.get(task) ?? new Map<string | number, number>()
+    known.set(task, ofTask)
+    const id = ofTask.get(key) ?? count++
+    ofTask.set(key, id)
+    ids[row] = id
+  }
+  return ids
 }
 
 /** The key of each step, [steps]. */
@@ -98,6 +103,6 @@ function nameOrFunction<T, F extends T | undefined, const Help extends string>(
       ? undefined
       : `must be the name of a metric of steps, or a function ${signature}`
   return field<T | Extract<F, undefined>, Help>(fallback as Extract<F, undefined>, help, problem, {
-    ...(otherwise !== undefined && { otherwise }),
+    ...(otherwise !== undefined && { defaultText: otherwise }),
   })
 }

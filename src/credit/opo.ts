@@ -1,13 +1,15 @@
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { outcomeFields, settle } from "./options.ts"
 import { centred, outcomeEstimator } from "./outcomes.ts"
 import { groupStatistics } from "./statistics.ts"
 
 /** Options of `opo`: its mean says how long episodes weigh. */
-export const opoFields = without(outcomeFields, "episodeStatistics")
+export const opoFields = { ...without(outcomeFields, "episodeStatistics") }
 
+/** Options of `opo`. */
 export type OpoOptions = OptionsOf<typeof opoFields>
 
 /**
@@ -16,14 +18,26 @@ export type OpoOptions = OptionsOf<typeof opoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function opo(options: OpoOptions = {}): Estimator<StepCredit> {
-  return outcomeEstimator(
-    "opo",
-    (moment) => ({ ...settle("opo", options, opoFields, moment), episodeStatistics: "episodes" as const }),
-    (outcomes, settings) => {
-      const { batch, scores, statistics } = outcomes
-      const { mean } = groupStatistics(scores, batch.task, batch.lengths) // an episode's steps have its tokens among them
-      return centred({ ...outcomes, statistics: { ...statistics, mean } }, settings)
-    },
-  )
-}
+export const opo = defineEstimator({
+  name: "opo",
+  fields: opoFields,
+  about: {
+    system: "OPO",
+    origin: "baseline",
+    changes: ["credit"],
+    equation: "A = R - Σ l R / Σ l, l an episode's tokens",
+    source: "arXiv 2505.23585",
+    standing: "exact",
+  },
+  make(options: OpoOptions = {}): Estimator<StepCredit> {
+    return outcomeEstimator(
+      "opo",
+      (moment) => ({ ...settle("opo", options, opoFields, moment), episodeStatistics: "episodes" as const }),
+      (outcomes, settings) => {
+        const { batch, scores, statistics } = outcomes
+        const { mean } = groupStatistics(scores, batch.task, batch.lengths) // an episode's steps have its tokens among them
+        return centred({ ...outcomes, statistics: { ...statistics, mean } }, settings)
+      },
+    )
+  },
+})

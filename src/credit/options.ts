@@ -1,9 +1,9 @@
-import { GigpoError } from "../errors.ts"
-import { largestReward } from "../largest-reward.ts"
-import { flag, number, oneOf, orObject, required, scheduled } from "../options/field.ts"
+import { boolean, number, oneOf, orObject, required, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { type AtMoment, atMoment, type Moment } from "../options/schedule.ts"
-import type { Fields, OptionsOf, OwnValue, Resolved } from "../options/table.ts"
+import { type AtMoment, scheduleValues, type TrainingProgress } from "../options/schedule.ts"
+import type { CustomValue, Fields, OptionsOf, Resolved } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { largestReward } from "../util/largest-reward.ts"
 import { estimatorProblem } from "./as-estimator.ts"
 import type { Estimator } from "./estimator.ts"
 
@@ -21,7 +21,7 @@ export const outcomeFields = {
     "Advantage of a value that is alone in its episode statistic: 0, or the return itself (the reference code).",
   ),
   invalidActionPenalty: scheduled(
-    number(0, "Taken off for every invalid step, at least 0, in units of reward.", { least: 0, most: largestReward }),
+    number(0, "Taken off for every invalid step, at least 0, in units of reward.", { min: 0, max: largestReward }),
   ),
   penaltyPlacement: oneOf(
     "reward",
@@ -34,35 +34,35 @@ export const outcomeFields = {
 /** Options of the episode level. The defaults are the paper's (arXiv 2505.10978). */
 export const grpoFields = {
   normalization: oneOf(
-    "std",
-    ["std", "population", "none", "leaveOneOut"],
-    "F_norm, what a value's distance from its group's mean is divided by: the sample standard deviation (n - 1) plus epsilon " +
-      '("std"), that of the population (n) plus epsilon ("population"), 1 ("none"), or (n - 1) / n, which makes it the distance ' +
-      'from the mean of the others ("leaveOneOut", RLOO).',
+    "sample",
+    ["sample", "population", "none", "leaveOneOut"],
+    "F_norm, which a value's distance from its group's mean is divided by: the standard deviation of the sample (n - 1) or of the " +
+      'population (n), each plus epsilon, 1 ("none"), or (n - 1) / n, which makes it the distance from the mean of the others ' +
+      '("leaveOneOut", RLOO).',
   ),
-  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { least: 0, most: largestReward }),
+  epsilon: number(1e-6, "Added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
   ...outcomeFields,
 }
 
-const share = { above: 0, most: 1 } as const
+const share = { above: 0, max: 1 } as const
 
 /** See `groupBySimilarity`. */
 export const similarityFields = {
   threshold: required(
     number(undefined, "Least `similarityRatio` of a group's members to its first member, in (0, 1].", share),
   ),
-  autojunk: flag(true, "Ignore over-frequent characters of long texts as starting points, as CPython does."),
+  autojunk: boolean(true, "Ignore over-frequent characters of long texts as starting points, as CPython does."),
 }
 
 /** Options of both levels. The defaults are the paper's. */
 export const gigpoFields = {
   gamma: scheduled(number(0.95, "Discount of the step returns, in (0, 1].", share)),
-  omega: scheduled(number(1, "Weight of the step advantage, at least 0.", { least: 0, most: largestReward })),
+  omega: scheduled(number(1, "Weight of the step advantage, at least 0.", { min: 0, max: largestReward })),
   similarity: orObject(
     number(
       undefined,
       "Put steps with similar anchors into one step group: the least ratio, in (0, 1], or { threshold, autojunk }.",
-      { ...share, otherwise: "equal anchors only" },
+      { ...share, defaultText: "equal anchors only" },
     ),
     similarityFields,
   ),
@@ -72,7 +72,7 @@ export const gigpoFields = {
     "Where steps from the same state are one step group: within their task (the paper), or over the whole batch, where equal " +
       "anchors of different tasks meet too.",
   ),
-  whiten: flag(
+  whiten: boolean(
     false,
     "Whiten the advantages at last: the mean over all sampled tokens is taken off, and their standard deviation divided by.",
   ),
@@ -80,9 +80,13 @@ export const gigpoFields = {
 }
 
 export type OutcomeOptions = OptionsOf<typeof outcomeFields>
+/** Options of `grpo` and `grpoAdvantages`. */
 export type GrpoOptions = OptionsOf<typeof grpoFields>
+/** Options of `gigpo` and `gigpoAdvantages`. */
 export type GigpoOptions = OptionsOf<typeof gigpoFields>
+/** Similarity above which anchors are one group, and how it is computed. */
 export type SimilarityOptions = OptionsOf<typeof similarityFields>
+/** Divisor of a value's distance from its group's mean. */
 export type Normalization = Resolved<typeof grpoFields>["normalization"]
 
 /** Every option decided, at one moment of a run. */
@@ -95,7 +99,7 @@ export type EpisodeSettings = AtMoment<Resolved<typeof grpoFields>>
 export type OutcomeSettings = AtMoment<Resolved<typeof outcomeFields>>
 
 /** For advantages that belong to no run: schedules stand at their beginning. */
-export const outsideRuns: Moment = { iteration: 0, iterations: 1 }
+export const outsideRuns: TrainingProgress = { iteration: 0, iterations: 1 }
 
 /**
  * What the options of a table are at this moment of a run, with the paper's values filled in.
@@ -107,23 +111,23 @@ export function settle<F extends Fields>(
   name: string,
   options: OptionsOf<F>,
   table: F,
-  moment: Moment,
+  moment: TrainingProgress,
 ): AtMoment<Resolved<F>> {
   const read = readOptions(name, options, table)
   // Functions that are no schedules stay as they are.
   const moving = Object.keys(read).filter((key) => "changes" in table[key]!)
   const numbers = Object.fromEntries(moving.map((key) => [key, read[key as keyof F]]))
-  return { ...read, ...atMoment(numbers, moment) } as AtMoment<Resolved<F>>
+  return { ...read, ...scheduleValues(numbers, moment) } as AtMoment<Resolved<F>>
 }
 
 /** For gamma on its own. */
 export function checkGamma(gamma: number): void {
-  const wrong = gigpoFields.gamma.problem(gamma)
+  const wrong = gigpoFields.gamma.validate(gamma)
   if (wrong !== undefined) throw new GigpoError("BAD_ARGUMENT", `gamma ${wrong}, not ${String(gamma)}.`)
 }
 
 /** An estimator of one's own: an object, or its function alone. */
-export const ownEstimator: OwnValue<Estimator | Estimator["estimate"]> = {
-  problem: estimatorProblem,
+export const customEstimator: CustomValue<Estimator | Estimator["estimate"]> = {
+  validate: estimatorProblem,
   meant: (value) => "estimate" in value,
 }

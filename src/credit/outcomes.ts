@@ -1,4 +1,4 @@
-import type { Moment } from "../options/schedule.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import { episodeMetrics } from "./diagnostics.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
@@ -42,7 +42,7 @@ export function centred({ batch, scores, statistics }: Outcomes, settings: Outco
  */
 export function outcomeEstimator<S extends OutcomeSettings>(
   name: string,
-  settingsAt: (moment: Moment) => S,
+  settingsAt: (moment: TrainingProgress) => S,
   compare: (outcomes: Outcomes, settings: S) => Float64Array,
 ): Estimator<StepCredit> {
   return {

@@ -1,14 +1,18 @@
-import { GigpoError } from "../errors.ts"
-import { number, required, scheduled, whole } from "../options/field.ts"
+import { integer, number, required, scheduled } from "../options/field.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /** Options of the penalty of long replies. */
 export const overlongFields = {
   cache: required(
-    whole(undefined, "Last tokens of the longest reply over which its penalty grows from 0 to the whole, at least 1.", {
-      least: 1,
-    }),
+    integer(
+      undefined,
+      "Last tokens of the longest reply over which its penalty grows from 0 to the whole, at least 1.",
+      {
+        min: 1,
+      },
+    ),
   ),
-  weight: scheduled(number(1, "The whole penalty, at least 0, in units of reward.", { least: 0 })),
+  weight: scheduled(number(1, "The whole penalty, at least 0, in units of reward.", { min: 0 })),
 }
 
 /**

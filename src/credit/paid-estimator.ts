@@ -1,4 +1,4 @@
-import type { Moment } from "../options/schedule.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import type { Batch, Credit, Estimator, EstimatorContext } from "./estimator.ts"
 import { type OutcomeSettings, outsideRuns } from "./options.ts"
 import { paidBatch, payPenalties } from "./penalties.ts"
@@ -12,7 +12,7 @@ import { paidBatch, payPenalties } from "./penalties.ts"
  */
 export function paidEstimator<S extends Pick<OutcomeSettings, "invalidActionPenalty">, C extends Credit>(
   name: string,
-  settingsAt: (moment: Moment) => S,
+  settingsAt: (moment: TrainingProgress) => S,
   more: Pick<Estimator, "needs" | "groups">,
   estimate: (batch: Batch, settings: S, context: EstimatorContext, plain: Batch) => C | Promise<C>,
 ): Estimator<C> {

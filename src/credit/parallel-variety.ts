@@ -1,10 +1,10 @@
-import { GigpoError } from "../errors.ts"
-import { list, number, required, text } from "../options/field.ts"
+import { list, number, required, string } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { Batch } from "./estimator.ts"
 
-const base = { above: 0, most: 1 } as const
+const base = { above: 0, max: 1 } as const
 
 /** Options of `parallelVariety`: what is left of 1 at each repetition. */
 export const varietyFields = {
@@ -18,21 +18,24 @@ export const varietyFields = {
   sameBase: number(0.8, "ω, for an action that another environment gets at the same step, in (0, 1].", base),
   sharedActions: list(
     ["look"],
-    required(text(undefined, "")),
+    required(string(undefined, "")),
     "Actions that all environments may get at the same step without being counted.",
   ),
+  noAction: number(0.5, "The variety of a step at which no environment gets an action, in (0, 1].", base),
 }
 
+/** Options of `parallelVariety`. */
 export type VarietyOptions = OptionsOf<typeof varietyFields>
 
 /**
  * How varied the actions of each step of one episode are (DPEPO, arXiv 2604.24320, as its code has it): (ω^d + mean_e (α^a + γ^t + β^w) / 3)
  * / 2, a how often environment e got this action before, t how often after the action before it, w the same in the other environments,
- * this step's among them, and d the actions of the step less those that differ. The first step has no pairs.
+ * this step's among them, and d the actions of the step less those that differ. The first step has no pairs. An environment that gets no
+ * action at a step, because it is over or the reply has none for it, takes no part in the mean, in d or in the others' w.
  *
- * @param actions of each step and environment, [steps][environments]; every step has one for each environment
+ * @param actions of each step and environment, [steps][environments]; an empty text is no action
  * @returns in (0, 1], [steps]
- * @throws BAD_ARGUMENT for steps of different numbers of actions, or an option that has no meaning
+ * @throws BAD_ARGUMENT for steps of different numbers of environments, or an option that has no meaning
  */
 export function parallelVariety(actions: readonly (readonly string[])[], options: VarietyOptions = {}): Float64Array {
   const settings = readOptions("parallelVariety", options, varietyFields)
@@ -42,22 +45,53 @@ export function parallelVariety(actions: readonly (readonly string[])[], options
       "BAD_ARGUMENT",
       `parallelVariety: step ${wrong} has ${actions[wrong]!.length} actions, the first ${actions[0]!.length}; give one for each environment.`,
     )
-  const { actionBase, pairBase, otherPairBase, sameBase, sharedActions } = settings
-  const clean = actions.map((step) => step.map((action) => action.trim()))
-  return Float64Array.from(clean, (now, step) => {
-    const kinds = now.map((action, e) => {
-      const seen = clean.slice(0, step).map((then) => then[e]!)
-      const before = seen.at(-1)
-      const pairs = (other: number, until: number) =>
-        clean.slice(1, until).filter((then, i) => clean[i]![other] === before && then[other] === action).length
-      const others = now.reduce((sum, _, other) => sum + (other === e ? 0 : pairs(other, step + 1)), 0)
-      const repeats = seen.filter((one) => one === action).length
-      return (actionBase ** repeats + pairBase ** pairs(e, step) + otherPairBase ** others) / 3
+  const { actionBase, pairBase, otherPairBase, sameBase, sharedActions, noAction } = settings
+  const environments = (actions[0] ?? []).map(() => new ActionCounts())
+  return Float64Array.from(actions, (step) => {
+    const acting = environments.flatMap((counts, e) => {
+      const action = step[e]!.trim()
+      return action === "" ? [] : { counts, action, before: counts.last }
     })
-    const counted = now.filter((action) => !sharedActions.includes(action))
+    if (acting.length === 0) return noAction
+    const own = acting.map(({ counts, action, before }) => {
+      const [repeats, pairs] = [counts.of(action), counts.ofPair(before, action)]
+      counts.add(action)
+      return actionBase ** repeats + pairBase ** pairs
+    })
+    const kinds = acting.map(({ counts, action, before }, e) => {
+      const others = acting.reduce(
+        (sum, other) => sum + (other.counts === counts ? 0 : other.counts.ofPair(before, action)),
+        0,
+      )
+      return (own[e]! + otherPairBase ** others) / 3
+    })
+    const counted = acting.map(({ action }) => action).filter((action) => !sharedActions.includes(action))
     const same = counted.length - new Set(counted).size
     return (sameBase ** same + kinds.reduce((sum, one) => sum + one, 0) / kinds.length) / 2
   })
+}
+
+/** How often an environment got each action, and each right after another. */
+class ActionCounts {
+  last: string | undefined
+  readonly #actions = new Map<string, { count: number; readonly after: Map<string, number> }>()
+
+  add(action: string): void {
+    const before = this.last === undefined ? undefined : this.#actions.get(this.last)
+    before?.after.set(action, (before.after.get(action) ?? 0) + 1)
+    const known = this.#actions.get(action)
+    if (known) known.count++
+    else this.#actions.set(action, { count: 1, after: new Map() })
+    this.last = action
+  }
+
+  of(action: string): number {
+    return this.#actions.get(action)?.count ?? 0
+  }
+
+  ofPair(first: string | undefined, second: string): number {
+    return first === undefined ? 0 : (this.#actions.get(first)?.after.get(second) ?? 0)
+  }
 }
 
 /** The same of all episodes of a batch, whose actions hold a line for each environment, [steps]. */
@@ -66,7 +100,11 @@ export function varietyOf(batch: Batch, options: Resolved<typeof varietyFields>)
   if (steps === undefined && length > 0)
     throw new GigpoError("BAD_ARGUMENT", "dpepo compares actions; give every step its record, or its variety.")
   const episodes = new Map<number, number[]>()
-  for (const [row, one] of episode.entries()) episodes.set(one, [...(episodes.get(one) ?? []), row])
+  for (const [row, one] of episode.entries()) {
+    const rows = episodes.get(one)
+    if (rows) rows.push(row)
+    else episodes.set(one, [row])
+  }
   const variety = new Float64Array(length)
   for (const rows of episodes.values()) {
     const found = parallelVariety(

@@ -1,4 +1,4 @@
-import { at, type Scheduled } from "../options/schedule.ts"
+import { type Scheduled, scheduleValue } from "../options/schedule.ts"
 import { groupByAnchor, groupBySimilarity } from "./anchors.ts"
 import type { Batch, EstimatorContext } from "./estimator.ts"
 import type { Normalizer } from "./normalizer.ts"
@@ -37,8 +37,8 @@ export interface GigpoParts {
 
 /** Eq. 5: R_t = Σ_{k≥t} γ^(k-t) r_k, as a step signal. */
 export function discountedReturn(gamma: Scheduled): GigpoParts["signal"] {
-  checkGamma(at(gamma, outsideRuns))
-  return (batch, { moment }) => discountedReturns(batch.rewards, at(gamma, moment), batch.episode)
+  checkGamma(scheduleValue(gamma, outsideRuns))
+  return (batch, { moment }) => discountedReturns(batch.rewards, scheduleValue(gamma, moment), batch.episode)
 }
 
 /** Eq. 6: one level, the steps of one task that were taken from the same state. */

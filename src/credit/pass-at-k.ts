@@ -1,6 +1,7 @@
 import { oneOf } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { grpoFields, settle } from "./options.ts"
 import { firstSteps, outcomeEstimator } from "./outcomes.ts"
@@ -10,13 +11,14 @@ import { countGroups } from "./statistics.ts"
 export const passAtKFields = {
   ...without(grpoFields, "episodeStatistics", "penaltyPlacement"),
   normalization: oneOf(
-    "std",
-    ["std", "none"],
+    "sample",
+    ["sample", "none"],
     "What the best episode's lead is divided by: the sample standard deviation (n - 1) of its task's returns plus epsilon " +
       '("std"), or 1 ("none").',
   ),
 }
 
+/** Options of `passAtK`. */
 export type PassAtKOptions = OptionsOf<typeof passAtKFields>
 
 /**
@@ -25,26 +27,38 @@ export type PassAtKOptions = OptionsOf<typeof passAtKFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function passAtK(options: PassAtKOptions = {}): Estimator<StepCredit> {
-  return outcomeEstimator(
-    "pass-at-k",
-    (moment) => ({
-      ...settle("pass-at-k", options, passAtKFields, moment),
-      episodeStatistics: "episodes" as const,
-      penaltyPlacement: "reward" as const,
-    }),
-    ({ batch, returns, statistics }, { normalization, epsilon, singletonEpisode }) => {
-      const { best, second } = bestOf(returns, batch)
-      return returns.map((value, row) => {
-        const task = batch.task[row]!
-        if (statistics.size[task] === 1) return singletonEpisode === "raw" ? value : 0
-        if (batch.episode[row] !== best[task] || statistics.std[task] === 0) return 0
-        const lead = value - second[task]!
-        return normalization === "std" ? lead / (statistics.std[task]! + epsilon) : lead
-      })
-    },
-  )
-}
+export const passAtK = defineEstimator({
+  name: "pass-at-k",
+  fields: passAtKFields,
+  about: {
+    system: "pass@k",
+    origin: "baseline",
+    changes: ["credit"],
+    equation: "A = R(best) - R(second) for the best episode, 0 for the others",
+    source: "arXiv 2503.19595",
+    standing: "exact",
+  },
+  make(options: PassAtKOptions = {}): Estimator<StepCredit> {
+    return outcomeEstimator(
+      "pass-at-k",
+      (moment) => ({
+        ...settle("pass-at-k", options, passAtKFields, moment),
+        episodeStatistics: "episodes" as const,
+        penaltyPlacement: "reward" as const,
+      }),
+      ({ batch, returns, statistics }, { normalization, epsilon, singletonEpisode }) => {
+        const { best, second } = bestOf(returns, batch)
+        return returns.map((value, row) => {
+          const task = batch.task[row]!
+          if (statistics.size[task] === 1) return singletonEpisode === "raw" ? value : 0
+          if (batch.episode[row] !== best[task] || statistics.std[task] === 0) return 0
+          const lead = value - second[task]!
+          return normalization === "sample" ? lead / (statistics.std[task]! + epsilon) : lead
+        })
+      },
+    )
+  },
+})
 
 /** Of each task the best episode and the return of the second, [tasks]. */
 function bestOf(returns: Float64Array, { task: tasks, episode: episodes }: Batch) {

@@ -1,15 +1,19 @@
 import type { Column } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
-import { largestReward } from "../largest-reward.ts"
-import { flag, number, oneOf, scheduled } from "../options/field.ts"
-import type { Moment } from "../options/schedule.ts"
+import { boolean, number, oneOf, scheduled } from "../options/field.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { largestReward } from "../util/largest-reward.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator } from "./estimator.ts"
 import { outcomeFields, outsideRuns, settle } from "./options.ts"
 import { paidEstimator } from "./paid-estimator.ts"
 import { joinTokens, perToken, rewardsOfTokens, spread } from "./tokens.ts"
 import { generalizedAdvantages, type TraceSettings } from "./traces.ts"
 import { whiten } from "./whiten.ts"
+
+/** Defaults of the variants whose decisions are steps, each counted once. */
+const stepDefaults = { level: "step", whitenOver: "steps" } as const
 
 /** Options of `ppo`. */
 export const ppoFields = {
@@ -19,11 +23,11 @@ export const ppoFields = {
     "What a decision is: every sampled token of an episode, one after the other, or every step as a whole, which the critic " +
       "values before its first token.",
   ),
-  gamma: scheduled(number(1, "Discount from one decision to the next, in (0, 1].", { above: 0, most: 1 })),
+  gamma: scheduled(number(1, "Discount from one decision to the next, in (0, 1].", { above: 0, max: 1 })),
   lambda: scheduled(
-    number(1, "Of GAE, in [0, 1]: 0 believes the critic's next value, 1 waits for the outcome.", { least: 0, most: 1 }),
+    number(1, "Of GAE, in [0, 1]: 0 believes the critic's next value, 1 waits for the outcome.", { min: 0, max: 1 }),
   ),
-  whiten: flag(
+  whiten: boolean(
     true,
     "The mean of the advantages over all sampled tokens is taken off, and their standard deviation divided by.",
   ),
@@ -37,10 +41,11 @@ export const ppoFields = {
     ["sample", "population"],
     "Which deviation whitens: of n - 1 values, or of n (turn-level PPO).",
   ),
-  epsilon: number(1e-8, "Added to their variance, at least 0.", { least: 0, most: largestReward }),
+  epsilon: number(1e-8, "Added to their variance, at least 0.", { min: 0, max: largestReward }),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
+/** Options of `ppo`. */
 export type PpoOptions = OptionsOf<typeof ppoFields>
 
 /**
@@ -51,32 +56,73 @@ export type PpoOptions = OptionsOf<typeof ppoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function ppo(options: PpoOptions = {}): Estimator {
-  const settingsAt = (moment: Moment) => settle("ppo", options, ppoFields, moment)
-  const { level, whitenOver } = settingsAt(outsideRuns)
-  if (whitenOver === "steps" && level === "token")
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      'ppo: whitenOver is "steps", which belongs to level: "step"; set that, or leave it out.',
-    )
-  return paidEstimator("ppo", settingsAt, { needs: ["value"] }, (batch, settings) => {
-    const { gamma, lambda, whiten: isWhitened, deviation: std, epsilon } = settings
-    const values = batch.statistics?.value
-    if (values === undefined)
-      throw new GigpoError("BAD_ARGUMENT", "ppo reads a critic's values before each token; give statistics.value.")
-    const over = level === "token" ? overTokens : overSteps
-    const found = over(batch, values, { gamma, lambda })
-    const each = whitenOver === "steps" ? firstTokens(batch.lengths) : undefined
-    const advantages = isWhitened ? whiten(found.advantages, each, { std, epsilon }) : found.advantages
-    return { advantages: perToken(advantages, batch.lengths), returns: perToken(found.returns, batch.lengths) }
-  })
-}
+export const ppo = defineEstimator({
+  name: "ppo",
+  fields: ppoFields,
+  about: {
+    system: "PPO",
+    origin: "baseline",
+    changes: ["credit"],
+    equation: "A = Σ (γ λ)^k δ, δ = r + γ V' - V, over tokens; whitened",
+    source: "arXiv 1506.02438, 1707.06347",
+    standing: "exact",
+    note: "With a critic: a transformer of its own that starts from the policy.",
+  },
+  variants: {
+    "step-ppo": {
+      defaults: stepDefaults,
+      about: {
+        system: "StepPO",
+        origin: "successor",
+        changes: ["credit"],
+        equation: "δ = r + γ V' - V, A = δ + γ λ A' over steps, whitened over steps by n - 1",
+        source: "AgentR1/StepPO",
+        standing: "exact",
+      },
+    },
+    "turn-ppo": {
+      defaults: { ...stepDefaults, deviation: "population" },
+      about: {
+        system: "turn-level PPO",
+        origin: "relative",
+        changes: ["credit"],
+        equation: "the same, whitened by n",
+        source: "thu-nics/VPR",
+        standing: "exact",
+      },
+    },
+  },
+  make(options: PpoOptions = {}): Estimator {
+    const settingsAt = (moment: TrainingProgress) => settle("ppo", options, ppoFields, moment)
+    const { level, whitenOver } = settingsAt(outsideRuns)
+    if (whitenOver === "steps" && level === "token")
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        'ppo: whitenOver is "steps", which belongs to level: "step"; set that, or leave it out.',
+      )
+    return paidEstimator("ppo", settingsAt, { needs: ["value"] }, (batch, settings) => {
+      const { gamma, lambda, whiten: isWhitened, deviation: std, epsilon } = settings
+      const values = batch.statistics?.value
+      if (values === undefined)
+        throw new GigpoError("BAD_ARGUMENT", "ppo reads a critic's values before each token; give statistics.value.")
+      const over = level === "token" ? overTokens : overSteps
+      const found = over(batch, values, { gamma, lambda })
+      const each = whitenOver === "steps" ? firstTokens(batch.lengths) : undefined
+      const advantages = isWhitened ? whiten(found.advantages, each, { std, epsilon }) : found.advantages
+      return { advantages: perToken(advantages, batch.lengths), returns: perToken(found.returns, batch.lengths) }
+    })
+  },
+})
 
 /** 1 for the token that speaks for its step, [tokens]. */
 function firstTokens(lengths: Int32Array): Int32Array {
-  return Int32Array.from(
-    Array.from(lengths).flatMap((length) => Array.from({ length }, (_, token) => (token === 0 ? 1 : 0))),
-  )
+  const first = new Int32Array(lengths.reduce((sum, length) => sum + length, 0))
+  let begin = 0
+  for (const length of lengths) {
+    first[begin] = 1
+    begin += length
+  }
+  return first
 }
 
 /** Advantages and returns of all tokens, [tokens]. */

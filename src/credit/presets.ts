@@ -31,7 +31,7 @@ export const presets: {
     omega: 1,
     stepScope: "task",
     whiten: false,
-    normalization: "std",
+    normalization: "sample",
     epsilon: 1e-6,
     episodeStatistics: "episodes",
     singletonEpisode: "zero",

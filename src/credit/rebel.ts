@@ -1,9 +1,10 @@
-import { GigpoError } from "../errors.ts"
-import { largestReward } from "../largest-reward.ts"
-import { flag, list, number, oneOf, required, scheduled, text } from "../options/field.ts"
+import { boolean, list, number, oneOf, required, scheduled, string } from "../options/field.ts"
 import { only, without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { largestReward } from "../util/largest-reward.ts"
 import { beliefKey } from "./belief-key.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { gigpoVariant } from "./gigpo-variant.ts"
 import { episodeLevel } from "./grpo.ts"
@@ -17,14 +18,14 @@ import { withRewards } from "./with-columns.ts"
 /** What both of its levels share with GiGPO. */
 const levelFields = {
   ...without(gigpoFields, "gamma", "omega", "similarity", "stepScope", "whiten", "normalization"),
-  normalization: oneOf("none", ["none", "std", "population"], "F_norm of both levels, as in `gigpo`."),
+  normalization: oneOf("none", ["none", "sample", "population"], "F_norm of both levels, as in `gigpo`."),
 }
 
 /** Options of `rebel`. */
 export const rebelFields = {
   ...levelFields,
   gamma: gigpoFields.gamma,
-  omega: scheduled(number(0.5, "Weight of the step advantage, at least 0.", { least: 0, most: largestReward })),
+  omega: scheduled(number(0.5, "Weight of the step advantage, at least 0.", { min: 0, max: largestReward })),
   belief: stepKey(
     undefined,
     "What the policy believes at a step: steps of a task that believe the same are compared. The name of a metric of steps, or in " +
@@ -33,11 +34,11 @@ export const rebelFields = {
   ),
   beliefRewards: list(
     ["belief-state", "belief-task", "belief-prediction", "belief-format"],
-    required(text(undefined, "")),
+    required(string(undefined, "")),
     "Metrics of steps that reward what is believed.",
   ),
   beliefWeights: list([0.4, 0.3, 0.2, 0.1], required(number(undefined, "")), "Of these, in their order."),
-  beliefInReward: flag(
+  beliefInReward: boolean(
     true,
     "Whether the steps' rewards hold those for beliefs too, as in the authors' code: the outcome of an episode is then its return less " +
       "these.",
@@ -45,6 +46,7 @@ export const rebelFields = {
   ...kindFields,
 }
 
+/** Options of `rebel`. */
 export type RebelOptions = OptionsOf<typeof rebelFields>
 
 /**
@@ -54,36 +56,49 @@ export type RebelOptions = OptionsOf<typeof rebelFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, or weights that are not as many as rewards
  */
-export function rebel(options: RebelOptions = {}): Estimator<StepCredit> {
-  const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)
-  if (beliefRewards.length !== beliefWeights.length)
-    throw new GigpoError(
-      "BAD_ARGUMENT",
-      `rebel: there are ${beliefWeights.length} beliefWeights for ${beliefRewards.length} beliefRewards; give one each.`,
-    )
-  const groups = singletonEpisode === "zero" ? "wanted" : undefined
-  return gigpoVariant("rebel", options, rebelFields, groups, (settings, plain) => {
-    const { belief = beliefKey, beliefRewards, beliefWeights, beliefInReward, gamma, omega } = settings
-    const [both, kinds] = [only(settings, levelFields), only(settings, kindFields)]
-    const beliefs = beliefSum(plain, beliefRewards, beliefWeights)
-    const outcome = (reward: number, row: number) => (beliefInReward ? reward - beliefs[row]! : reward)
-    const outcomes = (batch: Batch) => withRewards(batch, batch.rewards.map(outcome))
-    const inReward = both.penaltyPlacement === "reward"
-    const ids = groupByKey(belief, plain, "rebel")
-    return {
-      ...both,
-      // What is paid in rewards these have paid already.
-      episode: (batch) =>
-        episodeLevel(outcomes(batch), { ...both, ...(inReward && { invalidActionPenalty: 0 }) }).advantages,
-      signal: (batch) => fromTheEnd(outcomes(batch), gamma),
-      levels: ({ episode }) => [{ ids }, { ids, values: discountedReturns(beliefs, gamma, episode) }],
-      combine: (episode, levels, batch) => {
-        const joint = episode.map((value, row) => value + omega * levels.reduce((sum, level) => sum + level[row]!, 0))
-        return renormalizeByKind(joint, batch, kinds, both.epsilon, "rebel")
-      },
-    }
-  })
-}
+export const rebel = defineEstimator({
+  name: "rebel",
+  fields: rebelFields,
+  about: {
+    system: "ReBel (Rewarding Beliefs)",
+    origin: "successor",
+    changes: ["keys", "reward", "credit"],
+    equation: "A = G - mean G + ω (norm(γ^(T-1-t) G) + norm(Σ γ^(k-t) b_k)) among steps of one belief",
+    source: "arXiv 2605.20061",
+    standing: "exact",
+    note: "What rewards a belief is a metric of the environment; the policy has to be cloned to write beliefs at all.",
+  },
+  make(options: RebelOptions = {}): Estimator<StepCredit> {
+    const { beliefRewards, beliefWeights, singletonEpisode } = settle("rebel", options, rebelFields, outsideRuns)
+    if (beliefRewards.length !== beliefWeights.length)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `rebel: there are ${beliefWeights.length} beliefWeights for ${beliefRewards.length} beliefRewards; give one each.`,
+      )
+    const groups = singletonEpisode === "zero" ? "wanted" : undefined
+    return gigpoVariant("rebel", options, rebelFields, groups, (settings, plain) => {
+      const { belief = beliefKey, beliefRewards, beliefWeights, beliefInReward, gamma, omega } = settings
+      const [both, kinds] = [only(settings, levelFields), only(settings, kindFields)]
+      const beliefs = beliefSum(plain, beliefRewards, beliefWeights)
+      const outcome = (reward: number, row: number) => (beliefInReward ? reward - beliefs[row]! : reward)
+      const outcomes = (batch: Batch) => withRewards(batch, batch.rewards.map(outcome))
+      const inReward = both.penaltyPlacement === "reward"
+      const ids = groupByKey(belief, plain, "rebel")
+      return {
+        ...both,
+        // What is paid in rewards these have paid already.
+        episode: (batch) =>
+          episodeLevel(outcomes(batch), { ...both, ...(inReward && { invalidActionPenalty: 0 }) }).advantages,
+        signal: (batch) => fromTheEnd(outcomes(batch), gamma),
+        levels: ({ episode }) => [{ ids }, { ids, values: discountedReturns(beliefs, gamma, episode) }],
+        combine: (episode, levels, batch) => {
+          const joint = episode.map((value, row) => value + omega * levels.reduce((sum, level) => sum + level[row]!, 0))
+          return renormalizeByKind(joint, batch, kinds, both.epsilon, "rebel")
+        },
+      }
+    })
+  },
+})
 
 /** γ^(T-1-t) G: the outcome as it looks from each step. */
 function fromTheEnd({ rewards, episode }: Batch, gamma: number): Float64Array {

@@ -1,3 +1,4 @@
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { type OutcomeOptions, outcomeFields, settle } from "./options.ts"
 import { centred, outcomeEstimator } from "./outcomes.ts"
@@ -9,11 +10,23 @@ import { whiten } from "./whiten.ts"
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function reinforcePlusPlusBaseline(options: OutcomeOptions = {}): Estimator<StepCredit> {
-  const name = "reinforce-plus-plus-baseline"
-  return outcomeEstimator(
-    name,
-    (moment) => settle(name, options, outcomeFields, moment),
-    (outcomes, settings) => whiten(centred(outcomes, settings), outcomes.batch.lengths),
-  )
-}
+export const reinforcePlusPlusBaseline = defineEstimator({
+  name: "reinforce-plus-plus-baseline",
+  fields: outcomeFields,
+  about: {
+    system: "REINFORCE++ with a baseline",
+    origin: "baseline",
+    changes: ["credit"],
+    equation: "A = R - mean R, whitened over the batch",
+    source: "arXiv 2501.03262",
+    standing: "exact",
+  },
+  make(options: OutcomeOptions = {}): Estimator<StepCredit> {
+    const name = "reinforce-plus-plus-baseline"
+    return outcomeEstimator(
+      name,
+      (moment) => settle(name, options, outcomeFields, moment),
+      (outcomes, settings) => whiten(centred(outcomes, settings), outcomes.batch.lengths),
+    )
+  },
+})

@@ -1,6 +1,7 @@
 import { number, scheduled } from "../options/field.ts"
-import type { Moment } from "../options/schedule.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator } from "./estimator.ts"
 import { outcomeFields, settle } from "./options.ts"
 import { paidEstimator } from "./paid-estimator.ts"
@@ -10,10 +11,11 @@ import { whiten } from "./whiten.ts"
 
 /** Options of `reinforcePlusPlus`. */
 export const reinforcePlusPlusFields = {
-  gamma: scheduled(number(1, "Discount from one sampled token to the next, in (0, 1].", { above: 0, most: 1 })),
+  gamma: scheduled(number(1, "Discount from one sampled token to the next, in (0, 1].", { above: 0, max: 1 })),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
+/** Options of `reinforcePlusPlus`. */
 export type ReinforcePlusPlusOptions = OptionsOf<typeof reinforcePlusPlusFields>
 
 /**
@@ -22,11 +24,24 @@ export type ReinforcePlusPlusOptions = OptionsOf<typeof reinforcePlusPlusFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function reinforcePlusPlus(options: ReinforcePlusPlusOptions = {}): Estimator {
-  const settingsAt = (moment: Moment) => settle("reinforce-plus-plus", options, reinforcePlusPlusFields, moment)
-  return paidEstimator("reinforce-plus-plus", settingsAt, {}, (batch, { gamma }) => {
-    const { lengths } = batch
-    const returns = discountedReturns(rewardsOfTokens(batch), gamma, spread(batch.episode, lengths))
-    return { advantages: perToken(whiten(returns), lengths), returns: perToken(returns, lengths) }
-  })
-}
+export const reinforcePlusPlus = defineEstimator({
+  name: "reinforce-plus-plus",
+  fields: reinforcePlusPlusFields,
+  about: {
+    system: "REINFORCE++",
+    origin: "baseline",
+    changes: ["credit"],
+    equation: "A_t = Σ_{k≥t} γ^(k-t) r_k over tokens, whitened over the batch",
+    source: "arXiv 2501.03262",
+    standing: "exact",
+  },
+  make(options: ReinforcePlusPlusOptions = {}): Estimator {
+    const settingsAt = (moment: TrainingProgress) =>
+      settle("reinforce-plus-plus", options, reinforcePlusPlusFields, moment)
+    return paidEstimator("reinforce-plus-plus", settingsAt, {}, (batch, { gamma }) => {
+      const { lengths } = batch
+      const returns = discountedReturns(rewardsOfTokens(batch), gamma, spread(batch.episode, lengths))
+      return { advantages: perToken(whiten(returns), lengths), returns: perToken(returns, lengths) }
+    })
+  },
+})

@@ -1,5 +1,6 @@
-import { GigpoError } from "../errors.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { outcomeFields, outsideRuns, settle } from "./options.ts"
 import { payPenalties } from "./penalties.ts"
@@ -10,6 +11,7 @@ const { invalidActionPenalty, penaltyPlacement } = outcomeFields
 /** Options of `remax`, which compares with no group. */
 export const remaxFields = { invalidActionPenalty, penaltyPlacement }
 
+/** Options of `remax`. */
 export type RemaxOptions = OptionsOf<typeof remaxFields>
 
 /**
@@ -18,28 +20,41 @@ export type RemaxOptions = OptionsOf<typeof remaxFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function remax(options: RemaxOptions = {}): Estimator<StepCredit> {
-  settle("remax", options, remaxFields, outsideRuns)
-  return {
-    name: "remax",
-    needs: ["greedy"],
-    estimate(batch, { moment }) {
-      const { baselines } = batch
-      if (baselines === undefined)
-        throw new GigpoError(
-          "BAD_ARGUMENT",
-          "remax compares with the return of a greedy episode of each task; give each step its baseline.",
-        )
-      const { rewards, score } = payPenalties(batch, settle("remax", options, remaxFields, moment))
-      const returns = episodeReturns(rewards, batch.episode)
-      const skip = Uint8Array.from(baselines, (baseline) => (Number.isNaN(baseline) ? 1 : 0))
-      const failed = skip.reduce((sum, one) => sum + one, 0)
-      return {
-        advantages: score(returns).map((value, row) => (skip[row] === 1 ? 0 : value - baselines[row]!)),
-        ...(failed > 0 && { skip }),
-        metrics: { "greedy/failed": failed / Math.max(batch.length, 1) },
-        details: { episodeReturns: returns },
-      }
-    },
-  }
-}
+export const remax = defineEstimator({
+  name: "remax",
+  fields: remaxFields,
+  about: {
+    system: "ReMax",
+    origin: "baseline",
+    changes: ["credit", "rollout"],
+    equation: "A = R - R of the episode decoded greedily",
+    source: "arXiv 2310.10505",
+    standing: "exact",
+    note: "One more episode a task is played.",
+  },
+  make(options: RemaxOptions = {}): Estimator<StepCredit> {
+    settle("remax", options, remaxFields, outsideRuns)
+    return {
+      name: "remax",
+      needs: ["greedy"],
+      estimate(batch, { moment }) {
+        const { baselines } = batch
+        if (baselines === undefined)
+          throw new GigpoError(
+            "BAD_ARGUMENT",
+            "remax compares with the return of a greedy episode of each task; give each step its baseline.",
+          )
+        const { rewards, score } = payPenalties(batch, settle("remax", options, remaxFields, moment))
+        const returns = episodeReturns(rewards, batch.episode)
+        const skip = Uint8Array.from(baselines, (baseline) => (Number.isNaN(baseline) ? 1 : 0))
+        const failed = skip.reduce((sum, one) => sum + one, 0)
+        return {
+          advantages: score(returns).map((value, row) => (skip[row] === 1 ? 0 : value - baselines[row]!)),
+          ...(failed > 0 && { skip }),
+          metrics: { "greedy/failed": failed / Math.max(batch.length, 1) },
+          details: { episodeReturns: returns },
+        }
+      },
+    }
+  },
+})

@@ -1,6 +1,6 @@
 import { sampledWeights } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
-import { joined } from "../joined.ts"
+import { GigpoError } from "../util/errors.ts"
+import { joined } from "../util/joined.ts"
 import type { Batch, StepRecord } from "./estimator.ts"
 import type { Remembered } from "./replay-memory.ts"
 

@@ -1,5 +1,5 @@
-import { joined } from "../joined.ts"
-import type { State, Stateful } from "../state.ts"
+import { joined } from "../util/joined.ts"
+import type { State, Stateful } from "../util/state.ts"
 
 /** One step of an earlier iteration, with what it was sampled with. */
 export interface Remembered {

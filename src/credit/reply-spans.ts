@@ -1,6 +1,6 @@
-import { GigpoError } from "../errors.ts"
 import { field } from "../options/field.ts"
 import type { Resolved } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 
 const names = (fallback: readonly string[], help: string) =>
   field<readonly string[], string>(fallback, help, (value) =>

@@ -1,8 +1,9 @@
-import { GigpoError } from "../errors.ts"
 import { withDefaults } from "../options/defaults.ts"
-import { list, number, oneOf, required, scheduled, text } from "../options/field.ts"
+import { list, number, oneOf, required, scheduled, string } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { gigpoVariant } from "./gigpo-variant.ts"
 import { gigpoFields } from "./options.ts"
@@ -11,7 +12,7 @@ import { type Arrivals, flowValues, type StateGraph, stateGraph } from "./state-
 /** Options of `rewardFlow`. */
 export const rewardFlowFields = {
   ...withDefaults(without(gigpoFields, "gamma"), { normalization: "none" }),
-  gamma: scheduled(number(0.9, "What is left of a state's value one state earlier, in (0, 1].", { above: 0, most: 1 })),
+  gamma: scheduled(number(0.9, "What is left of a state's value one state earlier, in (0, 1].", { above: 0, max: 1 })),
   arrivals: oneOf<Arrivals, Arrivals, string>(
     "largest",
     ["largest", "first"],
@@ -20,11 +21,12 @@ export const rewardFlowFields = {
   ),
   idleActions: list(
     ["look", "inventory"],
-    required(text(undefined, "")),
+    required(string(undefined, "")),
     "Actions that lead nowhere, though what is seen may change: they are no way from one state to another.",
   ),
 }
 
+/** Options of `rewardFlow`. */
 export type RewardFlowOptions = OptionsOf<typeof rewardFlowFields>
 
 /**
@@ -34,13 +36,27 @@ export type RewardFlowOptions = OptionsOf<typeof rewardFlowFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, or where no step says what it led to
  */
-export function rewardFlow(options: RewardFlowOptions = {}): Estimator<StepCredit> {
-  return gigpoVariant("reward-flow", options, rewardFlowFields, "wanted", (settings) => {
-    const { gamma, arrivals, idleActions, ...given } = settings
-    const signal = (batch: Batch) => gains(batch, stateGraph(batch, { arrivals, idleActions }), gamma)
-    return { ...given, signal }
-  })
-}
+export const rewardFlow = defineEstimator({
+  name: "reward-flow",
+  fields: rewardFlowFields,
+  about: {
+    system: "RewardFlow",
+    origin: "relative",
+    changes: ["credit", "reward"],
+    equation:
+      "step signal V(s') - V(s), V(s) = max(r(s), γ max V(successors)) on the task's graph of states; then GiGPO",
+    source: "arXiv 2603.18859",
+    standing: "exact",
+    note: "Where a state was reached with several rewards its code takes the first: `arrivals: first`.",
+  },
+  make(options: RewardFlowOptions = {}): Estimator<StepCredit> {
+    return gigpoVariant("reward-flow", options, rewardFlowFields, "wanted", (settings) => {
+      const { gamma, arrivals, idleActions, ...given } = settings
+      const signal = (batch: Batch) => gains(batch, stateGraph(batch, { arrivals, idleActions }), gamma)
+      return { ...given, signal }
+    })
+  },
+})
 
 function gains(batch: Batch, graph: StateGraph, gamma: number): Float64Array {
   if (batch.length > 0 && batch.nextAnchors.every((anchor) => anchor === undefined))

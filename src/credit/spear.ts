@@ -1,8 +1,9 @@
-import { type Row, stepRow } from "../engine/rows.ts"
-import { number, scheduled, whole } from "../options/field.ts"
+import { type Sequence, stepSequence } from "../engine/rows.ts"
+import { integer, number, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
-import type { Random } from "../random.ts"
-import { amendCredit } from "./as-estimator.ts"
+import type { Random } from "../util/random.ts"
+import { wrapEstimator } from "./as-estimator.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Credit, Estimator } from "./estimator.ts"
 import { jointState } from "./joint-state.ts"
 import { innerEstimator, ofFields } from "./of-estimator.ts"
@@ -16,25 +17,26 @@ import { groupStatistics } from "./statistics.ts"
 /** Options of `spear`. */
 export const spearFields = {
   ...ofFields,
-  leastAdvantage: number(1, "Advantage from which a step is remembered."),
-  capacity: whole(2048, "Steps that are remembered, at least 1; the oldest go first.", { least: 1 }),
-  mostAge: whole(10, "Iterations that a step is remembered for, at least 1.", { least: 1 }),
-  history: whole(10_240, "Tasks whose mean returns the baseline is the median of, at least 1.", { least: 1 }),
-  rows: whole(256, "Remembered steps that are learned again in an iteration, at most, drawn at random.", { least: 0 }),
-  coefficient: scheduled(number(1, "Weight of these beside the iteration's own, at least 0.", { least: 0 })),
-  warmup: whole(200, "Iterations over which that weight grows from 0, by half a cosine; 0: it is there at once.", {
-    least: 0,
+  minAdvantage: number(1, "Advantage from which a step is remembered."),
+  capacity: integer(2048, "Steps that are remembered, at least 1; the oldest go first.", { min: 1 }),
+  maxAge: integer(10, "Iterations that a step is remembered for, at least 1.", { min: 1 }),
+  history: integer(10_240, "Tasks whose mean returns the baseline is the median of, at least 1.", { min: 1 }),
+  rows: integer(256, "Remembered steps that are learned again in an iteration, at most, drawn at random.", { min: 0 }),
+  coefficient: scheduled(number(1, "Weight of these beside the iteration's own, at least 0.", { min: 0 })),
+  warmup: integer(200, "Iterations over which that weight grows from 0, by half a cosine; 0: it is there at once.", {
+    min: 0,
   }),
   keepGroups: number(
     0.75,
     "Share of the tasks whose returns differ most, in (0, 1]; the steps of the others are left out.",
     {
       above: 0,
-      most: 1,
+      max: 1,
     },
   ),
 }
 
+/** Options of `spear`. */
 export type SpearOptions = OptionsOf<typeof spearFields>
 
 /**
@@ -45,32 +47,45 @@ export type SpearOptions = OptionsOf<typeof spearFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, or steps without their tokens
  */
-export function spear(options: SpearOptions = {}): Estimator {
-  const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).of)
-  const memory = new ReplayMemory()
-  const amended = amendCredit(inner, {
-    name: "spear",
-    change(credit, batch, { moment, random }) {
-      const settings = settle("spear", options, spearFields, moment)
-      const { leastAdvantage, mostAge, rows, keepGroups } = settings
-      const returns = episodeReturns(batch.rewards, batch.episode)
-      const tasks = groupStatistics(returns, batch.task, firstSteps(batch.episode))
-      const limits = { ...settings, since: moment.iteration - mostAge }
-      memory.keep([], Array.from(tasks.mean), limits)
-      const extraRows = replay(memory, rows, imitationWeight(moment.iteration, settings), random)
-      const skip = narrow(credit, batch, tasks.std, keepGroups)
-      const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) >= leastAdvantage
-      memory.keep(remember(batch, returns, moment.iteration, isGood), [], limits)
-      return {
-        ...credit,
-        ...(skip && { skip }),
-        extraRows: [...(credit.extraRows ?? []), ...extraRows],
-        metrics: { ...credit.metrics, "replay/remembered": memory.steps.length, "replay/rows": extraRows.length },
-      }
-    },
-  })
-  return { ...amended, ...jointState(memory, inner) }
-}
+export const spear = defineEstimator({
+  name: "spear",
+  fields: spearFields,
+  about: {
+    system: "SPEAR",
+    origin: "relative",
+    changes: ["credit", "data"],
+    equation: "steps of A ≥ 1 are learned again with R - median of the mean returns of past tasks, where above 0",
+    source: "TencentYoutuResearch/SPEAR",
+    standing: "exact",
+    note: "Steps rather than episodes are remembered: our reading. Its clip-cov is a loss, its tool reward a reward.",
+  },
+  make(options: SpearOptions = {}): Estimator {
+    const inner = innerEstimator("spear", settle("spear", options, spearFields, outsideRuns).of)
+    const memory = new ReplayMemory()
+    const amended = wrapEstimator(inner, {
+      name: "spear",
+      change(credit, batch, { moment, random }) {
+        const settings = settle("spear", options, spearFields, moment)
+        const { minAdvantage, maxAge, rows, keepGroups } = settings
+        const returns = episodeReturns(batch.rewards, batch.episode)
+        const tasks = groupStatistics(returns, batch.task, firstSteps(batch.episode))
+        const limits = { ...settings, since: moment.iteration - maxAge }
+        memory.keep([], Array.from(tasks.mean), limits)
+        const extraRows = replay(memory, rows, imitationWeight(moment.iteration, settings), random)
+        const skip = narrow(credit, batch, tasks.std, keepGroups)
+        const isGood = (row: number) => skip?.[row] !== 1 && meanOf(credit.advantages[row]!) >= minAdvantage
+        memory.keep(remember(batch, returns, moment.iteration, isGood), [], limits)
+        return {
+          ...credit,
+          ...(skip && { skip }),
+          extraRows: [...(credit.extraRows ?? []), ...extraRows],
+          metrics: { ...credit.metrics, "replay/remembered": memory.steps.length, "replay/rows": extraRows.length },
+        }
+      },
+    })
+    return { ...amended, ...jointState(memory, inner) }
+  },
+})
 
 /** c ½ (1 - cos(π · iteration / warmup)), and c from then on. */
 export function imitationWeight(
@@ -81,7 +96,7 @@ export function imitationWeight(
 }
 
 /** Remembered steps as rows, those of them that did better than tasks mostly do. */
-function replay(memory: ReplayMemory, most: number, weight: number, random: Random): Row[] {
+function replay(memory: ReplayMemory, most: number, weight: number, random: Random): Sequence[] {
   const baseline = memory.baseline()
   const better = memory.steps.filter(({ outcome }) => outcome > baseline)
   if (weight === 0) return []
@@ -90,7 +105,7 @@ function replay(memory: ReplayMemory, most: number, weight: number, random: Rand
     .shuffled(better)
     .slice(0, most)
     .map(({ tokens, start, outcome, iteration: _, ...sampled }) =>
-      stepRow(tokens.subarray(0, start), tokens.subarray(start), {
+      stepSequence(tokens.subarray(0, start), tokens.subarray(start), {
         ...sampled,
         advantage: weight * (outcome - baseline),
       }),

@@ -1,7 +1,7 @@
 import { groupByAnchor } from "./anchors.ts"
 import type { Batch } from "./estimator.ts"
 import { countGroups } from "./statistics.ts"
-import { stepsBefore } from "./turns.ts"
+import { stepsAfter, stepsBefore } from "./turns.ts"
 
 export type Arrivals = "largest" | "first"
 
@@ -26,12 +26,16 @@ export function stateGraph(
   const { length, task, anchors, nextAnchors, steps } = batch
   const idle = new Set(idleActions)
   const known = nextAnchors.map((anchor, row) => anchor !== undefined && !idle.has(steps?.[row]?.action.trim() ?? ""))
+  // What a step led to is mostly where the next one was taken: only other texts are looked up.
+  const after = stepsAfter(batch.episode)
+  const others = Array.from(after.keys()).filter((row) => known[row] && nextAnchors[row] !== anchors[after[row]!])
   const nodes = groupByAnchor(
-    [...task, ...task],
-    [...anchors, ...nextAnchors.map((anchor, row) => (known[row] ? anchor! : anchors[row]!))],
+    [...task, ...others.map((row) => task[row]!)],
+    [...anchors, ...others.map((row) => nextAnchors[row]!)],
   )
   const from = nodes.subarray(0, length)
-  const to = nodes.slice(length).map((node, row) => (known[row] ? node : -1))
+  const to = after.map((next, row) => (known[row] && next >= 0 ? from[next]! : -1))
+  for (const [index, row] of others.entries()) to[row] = nodes[length + index]!
 
   const rewards = new Float64Array(countGroups(nodes)).fill(Number.NaN)
   const arrive = (node: number, reward: number) => {
@@ -51,15 +55,13 @@ const mostRounds = 1000
 
 /** V(s) = max(r(s), γ max V(successors of s)), [nodes], by rounds over all edges until nothing changes. */
 export function flowValues({ from, to, rewards }: StateGraph, gamma: number): Float64Array {
-  const edges = new Map<number, readonly [from: number, to: number]>()
-  for (const [row, source] of from.entries())
-    if (to[row]! >= 0 && to[row] !== source) edges.set(source * rewards.length + to[row]!, [source, to[row]!])
+  const edges = edgesOf(from, to, rewards.length)
   let values = rewards
   for (let round = 0; round < mostRounds; round++) {
     const better = values.slice()
     let changed = false
-    for (const [source, target] of edges.values()) {
-      const handed = gamma * values[target]!
+    for (let edge = 0; edge < edges.from.length; edge++) {
+      const [source, handed] = [edges.from[edge]!, gamma * values[edges.to[edge]!]!]
       if (handed <= better[source]!) continue
       better[source] = handed
       changed = true
@@ -68,4 +70,16 @@ export function flowValues({ from, to, rewards }: StateGraph, gamma: number): Fl
     values = better
   }
   return values
+}
+
+/** Each edge once, without those from a node to itself. */
+function edgesOf(from: Int32Array, to: Int32Array, nodes: number): Pick<StateGraph, "from" | "to"> {
+  const known = new Set<number>()
+  const isNew = (row: number) => {
+    if (to[row]! < 0 || to[row] === from[row]) return false
+    const before = known.size
+    return known.add(from[row]! * nodes + to[row]!).size > before
+  }
+  const rows = from.map((_, row) => (isNew(row) ? row : -1)).filter((row) => row >= 0)
+  return { from: rows.map((row) => from[row]!), to: rows.map((row) => to[row]!) }
 }

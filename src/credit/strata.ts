@@ -1,6 +1,7 @@
-import { largestReward } from "../largest-reward.ts"
-import { number, scheduled, text } from "../options/field.ts"
+import { number, scheduled, string } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { largestReward } from "../util/largest-reward.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import { episodeMetrics } from "./diagnostics.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { normalizers } from "./grpo.ts"
@@ -18,22 +19,23 @@ export const strataFields = {
   ),
   topShare: number(0.5, "Share of a strategy's episodes, the best of them, whose mean return it is worth, in (0, 1].", {
     above: 0,
-    most: 1,
+    max: 1,
   }),
   planning: stepNumbers(
     undefined,
     "What is 1 at steps which wrote the strategy, which have its advantage: the name of a metric, or in code a function of the batch.",
     "strategies are handed in, and all steps follow one",
   ),
-  judgement: text(undefined, "The metric that is 1 at steps which the policy itself judged bad.", {
-    otherwise: "nobody judges",
+  judgement: string(undefined, "The metric that is 1 at steps which the policy itself judged bad.", {
+    defaultText: "no judge",
   }),
   judgementPenalty: scheduled(
-    number(0.1, "Taken off the advantage of such a step, at least 0.", { least: 0, most: largestReward }),
+    number(0.1, "Taken off the advantage of such a step, at least 0.", { min: 0, max: largestReward }),
   ),
   ...grpoFields,
 }
 
+/** Options of `strata`. */
 export type StrataOptions = OptionsOf<typeof strataFields>
 
 /** Options of `strata` where the first reply of an episode is its strategy: with `planFirst`, and `forkAt` for several episodes of each. */
@@ -50,36 +52,57 @@ export const plannedStrategies = {
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function strata(options: StrataOptions = {}): Estimator<StepCredit> {
-  settle("strata", options, strataFields, outsideRuns)
-  return {
-    name: "strata",
-    groups: "needed",
-    async estimate(batch, context) {
-      const settings = settle("strata", options, strataFields, context.moment)
-      const { strategy, topShare, planning, judgement, judgementPenalty } = settings
-      const { normalization, epsilon, singletonEpisode: singleton } = settings
-      const ids = groupByKey(strategy, batch, "strata")
-      const outcomes = outcomesOf(batch, settings)
-      const each = firstSteps(batch.episode)
-      const normalize = normalizerOf({ ...normalizers[normalization], epsilon, singleton })
-      const actions = normalize(outcomes.scores, ids, groupStatistics(outcomes.scores, ids, each))
-
-      const worth = worthOf(outcomes.scores, ids, each, topShare)
-      const tasks = batch.task.map((task, row) => (ids[row]! < 0 ? -1 : task))
-      const strategies = normalize(worth, tasks, groupStatistics(worth, tasks, firstSteps(ids)))
-      const plans = planning === undefined ? undefined : await numbersOf(planning, batch, context, "strata")
-      const bad = judgement === undefined ? undefined : metricOf(batch, judgement, "strata", 0)
-      return {
-        advantages: actions.map(
-          (action, row) => (plans?.[row] === 1 ? strategies[row]! : action) - (bad?.[row] === 1 ? judgementPenalty : 0),
-        ),
-        metrics: { ...episodeMetrics(countTasks(outcomes)), "strategy/count": countGroups(ids) },
-        details: { strategyAdvantages: strategies, actionAdvantages: actions },
-      }
+export const strata = defineEstimator({
+  name: "strata",
+  fields: strataFields,
+  about: {
+    system: "StraTA",
+    origin: "successor",
+    changes: ["credit", "rollout"],
+    equation: "A of actions: R in their strategy; A of strategies: mean R of their better half, in the task",
+    source: "arXiv 2605.06642, by two reproductions",
+    set: {
+      "training.turnHooks.name": "fork-at",
+      "training.turnHooks.into": 8,
+      "training.rollout.maxForks": 7,
+      "environment.wrapper.name": "plan-first",
     },
-  }
-}
+    code: "estimator: strata(plannedStrategies)",
+    standing: "reading",
+    note: "Strategies are metrics of steps, or plans of the policy's own; choosing among 8 times as many is `farthestPoints`, given embeddings.",
+  },
+  make(options: StrataOptions = {}): Estimator<StepCredit> {
+    settle("strata", options, strataFields, outsideRuns)
+    return {
+      name: "strata",
+      groups: "needed",
+      async estimate(batch, context) {
+        const settings = settle("strata", options, strataFields, context.moment)
+        const { strategy, topShare, planning, judgement, judgementPenalty } = settings
+        const { normalization, epsilon, singletonEpisode: singleton } = settings
+        const ids = groupByKey(strategy, batch, "strata")
+        const outcomes = outcomesOf(batch, settings)
+        const each = firstSteps(batch.episode)
+        const normalize = normalizerOf({ ...normalizers[normalization], epsilon, singleton })
+        const actions = normalize(outcomes.scores, ids, groupStatistics(outcomes.scores, ids, each))
+
+        const worth = worthOf(outcomes.scores, ids, each, topShare)
+        const tasks = batch.task.map((task, row) => (ids[row]! < 0 ? -1 : task))
+        const strategies = normalize(worth, tasks, groupStatistics(worth, tasks, firstSteps(ids)))
+        const plans = planning === undefined ? undefined : await numbersOf(planning, batch, context, "strata")
+        const bad = judgement === undefined ? undefined : metricOf(batch, judgement, "strata", 0)
+        return {
+          advantages: actions.map(
+            (action, row) =>
+              (plans?.[row] === 1 ? strategies[row]! : action) - (bad?.[row] === 1 ? judgementPenalty : 0),
+          ),
+          metrics: { ...episodeMetrics(countTasks(outcomes)), "strategy/count": countGroups(ids) },
+          details: { strategyAdvantages: strategies, actionAdvantages: actions },
+        }
+      },
+    }
+  },
+})
 
 /** R(z) of each step's strategy, [steps]; 0 for a step without one. */
 function worthOf(scores: Float64Array, ids: Int32Array, each: Uint8Array, share: number): Float64Array {

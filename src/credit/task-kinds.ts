@@ -1,6 +1,6 @@
-import { denseIds } from "../dense-ids.ts"
-import { flag, number, text, whole } from "../options/field.ts"
+import { boolean, integer, number, string } from "../options/field.ts"
 import type { Resolved } from "../options/table.ts"
+import { denseIds } from "../util/dense-ids.ts"
 import type { Batch } from "./estimator.ts"
 import { keysOf, metricOf, type StepKey, stepKey } from "./of-steps.ts"
 import { groupStatistics } from "./statistics.ts"
@@ -21,20 +21,20 @@ export function kindsOf(kind: StepKey | undefined, batch: Batch, who: string): I
 
 /** Options of what is done to advantages kind by kind. */
 export const kindFields = {
-  kind: { ...kindField, otherwise: "advantages are left as they are" },
-  leastSteps: whole(
+  kind: { ...kindField, defaultText: "advantages are left as they are" },
+  minSteps: integer(
     10,
     "Steps that a kind must have to be normalised by its own mean and deviation; else by those of all steps.",
     {
-      least: 2,
+      min: 2,
     },
   ),
-  leastDeviation: number(0.1, "Standard deviation below which a kind's advantages are only centred.", { least: 0 }),
-  weighKinds: flag(
+  minStd: number(0.1, "Standard deviation below which a kind's advantages are only centred.", { min: 0 }),
+  weighKinds: boolean(
     false,
     "Whether kinds are weighed by how seldom they succeed: ((1 - s) / 0.15)², from 0.3 to 3, s the share of the kind's episodes that do.",
   ),
-  success: text("success", "The metric that is 1 at the last step of an episode that succeeded."),
+  success: string("success", "The metric that is 1 at the last step of an episode that succeeded."),
 }
 
 /** @param epsilon added to deviations */
@@ -45,7 +45,7 @@ export function renormalizeByKind(
   epsilon: number,
   who: string,
 ): Float64Array {
-  const { kind, leastSteps, leastDeviation, weighKinds, success } = options
+  const { kind, minSteps, minStd, weighKinds, success } = options
   if (kind === undefined) return advantages
   const kinds = kindsOf(kind, batch, who)
   const { size, mean, std } = groupStatistics(advantages, kinds)
@@ -53,9 +53,9 @@ export function renormalizeByKind(
   const weights = weighKinds ? weightsOf(metricOf(batch, success, who, 0), batch.episode, kinds) : undefined
   return advantages.map((value, row) => {
     const own = kinds[row]!
-    const isSmall = size[own]! < leastSteps
+    const isSmall = size[own]! < minSteps
     const [middle, deviation] = isSmall ? [all.mean[0]!, all.std[0]!] : [mean[own]!, std[own]!]
-    const width = isSmall || deviation >= leastDeviation ? deviation + epsilon : 1
+    const width = isSmall || deviation >= minStd ? deviation + epsilon : 1
     return deviation === 0 ? 0 : ((weights?.[own] ?? 1) * (value - middle)) / width
   })
 }

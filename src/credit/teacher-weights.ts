@@ -1,8 +1,8 @@
 import type { Column } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
 import { number, oneOf, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
-import { amendCredit, asEstimator } from "./as-estimator.ts"
+import { GigpoError } from "../util/errors.ts"
+import { asEstimator, wrapEstimator } from "./as-estimator.ts"
 import type { Batch, Estimator, EstimatorContext } from "./estimator.ts"
 import { outsideRuns, settle } from "./options.ts"
 import { tagFields, tagsOf, tokenKinds } from "./reply-spans.ts"
@@ -12,10 +12,10 @@ export type Hindsight = (batch: Batch, context: EstimatorContext) => readonly Co
 
 export const teacherWeightFields = {
   alpha: scheduled(
-    number(1, "How much a nat between teacher and policy counts; let it fall to 0, as the paper does.", { least: 0 }),
+    number(1, "How much a nat between teacher and policy counts; let it fall to 0, as the paper does.", { min: 0 }),
   ),
-  low: number(0.5, "Weights are at least this. The paper's bound is not established.", { least: 0, most: 1 }),
-  high: number(2, "Weights are at most this. The paper's bound is not established.", { least: 1 }),
+  low: number(0.5, "Weights are at least this. The paper's bound is not established.", { min: 0, max: 1 }),
+  high: number(2, "Weights are at most this. The paper's bound is not established.", { min: 1 }),
   level: oneOf(
     "token",
     ["token", "step"],
@@ -24,6 +24,7 @@ export const teacherWeightFields = {
   ...tagFields,
 }
 
+/** Options of `teacherWeights`. */
 export type TeacherWeightOptions = OptionsOf<typeof teacherWeightFields>
 
 /**
@@ -45,7 +46,7 @@ export function teacherWeights(
 ): Estimator {
   const tags = tagsOf(settle("teacherWeights", options, teacherWeightFields, outsideRuns))
   const plain = asEstimator(estimator)
-  return amendCredit(plain, {
+  return wrapEstimator(plain, {
     name: `${plain.name}+teacher-weights`,
     needs: ["old", "text", ...(hindsight ? [] : (["teacher"] as const))],
     async change(credit, batch, context) {

@@ -1,12 +1,12 @@
-import { GigpoError } from "../errors.ts"
-import { flag, number, scheduled } from "../options/field.ts"
+import { boolean, number, scheduled } from "../options/field.ts"
 import type { OptionsOf } from "../options/table.ts"
-import { amendCredit, asEstimator } from "./as-estimator.ts"
+import { GigpoError } from "../util/errors.ts"
+import { asEstimator, wrapEstimator } from "./as-estimator.ts"
 import type { Credit, Estimator } from "./estimator.ts"
 import { outsideRuns, settle } from "./options.ts"
 import { type SpanKind, tagFields, tagsOf, tokenKinds } from "./reply-spans.ts"
 
-const weight = (help: string) => scheduled(number<number, string>(1, help, { least: 0 }))
+const weight = (help: string) => scheduled(number<number, string>(1, help, { min: 0 }))
 
 export const tokenWeightFields = {
   think: weight("Of tokens of thoughts, their tags with them."),
@@ -14,9 +14,10 @@ export const tokenWeightFields = {
   tool: weight("Of tokens of calls of tools."),
   other: weight("Of all other tokens, the end of the reply among them."),
   ...tagFields,
-  normalize: flag(false, "Divide the weights by their mean over all tokens, so that the loss keeps its size."),
+  normalize: boolean(false, "Divide the weights by their mean over all tokens, so that the loss keeps its size."),
 }
 
+/** Options of `tokenWeights`. */
 export type TokenWeightOptions = OptionsOf<typeof tokenWeightFields>
 
 const kinds: readonly SpanKind[] = ["think", "action", "tool", "other"]
@@ -36,7 +37,7 @@ export function tokenWeights(
 ): Estimator {
   const tags = tagsOf(settle("tokenWeights", options, tokenWeightFields, outsideRuns))
   const plain = asEstimator(estimator)
-  return amendCredit(plain, {
+  return wrapEstimator(plain, {
     name: `${plain.name}+token-weights`,
     needs: ["text"],
     change(credit, { tokenTexts, lengths }, { moment }) {

@@ -1,5 +1,5 @@
 import type { Column } from "../engine/rows.ts"
-import { joined } from "../joined.ts"
+import { joined } from "../util/joined.ts"
 import type { Batch } from "./estimator.ts"
 
 // The sampled tokens of a batch, those of one step after those of the other, as if nothing lay between them: [tokens].
@@ -15,16 +15,19 @@ export function split(values: Float64Array, lengths: Int32Array): Float64Array[]
   return Array.from(lengths, (_, step) => values.subarray(begins[step], begins[step + 1]))
 }
 
-/** The same as training takes it. */
+/** The same in single precision, as training takes it. */
 export function perToken(values: Float64Array, lengths: Int32Array): Float32Array[] {
-  return split(values, lengths).map((tokens) => Float32Array.from(tokens))
+  const begins = beginnings(lengths)
+  const all = new Float32Array(values)
+  return Array.from(lengths, (_, step) => all.subarray(begins[step], begins[step + 1]))
 }
 
 /** Each step's number for each of its tokens. */
 export function spread<Values extends Float64Array | Int32Array>(values: Values, lengths: Int32Array): Values {
   const begins = beginnings(lengths)
   const all = new (values.constructor as new (length: number) => Values)(begins.at(-1)!)
-  for (const [step, value] of values.entries()) all.fill(value, begins[step], begins[step + 1])
+  for (let step = 0; step < lengths.length; step++)
+    for (let token = begins[step]!; token < begins[step + 1]!; token++) all[token] = values[step]!
   return all
 }
 
@@ -38,8 +41,8 @@ export function rewardsOfTokens({ rewards, lengths, tokenRewards }: Batch): Floa
 }
 
 /** Where each step begins, and at last where they end, [steps + 1]. */
-function beginnings(lengths: ArrayLike<number>): number[] {
-  const begins = [0]
-  for (let step = 0; step < lengths.length; step++) begins.push(begins[step]! + lengths[step]!)
+function beginnings(lengths: ArrayLike<number>): Int32Array {
+  const begins = new Int32Array(lengths.length + 1)
+  for (let step = 0; step < lengths.length; step++) begins[step + 1] = begins[step]! + lengths[step]!
   return begins
 }

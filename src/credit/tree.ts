@@ -1,5 +1,6 @@
 import { without } from "../options/fixed.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { gigpoVariant } from "./gigpo-variant.ts"
 import { gigpoFields } from "./options.ts"
@@ -24,8 +25,9 @@ export const treeLevels: GigpoParts["levels"] = ({ episode, anchorGroups, length
 }
 
 /** Options of `gigpoTree`: how episodes merge is not one of them. */
-export const gigpoTreeFields = without(gigpoFields, "similarity", "stepScope")
+export const gigpoTreeFields = { ...without(gigpoFields, "similarity", "stepScope") }
 
+/** Options of `gigpoTree`. */
 export type GigpoTreeOptions = OptionsOf<typeof gigpoTreeFields>
 
 /**
@@ -35,9 +37,23 @@ export type GigpoTreeOptions = OptionsOf<typeof gigpoTreeFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function gigpoTree(options: GigpoTreeOptions = {}): Estimator<StepCredit> {
-  return gigpoVariant("gigpo-tree", options, gigpoTreeFields, "wanted", (settings) => ({
-    ...settings,
-    levels: treeLevels,
-  }))
-}
+export const gigpoTree = defineEstimator({
+  name: "gigpo-tree",
+  fields: gigpoTreeFields,
+  about: {
+    file: "src/credit/tree.ts",
+    system: "T-STAR (Reason in Chains, Learn in Trees)",
+    origin: "successor",
+    changes: ["keys", "rollout"],
+    equation: "A = A^E + ω A^S among the steps at one node of the tree into which episodes merge that begin alike",
+    source: "arXiv 2604.07165, abstract",
+    standing: "reading",
+    note: "Merging by equal beginnings, GiGPO on top; grafted thoughts are not defined in public.",
+  },
+  make(options: GigpoTreeOptions = {}): Estimator<StepCredit> {
+    return gigpoVariant("gigpo-tree", options, gigpoTreeFields, "wanted", (settings) => ({
+      ...settings,
+      levels: treeLevels,
+    }))
+  },
+})

@@ -52,6 +52,7 @@ export interface GigpoDiagnostics extends GrpoDiagnostics {
   readonly stepShare: number
 }
 
+/** Result of `grpoAdvantages`. */
 export interface GrpoResult {
   /** One number a step, [steps]. */
   readonly advantages: Float64Array

@@ -1,7 +1,8 @@
-import { largestReward } from "../largest-reward.ts"
-import { flag, number, scheduled } from "../options/field.ts"
-import type { Moment } from "../options/schedule.ts"
+import { boolean, number, scheduled } from "../options/field.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { largestReward } from "../util/largest-reward.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Estimator, StepCredit } from "./estimator.ts"
 import { numbersOf, stepNumbers } from "./of-steps.ts"
 import { outcomeFields, settle } from "./options.ts"
@@ -11,20 +12,21 @@ import { whiten } from "./whiten.ts"
 
 /** Options of `vinePpo`. */
 export const vinePpoFields = {
-  gamma: scheduled(number(1, "Discount from one step to the next, in (0, 1].", { above: 0, most: 1 })),
+  gamma: scheduled(number(1, "Discount from one step to the next, in (0, 1].", { above: 0, max: 1 })),
   value: stepNumbers(
     "monte-carlo-value",
     "What the state before a step is worth, as the mean return of episodes played on from it: the name of a metric, or in code a " +
       "function of the batch. Steps without one are left out.",
   ),
-  whiten: flag(
+  whiten: boolean(
     true,
     "The mean of the advantages over all sampled tokens is taken off, and their standard deviation divided by.",
   ),
-  epsilon: number(1e-8, "Added to their variance, at least 0.", { least: 0, most: largestReward }),
+  epsilon: number(1e-8, "Added to their variance, at least 0.", { min: 0, max: largestReward }),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
+/** Options of `vinePpo`. */
 export type VinePpoOptions = OptionsOf<typeof vinePpoFields>
 
 /**
@@ -33,18 +35,31 @@ export type VinePpoOptions = OptionsOf<typeof vinePpoFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning
  */
-export function vinePpo(options: VinePpoOptions = {}): Estimator<StepCredit> {
-  const settingsAt = (moment: Moment) => settle("vine-ppo", options, vinePpoFields, moment)
-  return paidEstimator("vine-ppo", settingsAt, {}, async (batch, settings, context) => {
-    const { gamma, value, whiten: isWhitened, epsilon } = settings
-    const values = await numbersOf(value, batch, context, "vine-ppo")
-    const after = stepsAfter(batch.episode)
-    const surprises = batch.rewards.map(
-      (reward, row) => reward + gamma * (after[row]! < 0 ? 0 : values[after[row]!]!) - values[row]!,
-    )
-    const skip = Uint8Array.from(surprises, (one) => (Number.isNaN(one) ? 1 : 0))
-    const known = surprises.map((one) => (Number.isNaN(one) ? 0 : one))
-    const lengths = batch.lengths.map((length, row) => (skip[row] === 1 ? 0 : length))
-    return { advantages: isWhitened ? whiten(known, lengths, { epsilon }) : known, skip }
-  })
-}
+export const vinePpo = defineEstimator({
+  name: "vine-ppo",
+  fields: vinePpoFields,
+  about: {
+    system: "VinePPO",
+    origin: "relative",
+    changes: ["credit"],
+    equation: "A = r + γ V(s') - V(s), V by Monte Carlo, whitened over tokens",
+    source: "arXiv 2410.01679",
+    standing: "exact",
+    note: "V is handed in: a metric of the steps, or a function.",
+  },
+  make(options: VinePpoOptions = {}): Estimator<StepCredit> {
+    const settingsAt = (moment: TrainingProgress) => settle("vine-ppo", options, vinePpoFields, moment)
+    return paidEstimator("vine-ppo", settingsAt, {}, async (batch, settings, context) => {
+      const { gamma, value, whiten: isWhitened, epsilon } = settings
+      const values = await numbersOf(value, batch, context, "vine-ppo")
+      const after = stepsAfter(batch.episode)
+      const surprises = batch.rewards.map(
+        (reward, row) => reward + gamma * (after[row]! < 0 ? 0 : values[after[row]!]!) - values[row]!,
+      )
+      const skip = Uint8Array.from(surprises, (one) => (Number.isNaN(one) ? 1 : 0))
+      const known = surprises.map((one) => (Number.isNaN(one) ? 0 : one))
+      const lengths = batch.lengths.map((length, row) => (skip[row] === 1 ? 0 : length))
+      return { advantages: isWhitened ? whiten(known, lengths, { epsilon }) : known, skip }
+    })
+  },
+})

@@ -1,9 +1,10 @@
-import { GigpoError } from "../errors.ts"
-import { largestReward } from "../largest-reward.ts"
-import { number, oneOf, text, whole } from "../options/field.ts"
-import type { Moment } from "../options/schedule.ts"
+import { integer, number, oneOf, string } from "../options/field.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { largestReward } from "../util/largest-reward.ts"
 import { candidateRows, candidateScores } from "./candidates.ts"
+import { defineEstimator } from "./define-estimator.ts"
 import type { Batch, Estimator, StepCredit } from "./estimator.ts"
 import { normalizerOf } from "./normalizer.ts"
 import { groupByKey, metricOf, numbersOf, stepKey, stepNumbers } from "./of-steps.ts"
@@ -19,7 +20,7 @@ export const vprFields = {
     ["candidates", "state", "turn"],
     "What a step is compared with: the other replies that were sampled to its prompt (hooks.candidates), by their scores; the steps " +
       "taken from its state; or without groups of states the steps of its number in all episodes.",
-    { otherwise: "candidates where steps have some, else state" },
+    { defaultText: "candidates where steps have some, else state" },
   ),
   state: stepKey(
     undefined,
@@ -38,15 +39,16 @@ export const vprFields = {
       "mean is then taken off too.",
   ),
   deviation: oneOf("population", ["population", "sample"], "Which deviation: of n values, or of n - 1."),
-  epsilon: number(1e-8, "Added to the standard deviation, at least 0.", { least: 0, most: largestReward }),
-  leastTurns: whole(4, "Steps of one number that are compared among themselves; fewer with all of the batch.", {
-    least: 1,
+  epsilon: number(1e-8, "Added to the standard deviation, at least 0.", { min: 0, max: largestReward }),
+  minTurns: integer(4, "Steps of one number that are compared among themselves; fewer with all of the batch.", {
+    min: 1,
   }),
   bonus: number(0, "Added to the score of the last step of an episode that succeeded; the authors add 1."),
-  success: text("success", "The metric that is 1 at the last step of an episode that succeeded, for the bonus."),
+  success: string("success", "The metric that is 1 at the last step of an episode that succeeded, for the bonus."),
   invalidActionPenalty: outcomeFields.invalidActionPenalty,
 }
 
+/** Options of `vpr`. */
 export type VprOptions = OptionsOf<typeof vprFields>
 
 /**
@@ -62,38 +64,51 @@ export type VprOptions = OptionsOf<typeof vprFields>
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, for `score` or `state` where candidates are compared
  */
-export function vpr(options: VprOptions = {}): Estimator<StepCredit> {
-  const settingsAt = (moment: Moment) => {
-    const settings = settle("vpr", options, vprFields, moment)
-    if (settings.compare === "candidates") refuseWithCandidates(settings.score, settings.state)
-    return settings
-  }
-  return paidEstimator("vpr", settingsAt, {}, async (batch, settings, context, plain) => {
-    const { score, state, bonus, success, deviation: std, epsilon, leastTurns } = settings
-    const has = plain.steps?.some(({ candidates }) => candidates !== undefined) === true
-    const { compare = has ? "candidates" : "state" } = settings
-    const normalize = normalizerOf({ std, epsilon })
-    const rewarded = (scores: Float64Array) =>
-      bonus === 0 ? scores : withBonus(batch, scores, metricOf(batch, success, "vpr", 0), bonus)
-    if (compare === "candidates") {
-      refuseWithCandidates(score, state)
-      return amongCandidates(plain, settings, rewarded, normalize)
+export const vpr = defineEstimator({
+  name: "vpr",
+  fields: vprFields,
+  about: {
+    system: "VPR (Verifiable Process Rewards)",
+    origin: "successor",
+    changes: ["credit", "rollout", "reward"],
+    equation: "A = (r - mean r) / (std r + ε) in the state; steps of equal r are left out",
+    source: "thu-nics/VPR",
+    standing: "exact",
+    note: "With the hook `candidates` the replies that were sampled to one prompt are the state's group, and all are learned from.",
+  },
+  make(options: VprOptions = {}): Estimator<StepCredit> {
+    const settingsAt = (moment: TrainingProgress) => {
+      const settings = settle("vpr", options, vprFields, moment)
+      if (settings.compare === "candidates") refuseWithCandidates(settings.score, settings.state)
+      return settings
     }
-    const values = rewarded(score === undefined ? batch.rewards : await numbersOf(score, batch, context, "vpr"))
-    const placed = (ids: Int32Array) => ids.map((id, row) => (Number.isNaN(values[row]!) ? -1 : id))
-    if (compare === "turn") {
-      const all = placed(new Int32Array(batch.length))
-      const advantages = overTurns(values, placed(turnsOf(batch.episode)), all, leastTurns, normalize)
-      return withSkipped(
-        advantages,
-        all.map((id) => -id),
-      )
-    }
-    const ids = placed(state === undefined ? batch.anchorGroups : groupByKey(state, batch, "vpr"))
-    const { advantages, skip } = inStates(values, ids, settings.whiten, normalize)
-    return withSkipped(advantages, skip)
-  })
-}
+    return paidEstimator("vpr", settingsAt, {}, async (batch, settings, context, plain) => {
+      const { score, state, bonus, success, deviation: std, epsilon, minTurns } = settings
+      const has = plain.steps?.some(({ candidates }) => candidates !== undefined) === true
+      const { compare = has ? "candidates" : "state" } = settings
+      const normalize = normalizerOf({ std, epsilon })
+      const rewarded = (scores: Float64Array) =>
+        bonus === 0 ? scores : withBonus(batch, scores, metricOf(batch, success, "vpr", 0), bonus)
+      if (compare === "candidates") {
+        refuseWithCandidates(score, state)
+        return amongCandidates(plain, settings, rewarded, normalize)
+      }
+      const values = rewarded(score === undefined ? batch.rewards : await numbersOf(score, batch, context, "vpr"))
+      const placed = (ids: Int32Array) => ids.map((id, row) => (Number.isNaN(values[row]!) ? -1 : id))
+      if (compare === "turn") {
+        const all = placed(new Int32Array(batch.length))
+        const advantages = overTurns(values, placed(turnsOf(batch.episode)), all, minTurns, normalize)
+        return withSkipped(
+          advantages,
+          all.map((id) => -id),
+        )
+      }
+      const ids = placed(state === undefined ? batch.anchorGroups : groupByKey(state, batch, "vpr"))
+      const { advantages, skip } = inStates(values, ids, settings.whiten, normalize)
+      return withSkipped(advantages, skip)
+    })
+  },
+})
 
 function refuseWithCandidates(score: unknown, state: unknown): void {
   const name = score !== undefined ? "score" : state !== undefined ? "state" : undefined

@@ -1,7 +1,10 @@
+import { badField } from "../chat/api-error.ts"
+import type { CallMessage, Tool } from "../chat/call.ts"
+import { readVariables } from "../chat/completions/read-chat.ts"
+import { readMessages } from "../chat/completions/read-messages.ts"
+import { readTools } from "../chat/tools/read-tools.ts"
 import { isObject } from "../options/read.ts"
-import { badField } from "../server/api-error.ts"
-import type { CallMessage, Tool } from "../server/call.ts"
-import { readMessages, readTools } from "../server/chat/read-chat.ts"
+import { toolsOf } from "./line-checks.ts"
 import { commonSpelling, commonTools } from "./spellings.ts"
 
 /** A transcript, and what of it is learned. */
@@ -38,7 +41,8 @@ export function conversation(
   from: number,
   replies: "all" | "last",
 ): Conversation {
-  const { tools, chat_template_kwargs: variables = {} } = fieldsOf(line)
+  const fields = fieldsOf(line)
+  const { chat_template_kwargs: variables } = fields
   const messages = readMessages(commonSpelling(all, "messages"))
   const last = messages.findLastIndex(({ role }) => role === "assistant")
   const weights = messages.map(({ role }, index) => {
@@ -46,14 +50,24 @@ export function conversation(
     return weightOf(all[index] as Values, `messages[${index}]`, replies === "all" || index === last)
   })
   if (!weights.some((weight) => weight > 0)) throw badField("messages", "has no reply to learn: give an assistant's")
-  if (!isObject(variables ?? {})) throw badField("chat_template_kwargs", "must be an object")
-  return { messages, weights, tools: readTools(commonTools(tools)), variables: (variables ?? {}) as Values }
+  return {
+    messages,
+    weights,
+    tools: readTools(commonTools(toolsOf(fields))),
+    variables: readVariables(variables ?? undefined),
+  }
 }
 
 function weightOf({ weight, train }: Values, path: string, otherwise: boolean): number {
   if (weight !== undefined && weight !== null) {
-    if (typeof weight === "number" && weight >= 0 && Number.isFinite(weight)) return weight
-    throw badField(`${path}.weight`, "must be a number of at least 0; 0 leaves the message out of the loss")
+    if (typeof weight !== "number" || !(weight >= 0 && weight <= 1e6))
+      throw badField(
+        `${path}.weight`,
+        "must be a number of at least 0 and at most 1e6; 0 leaves the message out of the loss",
+      )
+    if (typeof train === "boolean" && train !== weight > 0)
+      throw badField(`${path}.train`, `is ${train}, but weight is ${weight}: give one of them`)
+    return weight
   }
   if (train !== undefined && train !== null) {
     if (typeof train === "boolean") return Number(train)

@@ -1,4 +1,4 @@
-import type { Span } from "../engine/rows.ts"
+import type { Segment } from "../engine/rows.ts"
 
 /** Where a reply stands in what followed from it. */
 export interface Course {
@@ -9,6 +9,6 @@ export interface Course {
 }
 
 /** A reply of which is known what it earned. */
-export interface CourseSpan extends Span {
+export interface CourseSpan extends Segment {
   readonly course?: Course | undefined
 }

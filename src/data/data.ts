@@ -1,4 +1,4 @@
-import type { Row } from "../engine/rows.ts"
+import type { Sequence } from "../engine/rows.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
 
 /** What is learned together: one transcript, one pair, one recorded episode. */
@@ -6,9 +6,9 @@ export interface Example {
   /** Where it stands, for messages: "line 3". */
   readonly place: string
   /** A conversation that only grows is one row of many spans. Spans are what is learned. */
-  readonly rows: readonly Row[]
+  readonly rows: readonly Sequence[]
   /** Of a preference pair what was rejected; `rows` is then what was chosen. */
-  readonly rejected?: readonly Row[]
+  readonly rejected?: readonly Sequence[]
 }
 
 /** How a source is read. */

@@ -1,5 +1,5 @@
-import type { Row, Span } from "../engine/rows.ts"
-import { joined } from "../joined.ts"
+import type { Segment, Sequence } from "../engine/rows.ts"
+import { joined } from "../util/joined.ts"
 import type { Course, CourseSpan } from "./course.ts"
 
 /** A reply, and the prompt that it was given to. */
@@ -20,7 +20,7 @@ export interface Said {
  */
 export class GrowingRows {
   readonly #encode: (text: string) => Int32Array
-  readonly #rows: { text: string; length: number; readonly pieces: Int32Array[]; readonly spans: Span[] }[] = []
+  readonly #rows: { text: string; length: number; readonly pieces: Int32Array[]; readonly spans: Segment[] }[] = []
 
   constructor(encode: (text: string) => Int32Array) {
     this.#encode = encode
@@ -46,7 +46,7 @@ export class GrowingRows {
   }
 
   /** Those of which something is learned, without what follows that. */
-  rows(): Row[] {
+  rows(): Sequence[] {
     return this.#rows
       .filter(({ spans }) => spans.length > 0)
       .map(({ pieces, spans }) => {

@@ -1,6 +1,6 @@
-import { canonical } from "../canonical.ts"
+import { badField } from "../chat/api-error.ts"
+import { canonical } from "../json/canonical.ts"
 import { isObject } from "../options/read.ts"
-import { badField } from "../server/api-error.ts"
 import { type Conversation, conversation, fieldsOf, talk } from "./conversation.ts"
 
 /** Two ways on from one prompt, of which the first is preferred. */
@@ -31,6 +31,12 @@ export function readPair(line: unknown): Pair {
   if (!begins(one) && !begins(two)) {
     const shared = one.findIndex((message, at) => canonical(message) !== canonical(two[at] ?? null))
     const from = shared < 0 ? one.length : shared
+    for (const rest of [one.slice(from), two.slice(from)])
+      if (rest.length > 0 && !begins(rest))
+        throw badField(
+          "rejected",
+          `has another prompt than chosen: they first differ at message ${from}, which is no reply`,
+        )
     return { chosen: conversation(beside, one, from, "all"), rejected: conversation(beside, two, from, "all") }
   }
   if (prompt === undefined || prompt === null) throw badField("prompt", "is missing; give what was replied to")

@@ -1,5 +1,6 @@
+import { badField } from "../chat/api-error.ts"
+import { parseJson, stringify } from "../json/text.ts"
 import { isObject } from "../options/read.ts"
-import { badField } from "../server/api-error.ts"
 
 // Data sets spell messages in several ways. OpenAI's is the one that is read (src/server/chat); Hugging Face's has calls without ids,
 // arguments as objects and answers of tools that name no call, and older sets have `function_call`.
@@ -12,13 +13,15 @@ export function commonSpelling(messages: readonly unknown[], path: string): read
   let made = 0
   const callOf = (value: unknown): unknown => {
     if (!isObject(value)) return value
-    const { id = `call_${made++}`, type = "function", function: called = value } = value
+    const { id, type = "function", function: called = value } = withoutNulls(value)
     if (!isObject(called)) return value
-    open.push({ id: String(id), name: called.name })
-    return { id, type, function: { name: called.name, arguments: written(called.arguments) } }
+    const own = id === undefined || id === "" ? `call_${made++}` : id
+    open.push({ id: String(own), name: called.name })
+    return { id: own, type, function: { name: called.name, arguments: written(called.arguments) } }
   }
   /** Which call a message answers: the one that it names, by id or by tool, else the first that is open. */
-  const answered = ({ tool_call_id: id, name }: Values, at: string): string => {
+  const answered = ({ tool_call_id: given, name }: Values, at: string): string => {
+    const id = given === "" ? undefined : given
     const known = open.findIndex((call) => (typeof id === "string" ? call.id === id : call.name === name))
     if (typeof id !== "string" && open.length === 0)
       throw badField(at, "answers a call, but there is none before it: give tool_calls in the assistant's message")
@@ -52,14 +55,14 @@ export function commonTools(tools: unknown): readonly unknown[] | undefined {
 
 function parsed(json: string): unknown {
   try {
-    return json.trim() === "" ? undefined : JSON.parse(json)
+    return json.trim() === "" ? undefined : parseJson(json)
   } catch {
     return json // refused as no list
   }
 }
 
 function written(given: unknown): unknown {
-  return isObject(given) ? JSON.stringify(given) : (given ?? undefined)
+  return typeof given === "string" ? given : given === null ? undefined : stringify(given)
 }
 
 /** Tables hold every key in every row. */

@@ -1,12 +1,12 @@
-import type { Row } from "../engine/rows.ts"
+import type { Sequence } from "../engine/rows.ts"
 
 /** Rows that the model can learn from; cut, a row is what of it fits, its last reply perhaps without its end. */
 export function fitted(
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   most: number,
   tooLong: "leave-out" | "cut",
   onLong: (length: number) => void,
-): readonly Row[] {
+): readonly Sequence[] {
   return rows.flatMap((row) => {
     if (row.tokens.length <= most) return [row]
     onLong(row.tokens.length)

@@ -1,10 +1,12 @@
+import { ApiError } from "../chat/api-error.ts"
 import { readJsonLines } from "../environment/json-lines.ts"
-import { GigpoError } from "../errors.ts"
+import { parseJson } from "../json/text.ts"
 import { checkPath } from "../options/arguments.ts"
-import { ApiError } from "../server/api-error.ts"
+import { GigpoError } from "../util/errors.ts"
 import { readConversation } from "./conversation.ts"
 import { checkTranscriptCodec, conversationRows, type TranscriptCodec } from "./conversation-rows.ts"
 import type { Example, TrainingData } from "./data.ts"
+import { unknownKeys } from "./line-checks.ts"
 import { isPair, readPair } from "./pair.ts"
 
 /**
@@ -15,16 +17,19 @@ export function transcripts(path: string): TrainingData {
   checkPath("The file of transcripts", path)
   return {
     name: path,
-    async *examples({ tokenizer, replies, signal }) {
+    async *examples({ tokenizer, replies, signal, onWarning }) {
+      const unknown = new Map<string, number>()
       checkTranscriptCodec(tokenizer)
-      for await (const { number, value } of readJsonLines(path, signal)) {
+      for await (const { number, value } of readJsonLines(path, signal, parseJson)) {
         try {
+          for (const key of unknownKeys(value)) unknown.set(key, (unknown.get(key) ?? 0) + 1)
           yield { place: `line ${number}`, ...(await exampleOf(tokenizer, value, replies)) }
         } catch (error) {
           if (!(error instanceof ApiError)) throw error
           throw new GigpoError("BAD_DATA", `${path}, line ${number}: ${error.message}`, { cause: error })
         }
       }
+      for (const [key, count] of unknown) onWarning(`${path}: the unknown key ${key} is ignored (${count} times)`)
     },
   }
 }

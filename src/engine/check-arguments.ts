@@ -1,7 +1,7 @@
 import { isInt32Array } from "node:util/types"
-import { GigpoError } from "../errors.ts"
 import type { ModelConfig } from "../model-files/model-config.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { AdamWStep, ClippedSurrogate, ValueLoss } from "./engine.ts"
 
 // What is refused before it reaches native code, with sentences.

@@ -1,5 +1,5 @@
-import { GigpoError } from "../errors.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkSamplingTemperature, checkTokens, checkWhole } from "./check-arguments.ts"
 import type { SampleRequest } from "./engine.ts"
 
@@ -13,6 +13,8 @@ const requestKeys: KeysOf<SampleRequest> = {
   constraint: true,
   onTokens: true,
   topTokens: true,
+  client: true,
+  group: true,
   signal: true,
 }
 
@@ -24,7 +26,8 @@ export function checkRequest(request: SampleRequest, vocabularySize: number): vo
   if (typeof request !== "object" || request === null)
     throw bad("sample() needs a request: { prompt, maxTokens, stopTokens, key }")
   checkArguments("sample", request, requestKeys)
-  const { prompt, maxTokens, temperature = 1, stopTokens, key, onTokens, topTokens = 0 } = request
+  const { prompt, maxTokens, temperature = 1, stopTokens, key, onTokens, topTokens = 0, client = 0 } = request
+  const { group = client } = request
   checkTokens(prompt, "prompt", vocabularySize)
   checkSamplingTemperature(temperature)
   checkWhole(maxTokens, "maxTokens")
@@ -34,6 +37,8 @@ export function checkRequest(request: SampleRequest, vocabularySize: number): vo
     throw bad("onTokens must be a function of the tokens that were sampled")
   if (!(Number.isInteger(topTokens) && topTokens >= 0 && topTokens <= mostTopTokens))
     throw bad(`topTokens is ${topTokens}; it must be a whole number from 0 to ${mostTopTokens}`)
+  for (const [name, value] of Object.entries({ client, group }))
+    if (!(Number.isSafeInteger(value) && value >= 0)) throw bad(`${name} must be a whole number of at least 0`)
   if (!Array.isArray(key) || key.length !== 2 || !key.every(Number.isSafeInteger))
     throw bad("key must be two 32-bit words, which key the completion's random numbers: random.fork(…).key")
 }

@@ -1,5 +1,5 @@
-import type { Json } from "../state.ts"
-import type { Row } from "./rows.ts"
+import type { Json } from "../util/state.ts"
+import type { Sequence } from "./rows.ts"
 
 // What training asks of an engine. The loop, evaluation, cloning and checkpoints know these interfaces and no engine by name.
 
@@ -25,9 +25,20 @@ export interface SampleRequest {
   readonly onTokens?: ((tokens: Int32Array) => unknown) | undefined
   /** So many of the most likely tokens, at most 20, are told of at each place, where the engine can tell. Default 0. */
   readonly topTokens?: number | undefined
+  /**
+   * Number of the client that asks. Clients with different numbers get equal parts of the engine's time, where the engine can do that.
+   * Default 0: one program that has the engine to itself.
+   */
+  readonly client?: number | undefined
+  /**
+   * Number of the client's group. Groups get equal parts of the engine's time, and the clients of a group share the group's part. Clients of
+   * different groups have different numbers. Default: the client's own number.
+   */
+  readonly group?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
+/** One sampled completion. */
 export interface Completion {
   readonly tokens: Int32Array
   /** Log-probability of each sampled token under the distribution it was drawn from. */
@@ -39,7 +50,7 @@ export interface Completion {
   readonly entropies?: Float32Array
   readonly finishReason: "stop" | "length"
   /**
-   * [tokens] The most likely tokens at each place, the likeliest first, where they were asked for, by the distribution that was sampled
+   * [tokens] The most likely tokens at each place, the most likely first, where they were asked for, by the distribution that was sampled
    * from: tempered, and of what a constraint leaves, which may be fewer.
    */
   readonly top?: readonly (readonly { readonly token: number; readonly logProb: number }[])[]
@@ -63,8 +74,8 @@ export interface Sampler {
  */
 export type Statistic = "entropy" | "hellinger" | "top"
 
-/** Of one row: the sampled tokens of its spans, one span after the other. */
-export interface RowStatistics {
+/** Statistics of sampled tokens, as flat columns [sampled tokens of all rows]: rows and their spans in order. */
+export interface TokenStatistics {
   readonly logProbs: Float32Array
   /** Where "entropy" was asked for. */
   readonly entropies?: Float32Array
@@ -81,12 +92,13 @@ export interface TopTokens {
   readonly logProbs: Float32Array
 }
 
+/** Options of an engine's `logProbs`. */
 export interface LogProbsOptions {
   /** Whose: "current" (the default), "reference" (the frozen one), or another model that the engine knows by name. */
   readonly of?: string | undefined
   readonly needs?: readonly Statistic[] | undefined
-  /** Which tokens "top" is of: so many of the likeliest at each place, or these, [rows][sampled tokens × count]. */
-  readonly top?: number | readonly Pick<TopTokens, "count" | "tokens">[] | undefined
+  /** Tokens of the statistic "top": the number of most likely ones at each place, or these, [sampled tokens of all rows × count]. */
+  readonly top?: number | Pick<TopTokens, "count" | "tokens"> | undefined
   /** Default 1. */
   readonly temperature?: number | undefined
   readonly signal?: AbortSignal | undefined
@@ -161,6 +173,7 @@ export interface LinearLoss {
   readonly temperature?: number | undefined
 }
 
+/** Loss and statistics of one `forwardBackward`. */
 export interface LossReport {
   /** 0 for a `LinearLoss`, whose value the engine does not know; NaN where it tells none: the trainer takes it from `logProbs` then. */
   readonly loss: number
@@ -184,6 +197,7 @@ export interface LossReport {
   readonly logProbs?: Float32Array | undefined
 }
 
+/** Hyperparameters of one AdamW step. */
 export interface AdamWStep {
   readonly learningRate: number
   /** Default 0.9. */
@@ -198,6 +212,7 @@ export interface AdamWStep {
   readonly maxGradientNorm?: number | undefined
 }
 
+/** Statistics of one optimizer step. */
 export interface StepReport {
   /** Norm of the gradients before they were scaled down; NaN where the engine does not tell. */
   readonly gradientNorm: number
@@ -238,11 +253,11 @@ export interface Trainable extends Sampler {
   runs?(loss: NativeLoss): boolean
   /** Longest row that it can learn from, where that is shorter than `maxPositions`: conversations end there while they are played. */
   readonly longestRow?: number
-  /** Log-probabilities of the sampled tokens, one entry a row. Rows, here and below, are read until the call is settled. */
-  logProbs(rows: readonly Row[], options?: LogProbsOptions): Promise<RowStatistics[]>
+  /** Log-probabilities of the sampled tokens of all rows. Rows, here and below, are read until the call is settled. */
+  logProbs(rows: readonly Sequence[], options?: LogProbsOptions): Promise<TokenStatistics>
   /** Adds the gradient of the loss to what earlier calls left. A call that is aborted, or fails once it has begun, drops all gradients. */
   forwardBackward(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     loss: NativeLoss | LinearLoss,
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>
@@ -283,17 +298,17 @@ export interface ValueLoss {
   readonly clip: number
 }
 
-/** A model that foretells returns: one number before each sampled token. */
+/** A model that predicts returns: one number before each sampled token. */
 export interface Critic {
-  /** [sampled tokens of the row], one entry a row. */
-  predict(rows: readonly Row[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array[]>
+  /** Values before each sampled token, [sampled tokens of all rows]. */
+  predict(rows: readonly Sequence[], options?: { readonly signal?: AbortSignal | undefined }): Promise<Float32Array>
   /**
    * Adds the gradient of the loss to what earlier calls left. A call that is aborted, or fails once it has begun, drops
    * all gradients. Reported as
    * means over the tokens: "critic/value", and "critic/clip-fraction" (tokens whose bounded term is the larger).
    */
   forwardBackward(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     loss: ValueLoss,
     options?: { readonly signal?: AbortSignal | undefined },
   ): Promise<LossReport>

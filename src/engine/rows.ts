@@ -2,13 +2,13 @@ import type { TopTokens } from "./engine.ts"
 
 /**
  * A training row: tokens, of which spans were sampled. A step that was prompted afresh is a row of one span at its end
- * (`stepRow`); a conversation that only grows is one row of many, and what its steps share is computed once. Tokens outside
+ * (`stepSequence`); a conversation that only grows is one row of many, and what its steps share is computed once. Tokens outside
  * the spans are context: they are read and never learned.
  */
-export interface Row {
+export interface Sequence {
   readonly tokens: Int32Array
   /** In order and apart from each other; the first token of a row is never sampled. */
-  readonly spans: readonly Span[]
+  readonly spans: readonly Segment[]
   /** What came with the tokens (images), in whatever form the engine takes it. */
   readonly attachments?: readonly unknown[]
 }
@@ -17,14 +17,14 @@ export interface Row {
 export type Column = Float32Array | Float64Array
 
 /** Tokens that were sampled together: the unit of ratios, sequence means and counts. Each has its own credit. */
-export interface Span extends SpanCredit {
+export interface Segment extends SegmentAdvantages {
   /** Where in the row's tokens it begins, at least 1. */
   readonly start: number
   readonly length: number
 }
 
 /** What a loss may know of a span; arrays are [length]. */
-export interface SpanCredit {
+export interface SegmentAdvantages {
   /** Log-probabilities under the distribution that was sampled from; absent for what was not sampled (an expert's reply). */
   readonly logProbs?: Float32Array
   /** The same, computed again by the trainer before its first update. Where they are given the ratio starts from these. */
@@ -33,7 +33,7 @@ export interface SpanCredit {
   readonly referenceLogProbs?: Float32Array
   /** Under a teacher. */
   readonly teacherLogProbs?: Float32Array
-  /** The teacher's likeliest tokens at each place, [length × count]. */
+  /** The teacher's most likely tokens at each place, [length × count]. */
   readonly teacherTop?: TopTokens
   /** Sampled by another behaviour than the policy has on these tokens (with a hint, by somebody else): losses may treat it apart. */
   readonly offPolicy?: boolean
@@ -58,7 +58,7 @@ export interface SpanCredit {
 }
 
 /** The row of one step: a prompt and the reply to it. */
-export function stepRow(prompt: Int32Array, reply: Int32Array, credit: SpanCredit = {}): Row {
+export function stepSequence(prompt: Int32Array, reply: Int32Array, credit: SegmentAdvantages = {}): Sequence {
   const tokens = new Int32Array(prompt.length + reply.length)
   tokens.set(prompt)
   tokens.set(reply, prompt.length)
@@ -71,13 +71,27 @@ export function sampledWeights(forced: Uint8Array): Float32Array {
 }
 
 /** How many tokens of these rows were sampled. */
-export function sampledTokens(rows: readonly Row[]): number {
+export function sampledTokens(rows: readonly Sequence[]): number {
   let count = 0
   for (const { spans } of rows) for (const { length } of spans) count += length
   return count
 }
 
+/** Calls `use` with every span of the rows and the place of its tokens in a flat column, [sampled tokens of all rows]. */
+export function eachSpan<Own extends Pick<Segment, "length">>(
+  rows: readonly { readonly spans: readonly Own[] }[],
+  use: (span: Own, start: number, end: number) => void,
+): void {
+  let end = 0
+  for (const { spans } of rows)
+    for (const span of spans) {
+      const start = end
+      end += span.length
+      use(span, start, end)
+    }
+}
+
 /** Where in the row's tokens the sampled ones stand: of its spans, one after the other. */
-export function sampledPositions({ spans }: Row): number[] {
+export function sampledPositions({ spans }: Sequence): number[] {
   return spans.flatMap(({ start, length }) => Array.from({ length }, (_, i) => start + i))
 }

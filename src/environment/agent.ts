@@ -1,10 +1,10 @@
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
-import { callback, choice, flag, oneOf, optionalChoice } from "../options/field.ts"
+import { boolean, callback, choice, oneOf, optionalChoice } from "../options/field.ts"
 import { fieldsOf, makeNamed } from "../options/named.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
 import type { Environment, ParsedAction, Turn } from "./environment.ts"
 import { memories } from "./memory/memories.ts"
-import { type Memory, ownMemory, type TellPast } from "./memory/memory.ts"
+import { customMemory, type HistoryFormatter, type Memory } from "./memory/memory.ts"
 import { formatTurns, historyField, recentTurns } from "./memory/recent.ts"
 import { strip } from "./python-text.ts"
 
@@ -19,14 +19,14 @@ export function agentFields<Task>() {
   return {
     history: historyField(2),
     thinking: thinkingField("required"),
-    rules: flag(
+    rules: boolean(
       true,
       "Whether the prompt explains role, rules and reply format. Without them it is as bare as can be: for small models " +
         "trained from scratch.",
     ),
     memory: optionalChoice(
       choice(undefined, fieldsOf(memories), "What prompts tell of the past, in place of the last `history` steps.", {
-        own: ownMemory,
+        own: customMemory,
       }),
       "the last `history` steps, as the environment writes them",
     ),
@@ -35,7 +35,8 @@ export function agentFields<Task>() {
   }
 }
 
-export type AgentOptions<Task = unknown> = OptionsOf<ReturnType<typeof agentFields<Task>>>
+/** How an environment words its prompts and reads actions. */
+export type PromptOptions<Task = unknown> = OptionsOf<ReturnType<typeof agentFields<Task>>>
 
 export function thinkingField(fallback: Thinking) {
   return oneOf<Thinking, Thinking, string>(
@@ -47,7 +48,7 @@ export function thinkingField(fallback: Thinking) {
 }
 
 /** Options of an environment as its prompts read them. */
-export type Speech<Settings> = Omit<Settings, "memory"> & { readonly memory?: TellPast | undefined }
+export type Speech<Settings> = Omit<Settings, "memory"> & { readonly memory?: HistoryFormatter | undefined }
 
 /**
  * How an environment's prompts tell the past. A function writes it where the environment's own lines would stand; a memory writes it
@@ -69,7 +70,7 @@ export function recall<
 
 type ResolvedMemory = NonNullable<Resolved<ReturnType<typeof agentFields>>["memory"]>
 
-function openMemory(chosen: ResolvedMemory): Memory | TellPast {
+function openMemory(chosen: ResolvedMemory): Memory | HistoryFormatter {
   if ("use" in chosen) return chosen.use
   return makeNamed<Memory>(memories, chosen)
 }
@@ -77,7 +78,7 @@ function openMemory(chosen: ResolvedMemory): Memory | TellPast {
 /** What the prompt tells of the past: `memory`'s text, or the last `history` steps; "" where there is nothing to tell. */
 export function rememberTurns(
   turns: readonly Turn[],
-  options: { readonly history: number | "all"; readonly memory?: TellPast | undefined },
+  options: { readonly history: number | "all"; readonly memory?: HistoryFormatter | undefined },
 ): string {
   checkArguments("rememberTurns", options)
   const { history, memory } = options

@@ -1,8 +1,8 @@
 import { inspect } from "node:util"
-import { GigpoError, type GigpoErrorCode } from "../errors.ts"
-import { largestReward } from "../largest-reward.ts"
+import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
+import { largestReward } from "../util/largest-reward.ts"
 import type { Message, Observation, ParsedAction, StepResult } from "./environment.ts"
-import type { Told } from "./memory/memory.ts"
+import type { MemoryPrompt } from "./memory/memory.ts"
 
 // What an environment's answers must be like, checked where they come in. Playing asks for what it relies on, and no more;
 // checkEnvironment is strict and asks for everything that the types in environment.ts promise.
@@ -56,7 +56,7 @@ export function checkMessages(contract: Contract, messages: readonly Message[]):
 }
 
 /** What a memory told; `name` is its. */
-export function checkTold(contract: Contract, name: string, told: string | Told): Told {
+export function checkTold(contract: Contract, name: string, told: string | MemoryPrompt): MemoryPrompt {
   const { past, observation } = typeof told === "string" ? { past: told, observation: undefined } : (told ?? {})
   if (typeof past === "string" && ["string", "undefined"].includes(typeof observation)) return { past, observation }
   throw contract.broken(`the memory ${name} told ${inspect(told)}; give a text, or { past, observation }, both texts`)

@@ -1,4 +1,4 @@
-import type { Random } from "../random.ts"
+import type { Random } from "../util/random.ts"
 import type { Memory } from "./memory/memory.ts"
 
 /** One message of a chat, as chat templates take it. */
@@ -54,6 +54,7 @@ export interface Turn {
   readonly action: string
 }
 
+/** Action that a completion was parsed into. */
 export interface ParsedAction {
   /** What is handed to `step`; a reply that cannot be read should still give some harmless action here. */
   readonly action: string
@@ -67,6 +68,7 @@ export interface Expert {
   reply(now: Observation, history: readonly Turn[]): string | undefined
 }
 
+/** Values beside the task with which an episode starts. */
 export interface EpisodeContext {
   /** Aborted when the episode is no longer wanted (time limit, Ctrl-C). */
   readonly signal: AbortSignal
@@ -81,6 +83,8 @@ export interface EpisodeContext {
  */
 export interface Environment<Task = unknown> {
   readonly name: string
+  /** Files that tasks are read from, by the option that names them. A resumed run refuses other contents, up to 64 MB a file. */
+  readonly taskFiles?: Readonly<Record<string, string | undefined>> | undefined
   /** An endless or finite supply of tasks; the same `random` must give the same tasks. */
   tasks(split: "train" | "test", random: Random): Iterable<Task>
   start(task: Task, context: EpisodeContext): Promise<EnvironmentEpisode>

@@ -1,5 +1,7 @@
+import buffer from "node:buffer" // as a whole: Node 16 has no isUtf8, and is to be told which Node is needed
 import { createReadStream } from "node:fs"
-import { GigpoError } from "../errors.ts"
+import { readJson } from "../json/depth.ts"
+import { GigpoError } from "../util/errors.ts"
 import { unreadable } from "./unreadable.ts"
 
 /** One line of a file. */
@@ -18,10 +20,16 @@ const longestLine = 64 * 2 ** 20
 /**
  * The lines of a JSON Lines file as it is read, blank ones left out; files may be larger than the memory.
  *
+ * @param parse `parseJson` where values are written again
  * @throws BAD_DATA where the file cannot be read, and with the line's number where a line is no JSON
  */
-export function readJsonLines(path: string, signal?: AbortSignal): AsyncGenerator<Line, void, undefined> {
-  return parseJsonLines(createReadStream(path, { highWaterMark: 2 ** 18, ...(signal && { signal }) }), path, signal)
+export function readJsonLines(
+  path: string,
+  signal?: AbortSignal,
+  parse: (text: string) => unknown = JSON.parse,
+): AsyncGenerator<Line, void, undefined> {
+  const chunks = createReadStream(path, { highWaterMark: 2 ** 18, ...(signal && { signal }) })
+  return parseJsonLines(chunks, path, signal, parse)
 }
 
 /** The same of a file's bytes, however they are come by. */
@@ -29,19 +37,26 @@ export async function* parseJsonLines(
   chunks: AsyncIterable<Buffer>,
   path: string,
   signal?: AbortSignal,
+  parse: (text: string) => unknown = JSON.parse,
 ): AsyncGenerator<Line, void, undefined> {
   let rest: Buffer[] = []
   let waiting = 0 // bytes in `rest`
   let start = 0
   let number = 0
+  const parsed = (text: string): unknown => {
+    try {
+      return readJson(text, parse)
+    } catch (cause) {
+      throw bad(path, number, `is not JSON (${(cause as Error).message})`, cause)
+    }
+  }
   const line = (bytes: Buffer): Line | undefined => {
     number++
     const at = start
     start += bytes.length + 1
+    if (!buffer.isUtf8(bytes)) throw bad(path, number, "is not UTF-8")
     const text = decodeLine(bytes)
-    return text.trim() === ""
-      ? undefined
-      : { number, start: at, length: bytes.length, value: parse(text, path, number) }
+    return text.trim() === "" ? undefined : { number, start: at, length: bytes.length, value: parsed(text) }
   }
   try {
     for await (const chunk of chunks) {
@@ -71,14 +86,6 @@ export async function* parseJsonLines(
 /** The text of a line; a file may begin with a byte order mark. */
 export function decodeLine(bytes: Buffer): string {
   return bytes.toString("utf8").replace(/^\ufeff/, "")
-}
-
-function parse(text: string, path: string, number: number): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw bad(path, number, `is not JSON (${(cause as Error).message})`, cause)
-  }
 }
 
 function bad(path: string, number: number, problem: string, cause?: unknown): GigpoError {

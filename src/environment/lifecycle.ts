@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /** Whether an episode may be stepped: it runs until it ends, and is over for good once it is disposed. */
 export class Lifecycle {

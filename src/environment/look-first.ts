@@ -1,4 +1,4 @@
-import { text, whole } from "../options/field.ts"
+import { integer, string } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { addToPrompt } from "./add-to-prompt.ts"
@@ -7,14 +7,15 @@ import type { Environment, EnvironmentEpisode, Observation } from "./environment
 
 /** Options of `lookFirst`. */
 export const lookFirstFields = {
-  steps: whole(5, "Actions of an episode that only look around.", { least: 1 }),
-  ask: text(
+  steps: integer(5, "Actions of an episode that only look around.", { min: 1 }),
+  ask: string(
     "You are looking around: nothing that you do now lasts or earns. Find out what the task needs.",
     "Added to the prompts in which it does.",
   ),
-  shown: text("What you found out when you looked around:", "What it saw is shown under in every later prompt."),
+  shown: string("What you found out when you looked around:", "What it saw is shown under in every later prompt."),
 }
 
+/** Options of `lookFirst`. */
 export type LookFirstOptions = OptionsOf<typeof lookFirstFields>
 
 /** What is seen once it acts in earnest tells what was found before; what is seen while it looks around does not. */

@@ -1,4 +1,4 @@
-import { oneOf, whole } from "../options/field.ts"
+import { integer, oneOf } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { around } from "./around.ts"
@@ -6,10 +6,11 @@ import type { Environment, EnvironmentEpisode, Message, Observation, StepResult,
 
 /** Options of `parallel`. */
 export const parallelFields = {
-  copies: whole(4, "Copies of the environment that are driven at once.", { least: 2 }),
+  copies: integer(4, "Copies of the environment that are driven at once.", { min: 2 }),
   success: oneOf("any", ["any", "all"], "How many of them must succeed for the episode to succeed."),
 }
 
+/** Options of `parallel`. */
 export type ParallelOptions = OptionsOf<typeof parallelFields>
 
 /** What each copy shows; undefined of one that is over. */
@@ -137,8 +138,12 @@ function historyOf(history: readonly Turn[], e: number): Turn[] {
   })
 }
 
+/** Part of a reply for one copy. A regular expression takes quadratic time where many parts are opened and none is closed. */
 function partOf(reply: string, e: number): string {
-  return new RegExp(`<env${e + 1}>(.*?)</env${e + 1}>`, "s").exec(reply)?.[1]?.trim() ?? ""
+  const [open, close] = [`<env${e + 1}>`, `</env${e + 1}>`]
+  const from = reply.indexOf(open)
+  const to = from < 0 ? -1 : reply.indexOf(close, from)
+  return to < 0 ? "" : reply.slice(from + open.length, to).trim()
 }
 
 async function disposeOf(episode: EnvironmentEpisode): Promise<void> {

@@ -1,4 +1,4 @@
-import { text } from "../options/field.ts"
+import { string } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { addToPrompt } from "./add-to-prompt.ts"
@@ -7,13 +7,14 @@ import type { Environment, Observation } from "./environment.ts"
 
 /** Options of `planFirst`. */
 export const planFirstFields = {
-  ask: text(
+  ask: string(
     "Do not act yet. First write a plan: the sub-goals that lead to the task's end, one a line.",
     "Added to the prompt that asks for the plan.",
   ),
-  shown: text("Your plan:", "What the plan is shown under in every later prompt."),
+  shown: string("Your plan:", "What the plan is shown under in every later prompt."),
 }
 
+/** Options of `planFirst`. */
 export type PlanFirstOptions = OptionsOf<typeof planFirstFields>
 
 /** Marks the observation that a plan is made from. */

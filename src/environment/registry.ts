@@ -1,6 +1,6 @@
-import { GigpoError } from "../errors.ts"
 import { nearestName } from "../options/nearest.ts"
-import type { Fields, OwnValue } from "../options/table.ts"
+import type { CustomValue, Fields } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 import { alfworldFields } from "./alfworld/options.ts"
 import { blackjack, blackjackFields } from "./cards/blackjack.ts"
 import { ezPoints, ezPointsFields } from "./cards/ez-points.ts"
@@ -39,6 +39,7 @@ function lazily<Key extends string, Options, Made>(
 
 type Environments = typeof environments
 
+/** Name of a built-in environment. */
 export type EnvironmentName = keyof Environments
 
 /** The options of a built-in environment; of one whose name is only known when it runs, any. */
@@ -80,14 +81,14 @@ export async function openEnvironment<Name extends string>(
 }
 
 /** An environment of one's own. */
-export const ownEnvironment: OwnValue<Environment> = hasParts(["tasks", "start", "prompt", "parse"])
+export const customEnvironment: CustomValue<Environment> = hasParts(["tasks", "start", "prompt", "parse"])
 
 /** The same where an agent plays. */
-export const ownTasks: OwnValue<OffersTasks> = hasParts(["tasks"])
+export const customTasks: CustomValue<OffersTasks> = hasParts(["tasks"])
 
-function hasParts<Value extends OffersTasks>(functions: readonly (keyof Environment & string)[]): OwnValue<Value> {
+function hasParts<Value extends OffersTasks>(functions: readonly (keyof Environment & string)[]): CustomValue<Value> {
   return {
-    problem: (value) => {
+    validate: (value) => {
       const parts = (value ?? {}) as Partial<Environment>
       const named = typeof parts.name === "string" && parts.name.trim() !== ""
       const wanted = ["name", ...functions]

@@ -1,4 +1,4 @@
-import type { Random } from "../random.ts"
+import type { Random } from "../util/random.ts"
 
 /** Training seeds lie below, test seeds from here on, as in verl-agent. */
 const firstTestSeed = 2 ** 16

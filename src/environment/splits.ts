@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises"
-import { GigpoError } from "../errors.ts"
-import type { Random } from "../random.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Random } from "../util/random.ts"
 
 export interface Splits<Task> {
   readonly train: readonly Task[]

@@ -1,6 +1,7 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
-/** `BAD_DATA` for data that is not there or cannot be read: whoever named its path mends it. */
+/** `BAD_DATA` for data that is not there or cannot be read. */
 export function unreadable(path: string, cause: unknown): GigpoError {
+  if (GigpoError.is(cause)) return cause
   return new GigpoError("BAD_DATA", `Cannot read ${path}: ${(cause as Error).message}.`, { cause })
 }

@@ -1,6 +1,6 @@
 import { choice, optionalChoice } from "../options/field.ts"
 import { fieldsOf, makeNamed, type Named } from "../options/named.ts"
-import type { Fields, OwnValue } from "../options/table.ts"
+import type { CustomValue, Fields } from "../options/table.ts"
 import type { Environment } from "./environment.ts"
 import { lookFirst, lookFirstFields } from "./look-first.ts"
 import { parallel, parallelFields } from "./parallel.ts"
@@ -17,19 +17,19 @@ export const wrappers = {
 } satisfies Readonly<Record<string, Named<Fields, Wrapper>>>
 
 /** One of one's own. */
-export const ownWrapper: OwnValue<Wrapper> = {
-  problem: (value) => (typeof value === "function" ? undefined : "must be a function environment => environment"),
+export const customWrapper: CustomValue<Wrapper> = {
+  validate: (value) => (typeof value === "function" ? undefined : "must be a function environment => environment"),
 }
 
 /** What stands beside the options of every environment in a configuration. */
 export const aroundEnvironment = {
-  around: optionalChoice(
+  wrapper: optionalChoice(
     choice(
       undefined,
       fieldsOf(wrappers),
       "What is built around the environment: a plan first, a look first, several copies at once.",
       {
-        own: ownWrapper,
+        own: customWrapper,
       },
     ),
     "the environment as it is",

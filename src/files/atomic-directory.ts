@@ -1,12 +1,13 @@
-import { randomBytes } from "node:crypto"
 import { lstat, mkdir, readdir, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join, resolve } from "node:path"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { flush, flushTree } from "./flush.ts"
-import { io, ioError, isMissing, isSystemError, isThere } from "./io-error.ts"
+import { io, ioError, isMissing, isSystemError, translated } from "./io-error.ts"
 import { folderManifest, writeManifest } from "./manifest.ts"
 import { refuseForeign } from "./own-files.ts"
+import { lookAt } from "./regular-file.ts"
 import { replaceFiles, settleFolder } from "./replace-files.ts"
+import { temporaryOf } from "./seal.ts"
 
 export interface DirectoryOptions {
   /** Replace what this package wrote there. Default false, which accepts an empty folder only. */
@@ -53,7 +54,7 @@ export async function checkTarget(
   { overwrite = false, names = [] }: { readonly overwrite?: boolean | undefined; readonly names?: readonly string[] },
 ): Promise<string> {
   const path = await resolveFolder(target)
-  await settleFolder(path)
+  await settleFolder(path, { tidy: true })
   if (!(await isTaken(path))) return path
   if (!overwrite || !(await stat(path)).isDirectory()) throw alreadyThere(path, overwrite)
   await translated(path, refuseForeign(path, names))
@@ -67,8 +68,9 @@ export async function resolveFolder(target: string): Promise<string> {
     return await realpath(path)
   } catch (cause) {
     if (!isMissing(cause)) throw ioError("look at", path, cause)
-    if (await isThere(path))
-      throw new GigpoError("IO", `${path} is a link that leads nowhere. Make its folder, or remove it.`)
+    const found = await io("look at", path, lookAt(path))
+    if (found && !found.isSymbolicLink()) return await resolveFolder(path) // it was made meanwhile
+    if (found) throw new GigpoError("IO", `${path} is a link that leads nowhere. Make its folder, or remove it.`)
     const parent = dirname(path)
     return parent === path ? path : join(await resolveFolder(parent), basename(path))
   }
@@ -78,7 +80,7 @@ export async function resolveFolder(target: string): Promise<string> {
 async function makeDirectory(path: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   const parent = dirname(path)
   const firstMade = await io("create", parent, mkdir(parent, { recursive: true }))
-  const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`
+  const temporary = await io("create", path, temporaryOf(path))
   await io("create", temporary, mkdir(temporary))
   try {
     await fill(temporary)
@@ -96,14 +98,6 @@ async function makeDirectory(path: string, fill: (temporary: string) => Promise<
   for (let folder = parent; ; folder = dirname(folder)) {
     await io("flush", folder, flush(folder))
     if (folder === top) break
-  }
-}
-
-async function translated<T>(path: string, work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (cause) {
-    throw isSystemError(cause) ? ioError("write", path, cause) : cause
   }
 }
 

@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto"
 import { type FileHandle, open, rename, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { flush } from "./flush.ts"
-import { ioError, isSystemError } from "./io-error.ts"
+import { io, ioError, isSystemError } from "./io-error.ts"
+import { temporaryOf } from "./seal.ts"
 
 /** Writes a file from its beginning. */
 export type FillFile = (file: FileHandle) => Promise<void>
@@ -14,7 +14,7 @@ export type FillFile = (file: FileHandle) => Promise<void>
  * @throws GigpoError `IO`; what else `fill` throws
  */
 export async function replaceFile(path: string, content: string | FillFile): Promise<void> {
-  const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`
+  const temporary = await io("write", path, temporaryOf(path))
   try {
     await writeFlushed(temporary, typeof content === "string" ? (file) => file.writeFile(content) : content)
     await rename(temporary, path)

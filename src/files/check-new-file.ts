@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs"
 import { stat } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkWritable } from "./check-space.ts"
 import { ioError, isMissing } from "./io-error.ts"
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
-import { open, rm, stat, statfs } from "node:fs/promises"
+import files, { open, rm, stat } from "node:fs/promises"
 import { dirname, join, resolve } from "node:path"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { formatBytes } from "./format-bytes.ts"
 import { io, ioError, isSystemError } from "./io-error.ts"
 
@@ -16,10 +16,10 @@ export async function checkWritable(folder: string, bytes: number = 0): Promise<
   const place = await nearestFolder(resolve(folder))
   // What a probe tells no look at permissions does: of root, of read-only disks, of quotas.
   const probe = join(place, `.gigpo-probe-${randomBytes(6).toString("hex")}`)
-  const handle = await io("write into", place, open(probe, "wx"))
+  const handle = await io("write into", place, open(probe, "wx").catch(notHere(place)))
   await handle.close()
   await io("remove", probe, rm(probe))
-  const { bavail, bsize } = await io("look at", place, statfs(place))
+  const { bavail, bsize } = await io("look at", place, files.statfs(place))
   const free = bavail * bsize
   if (free < bytes)
     throw new GigpoError(
@@ -27,6 +27,16 @@ export async function checkWritable(folder: string, bytes: number = 0): Promise<
       `${folder} is going to take about ${formatBytes(bytes)}, but the disk has ${formatBytes(free)} left: free some space, or choose ` +
         "a folder on another disk.",
     )
+}
+
+/** The folder is there, so that "not found" says that its file system takes no files: /proc. */
+function notHere(place: string): (cause: unknown) => never {
+  return (cause) => {
+    if (!isSystemError(cause) || cause.code !== "ENOENT") throw cause
+    throw new GigpoError("IO", `No file can be made in ${place}, though the folder is there: choose another one.`, {
+      cause,
+    })
+  }
 }
 
 /** The folder itself, or the nearest of those above it that is there. */

@@ -1,5 +1,5 @@
 import { lstat } from "node:fs/promises"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 const reasons = new Map([
   ["ENOSPC", "the disk is full; free some space and try again"],
@@ -37,18 +37,31 @@ export async function isThere(path: string): Promise<boolean> {
   }
 }
 
+/** Reason of an error of the operating system, in words; undefined for other errors and unknown codes. */
+export function systemReason(cause: unknown): string | undefined {
+  return isSystemError(cause) ? reasons.get(cause.code) : undefined
+}
+
 /** `IO`, with the system's reason in words: `Could not write /models/x: the disk is full; …`. */
 export function ioError(doing: string, path: string, cause: unknown): GigpoError {
-  const code = isSystemError(cause) ? cause.code : undefined
-  const reason = (code && reasons.get(code)) ?? (cause instanceof Error ? cause.message : String(cause))
+  const reason = systemReason(cause) ?? (cause instanceof Error ? cause.message : String(cause))
   return new GigpoError("IO", `Could not ${doing} ${path}: ${reason}.`, { cause })
 }
 
-/** Waits for a file operation and turns its failure into `IO`. */
+/** Waits for work that may fail otherwise, too, and turns an error of the system into `IO`. */
+export async function translated<T>(path: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    throw isSystemError(cause) ? ioError("write", path, cause) : cause
+  }
+}
+
+/** Waits for a file operation and turns its failure into `IO`; errors of this package stay what they are. */
 export async function io<T>(doing: string, path: string, operation: Promise<T>): Promise<T> {
   try {
     return await operation
   } catch (cause) {
-    throw ioError(doing, path, cause)
+    throw GigpoError.is(cause) ? cause : ioError(doing, path, cause)
   }
 }

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { readFile, rm, writeFile } from "node:fs/promises"
+import { rm, writeFile } from "node:fs/promises"
 import { hostname } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { replaceFile } from "./atomic-file.ts"
 import { io, ioError, isSystemError } from "./io-error.ts"
+import { readIfThere, readRegular } from "./regular-file.ts"
 
 /** The right to write in a folder, held by one process at a time. */
 export interface Lock {
@@ -67,7 +68,7 @@ export function newLock(path: string): Lock {
 
 /** Gives the lock back; one that was taken over meanwhile stays with its new holder. */
 export async function releaseLock(lock: Lock): Promise<void> {
-  const found = await readFile(lock.path, "utf8").catch(() => undefined)
+  const found = await readIfThere(lock.path)
   if (found === lock.text) await io("remove", lock.path, rm(lock.path, { force: true }))
 }
 
@@ -75,11 +76,11 @@ export async function releaseLock(lock: Lock): Promise<void> {
 async function readLock(path: string): Promise<string | undefined> {
   for (let attempt = 0; ; attempt++) {
     try {
-      const text = await readFile(path, "utf8")
+      const text = await readRegular(path)
       if (text.endsWith("\n") || attempt === 5) return text
     } catch (cause) {
       if (isSystemError(cause) && cause.code === "ENOENT") return undefined
-      throw ioError("read", path, cause)
+      throw isSystemError(cause) ? ioError("read", path, cause) : cause
     }
     await sleep(50)
   }

@@ -1,6 +1,8 @@
 import { lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
+import { compared } from "./compared.ts"
+import { inside } from "./inside.ts"
 import { io, ioError, isMissing, isSystemError } from "./io-error.ts"
 import { compareFile, readWritten } from "./manifest.ts"
 
@@ -15,7 +17,8 @@ export async function refuseForeign(folder: string, names: readonly string[]): P
   for (const name of names) {
     if (name === written?.manifest) continue
     const file = own.get(name)
-    const foreign = file ? (await compareFile(folder, file)) === "other" : await isTaken(join(folder, name))
+    const place = await inside(folder, name)
+    const foreign = file ? (await compareFile(folder, file)) === "other" : await isTaken(place)
     if (foreign) throw inTheWay(join(folder, name), file ? "changed" : written ? "foreign" : "unknown")
   }
 }
@@ -44,11 +47,28 @@ function inTheWay(path: string, why: keyof typeof reasons): GigpoError {
   )
 }
 
-/** Removes what this package wrote into a folder, and the folder too where nothing else is in it. */
+/**
+ * Removes what this package wrote into a folder, and the folder too where nothing else is in it. A file that was changed since stays;
+ * the manifest goes.
+ *
+ * @throws GigpoError `UNSAFE_PATH` where a name leads through a link; nothing has been removed then.
+ */
 export async function removeOwn(folder: string): Promise<void> {
-  const names = await ownNames(folder)
-  for (const name of names) await io("remove", join(folder, name), rm(join(folder, name), { force: true }))
-  await removeEmptyFolders(folder, names)
+  const written = await readWritten(folder)
+  if (!written) return await removeEmptyFolders(folder, [])
+  const names: string[] = []
+  for (const file of written.files) {
+    await inside(folder, file.name)
+    if ((await io("read", folder, compared(folder, file))) === "same") names.push(file.name)
+  }
+  for (const name of [...names, written.manifest]) {
+    const place = await inside(folder, name)
+    await io("remove", place, rm(place, { force: true }))
+  }
+  await removeEmptyFolders(
+    folder,
+    written.files.map(({ name }) => name),
+  )
 }
 
 /** Moves what this package wrote into a folder to the same places in another. */
@@ -66,8 +86,10 @@ async function ownNames(folder: string): Promise<readonly string[]> {
 
 /** Moves files to the same places in another folder on the same disk; those that are not there are left out. */
 export async function moveFiles(folder: string, to: string, names: readonly string[]): Promise<void> {
+  // All are looked at before the first is moved.
+  for (const name of names) for (const one of [folder, to]) await inside(one, name)
   for (const name of names) {
-    const [from, place] = [join(folder, name), join(to, name)]
+    const [from, place] = [await inside(folder, name), await inside(to, name)]
     await io("create", dirname(place), mkdir(dirname(place), { recursive: true }))
     try {
       await rename(from, place)
@@ -83,7 +105,7 @@ export async function removeEmptyFolders(folder: string, names: readonly string[
   for (const name of names) for (let up = dirname(name); up !== "."; up = dirname(up)) folders.add(up)
   const deepestFirst = [...folders].sort((a, b) => b.split("/").length - a.split("/").length || (a === "." ? 1 : -1))
   for (const one of deepestFirst) {
-    const path = join(folder, one)
+    const path = await inside(folder, one)
     try {
       if ((await readdir(path)).length === 0) await rmdir(path)
     } catch (cause) {

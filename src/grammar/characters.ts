@@ -49,7 +49,15 @@ export function except(ranges: readonly Range[]): Range[] {
 
 /** Those of the one that are in the other, too. */
 export function both(one: readonly Range[], other: readonly Range[]): Range[] {
-  return except([...except(one), ...except(other)])
+  const [left, right] = [normal(one), normal(other)]
+  const common: Range[] = []
+  for (let i = 0, j = 0; i < left.length && j < right.length; ) {
+    const [from, to] = [Math.max(left[i]![0], right[j]![0]), Math.min(left[i]![1], right[j]![1])]
+    if (from <= to) common.push([from, to])
+    if (left[i]![1] < right[j]![1]) i++
+    else j++
+  }
+  return common
 }
 
 /** Code points that all take so many bytes: cut where the bytes that follow the first do not run through all their values. */

@@ -1,4 +1,5 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
+import { atOnce, type Pieces } from "../util/pace.ts"
 import type { Node, Range } from "./node.ts"
 
 /** What the core runs (core/grammar/grammar.h): instructions of three numbers each, and sets of bytes of 256 bits each. */
@@ -7,48 +8,62 @@ export interface Program {
   readonly sets: Uint8Array
 }
 
-/** Most instructions: some 2 MB. */
-const most = 2 ** 17
+/** Most instructions of a program: some 2 MB. */
+export const mostInstructions = 2 ** 17
 
 const operations = { match: 0, either: 1, call: 2, end: 3 } as const
 
 /** @throws GigpoError `BAD_ARGUMENT` where it would be too long: repetitions with bounds are written out. */
 export function compile(root: Node): Program {
+  return atOnce(compileInPieces(root))
+}
+
+/** `compile` in short pieces of work. */
+export function* compileInPieces(root: Node): Pieces<Program> {
   const code: number[] = []
   const sets = new Map<string, number>()
+  const setOf = new Map<readonly Range[], number>() // so that ranges in many places are written as a key once
   const rules = new Map<Node, number>()
   const waiting: { readonly at: number; readonly node: Node }[] = []
 
   const emit = (operation: keyof typeof operations, a = 0, b = 0): number => {
-    if (code.length >= 3 * most)
+    if (code.length >= 3 * mostInstructions)
       throw new GigpoError(
         "BAD_ARGUMENT",
-        `This grammar takes more than ${most} instructions: bounds of lengths and numbers of items are written out, so give smaller ones, or none.`,
+        `This grammar takes more than ${mostInstructions} instructions: bounds of lengths and numbers of items are written out, so give smaller ones, or none.`,
       )
     code.push(operations[operation], a, b)
     return code.length / 3 - 1
   }
   const either = (a: number, b: number) => (a === b ? a : emit("either", a, b))
   const set = (ranges: readonly Range[]): number => {
+    let place = setOf.get(ranges)
+    if (place !== undefined) return place
     const key = JSON.stringify(ranges)
-    const known = sets.get(key)
-    if (known === undefined) sets.set(key, sets.size)
-    return known ?? sets.size - 1
+    place = sets.get(key) ?? sets.size
+    sets.set(key, place)
+    setOf.set(ranges, place)
+    return place
   }
 
   /** Where a text of this node begins, after which the program goes on at `then`. */
-  const lay = (node: Node, then: number): number => {
+  function* lay(node: Node, then: number): Pieces<number> {
     switch (node.kind) {
       case "bytes":
         return emit("match", set(node.ranges), then)
       case "sequence":
-        return node.parts.reduceRight((next, part) => lay(part, next), then)
+        return yield* laySequence(node.parts, then)
       case "choice": {
         if (node.parts.length === 0) return emit("match", set([]), then)
-        return node.parts.map((part) => lay(part, then)).reduceRight((others, one) => either(one, others))
+        const begins: number[] = []
+        for (const part of node.parts) {
+          begins.push(yield* lay(part, then))
+          yield
+        }
+        return begins.reduceRight((others, one) => either(one, others))
       }
       case "repeat":
-        return layRepeat(node, then)
+        return yield* layRepeat(node, then)
       case "rule": {
         let at = rules.get(node)
         if (at === undefined) {
@@ -58,33 +73,55 @@ export function compile(root: Node): Program {
         }
         return emit("call", at, then)
       }
+      case "later":
+        return yield* lay(node.node(), then)
     }
   }
-  const layRepeat = ({ part, least, most }: Extract<Node, { kind: "repeat" }>, then: number): number => {
+  function* laySequence(parts: readonly Node[], then: number): Pieces<number> {
+    let next = then
+    for (let index = parts.length - 1; index >= 0; index--) {
+      const part = parts[index]!
+      // The bytes of a constant, which are most of what is laid.
+      if (part.kind === "bytes") next = emit("match", set(part.ranges), next)
+      else {
+        next = yield* lay(part, next)
+        yield
+      }
+    }
+    return next
+  }
+  function* layRepeat({ part, least, most }: Extract<Node, { kind: "repeat" }>, then: number): Pieces<number> {
     let begin = then
     if (most === Number.POSITIVE_INFINITY) {
       begin = emit("either", 0, then)
-      code[3 * begin + 1] = lay(part, begin)
-    } else begin = times(most - least, begin, (next) => either(lay(part, next), then))
-    return times(least, begin, (next) => lay(part, next))
+      code[3 * begin + 1] = yield* lay(part, begin)
+    } else
+      begin = yield* times(most - least, begin, function* (next) {
+        return either(yield* lay(part, next), then)
+      })
+    // A part that adds nothing once never will. To look again would double the work at each level of nesting.
+    if (begin === then && most > least) return then
+    return yield* times(least, begin, (next) => lay(part, next))
   }
 
   waiting.push({ at: emit("either"), node: root })
   const finish = emit("end")
   for (let next = waiting.pop(); next; next = waiting.pop()) {
-    const begin = lay(next.node, finish)
+    const begin = yield* lay(next.node, finish)
     code[3 * next.at + 1] = code[3 * next.at + 2] = begin
+    yield
   }
-  return { instructions: Int32Array.from(code), sets: bits([...sets.keys()]) }
+  return { instructions: new Int32Array(code), sets: bits([...sets.keys()]) }
 }
 
 /** `before` so many times; once it adds nothing (a part without bytes) it never will. */
-function times(count: number, end: number, before: (next: number) => number): number {
+function* times(count: number, end: number, before: (next: number) => Pieces<number>): Pieces<number> {
   let at = end
   for (let i = 0; i < count; i++) {
-    const next = before(at)
+    const next = yield* before(at)
     if (next === at) break
     at = next
+    yield
   }
   return at
 }

@@ -25,7 +25,12 @@ const patterns: Readonly<Record<string, string>> = {
 
 export const formatNames: readonly string[] = Object.keys(patterns)
 
+const made = new Map<string, Node>()
+
 /** A JSON string of this format; undefined where it is unknown. */
 export function formatString(format: string): Node | undefined {
-  return Object.hasOwn(patterns, format) ? patternString(`^${patterns[format]}$`) : undefined
+  if (!Object.hasOwn(patterns, format)) return undefined
+  const node = made.get(format) ?? patternString(`^${patterns[format]}$`)
+  made.set(format, node)
+  return node
 }

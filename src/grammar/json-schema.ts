@@ -1,17 +1,19 @@
-import { canonical } from "../canonical.ts"
-import { GigpoError } from "../errors.ts"
+import { isWhole, mostDigits, wholeNumber } from "../json/numbers.ts"
+import { parseJsonInPieces, stringify } from "../json/text.ts"
+import { GigpoError } from "../util/errors.ts"
+import { atOnce, type Pieces } from "../util/pace.ts"
+import { overlap } from "./apart.ts"
 import { formatNames, formatString } from "./formats.ts"
-import { anyObject, anyValue, comma, constant, list, string } from "./json.ts"
+import { anyObject, anyValue, comma, exactly, list, string } from "./json.ts"
 import { choice, impossible, type Node, nothing, repeat, rule, sequence, text } from "./node.ts"
 import { type Bounds, integer, integerBetween, number, numberBetween } from "./numbers.ts"
 import { object } from "./object.ts"
 import { patternString } from "./pattern.ts"
+import { isSchema, member, membersOf, type Schema, typesOf } from "./schema.ts"
 
 // JSON Schema (draft 2020-12) as a grammar. Every text of the grammar satisfies the schema; not the other way round: properties come
 // in the order in which the schema names them, and where it does not speak of additional ones there are none. A keyword that would
 // be silently ignored is refused.
-
-type Schema = Readonly<Record<string, unknown>>
 
 const annotations = new Set([
   ...["$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "default", "examples"],
@@ -30,44 +32,92 @@ const ofType: Readonly<Record<string, readonly string[]>> = {
 const composing = ["enum", "const", "anyOf", "oneOf", "allOf", "$ref"] as const
 const deepest = 64
 const mostDefinitions = 500
-/** Characters of a schema, as JSON: what reads it takes milliseconds then, whatever it says. */
-const longest = 2 ** 17
+/** Characters of a schema, as JSON. Each part is read once, so the work grows with these. */
+export const longest = 2 ** 17
+
+/** A refused schema: `schema` tells which one, where several are read. */
+export class SchemaError extends GigpoError {
+  readonly schema: unknown
+
+  constructor(schema: unknown, message: string) {
+    super("BAD_ARGUMENT", message)
+    this.schema = schema
+  }
+}
 
 /**
- * The texts that this schema allows.
+ * The texts that this schema allows. Numbers in it are exact, however large: see `parseJson` for schemas that were read from JSON.
  *
  * @param name what messages call the schema
- * @throws GigpoError `BAD_ARGUMENT` for what is no schema, or asks for what cannot be promised.
+ * @throws SchemaError `BAD_ARGUMENT` for what is no schema, or asks for what cannot be promised.
  */
-export function jsonSchema(schema: unknown, name = "The schema"): Node {
-  const length = JSON.stringify(schema)?.length ?? 0
-  if (length > longest)
-    throw new GigpoError("BAD_ARGUMENT", `${name} has ${length} characters; give one of at most ${longest}.`)
-  return new SchemaReader(schema, name).read(schema, "#", 0)
+export function jsonSchema(schema: unknown, name?: string): Node {
+  return (isSchema(schema) ? known.get(schema) : undefined) ?? atOnce(jsonSchemaInPieces(schema, name))
+}
+
+/** What `jsonSchemaInPieces` made: `jsonSchema` of the same object is the same. */
+const known = new WeakMap<object, Node>()
+
+/** `jsonSchema` in short pieces of work. */
+export function* jsonSchemaInPieces(schema: unknown, name = "The schema"): Pieces<Node> {
+  try {
+    const text = schemaText(schema)
+    if (text.length > longest)
+      throw new GigpoError("BAD_ARGUMENT", `${name} has ${text.length} characters; give one of at most ${longest}.`)
+    const root = yield* parseJsonInPieces(text)
+    const node = yield* new SchemaReader(root, name).read(root, "#", 0)
+    if (isSchema(schema)) known.set(schema, node)
+    return node
+  } catch (error) {
+    throw GigpoError.is(error) && error.code === "BAD_ARGUMENT" ? new SchemaError(schema, error.message) : error
+  }
+}
+
+/** A schema as JSON: what `longest` counts. */
+export function schemaText(schema: unknown): string {
+  return isSchema(schema) || typeof schema === "boolean" ? stringify(schema) : "null"
+}
+
+/** Reads a part of the schema at hand. */
+type Inner = (value: unknown, key: string) => Pieces<Node>
+
+function* each<T>(parts: readonly T[], read: (part: T, index: number) => Pieces<Node>): Pieces<Node[]> {
+  const nodes: Node[] = []
+  for (const [index, part] of parts.entries()) nodes.push(yield* read(part, index))
+  return nodes
 }
 
 class SchemaReader {
   readonly #root: unknown
   readonly #name: string
-  /** By pointer, so that a definition that names itself is one rule. */
-  readonly #referred = new Map<string, Node>()
+  /** By what is referred to, so that a definition that names itself is one rule, in however many ways it is pointed to. */
+  readonly #referred = new Map<Schema, Node>()
+  /** Parts that were read: of parts within each other, each may be referred to. */
+  readonly #known = new Map<Schema, Node>()
 
   constructor(root: unknown, name: string) {
     this.#root = root
     this.#name = name
   }
 
-  read(schema: unknown, at: string, depth: number): Node {
+  *read(schema: unknown, at: string, depth: number): Pieces<Node> {
     if (depth > deepest) throw this.#refuse(at, `is nested more than ${deepest} deep`)
     if (schema === true) return anyValue
     if (schema === false) return impossible
     if (!isSchema(schema)) throw this.#refuse(at, "must be an object or a boolean")
+    const node = this.#known.get(schema) ?? (yield* this.#read(schema, at, depth))
+    this.#known.set(schema, node)
+    return node
+  }
+
+  *#read(schema: Schema, at: string, depth: number): Pieces<Node> {
+    yield
     const types = this.#types(schema, at)
     this.#checkKeywords(schema, types, at)
     const inner = (value: unknown, key: string) => this.read(value, `${at}/${key}`, depth + 1)
-    if ("$ref" in schema) return this.#refer(schema.$ref, at, depth)
-    if ("const" in schema) return constant(schema.const)
-    if ("enum" in schema) return this.#constants(schema.enum, types, at)
+    if ("$ref" in schema) return yield* this.#refer(schema.$ref, at, depth)
+    if ("const" in schema) return exactly(member(schema, "const"))
+    if ("enum" in schema) return yield* this.#constants(schema.enum, types, at)
     for (const keyword of ["anyOf", "oneOf", "allOf"] as const) {
       if (!(keyword in schema)) continue
       const parts = schema[keyword]
@@ -75,25 +125,24 @@ class SchemaReader {
         throw this.#refuse(`${at}/${keyword}`, "must be a list of schemas")
       if (keyword === "allOf" && parts.length > 1)
         throw this.#refuse(at, "has allOf with several schemas: write them as one")
-      if (keyword === "oneOf") this.#checkApart(parts, at)
-      return choice(parts.map((part, index) => inner(part, `${keyword}/${index}`)))
+      if (keyword === "oneOf") yield* this.#checkApart(parts, at)
+      return choice(yield* each(parts, (part, index) => inner(part, `${keyword}/${index}`)))
     }
     if (types === undefined) return anyValue
-    return choice(types.map((type) => this.#ofType(type, schema, at, inner)))
+    return choice(yield* each(types, (type) => this.#ofType(type, schema, at, inner)))
   }
 
   #types(schema: Schema, at: string): readonly string[] | undefined {
-    const given = schema.type
-    if (given === undefined) {
+    const types = typesOf(schema)
+    if (types === undefined) {
       // Not strictly JSON Schema, where keywords speak only of values of their type; it is what is meant.
       const implied = Object.keys(ofType).find((type) => ofType[type]!.some((keyword) => keyword in schema))
       return implied === undefined ? undefined : [implied]
     }
-    const types = Array.isArray(given) ? given : [given]
     const wrong = types.find((type) => typeof type !== "string" || !Object.hasOwn(ofType, type))
     if (types.length === 0 || wrong !== undefined)
       throw this.#refuse(`${at}/type`, `must be of ${Object.keys(ofType).join(", ")}`)
-    return types
+    return types as string[]
   }
 
   #checkKeywords(schema: Schema, types: readonly string[] | undefined, at: string): void {
@@ -107,33 +156,39 @@ class SchemaReader {
     throw this.#refuse(at, `has the keyword ${JSON.stringify(strange.slice(0, 50))}, which cannot be promised${beside}`)
   }
 
-  #refer(pointer: unknown, at: string, depth: number): Node {
+  *#refer(pointer: unknown, at: string, depth: number): Pieces<Node> {
     if (typeof pointer !== "string" || !/^#(\/|$)/.test(pointer))
       throw this.#refuse(`${at}/$ref`, 'must point into the schema itself, like "#/$defs/name"')
-    const known = this.#referred.get(pointer)
-    if (known) return known
     const target = this.#target(pointer)
     if (target === undefined) throw this.#refuse(`${at}/$ref`, `points to ${pointer.slice(0, 100)}, where nothing is`)
+    if (!isSchema(target)) return yield* this.read(target, pointer, depth + 1)
+    const known = this.#referred.get(target)
+    if (known) return known
     if (this.#referred.size === mostDefinitions) throw this.#refuse(at, `refers to more than ${mostDefinitions} places`)
     let read: Node | undefined
     const node = rule(() => read!)
-    this.#referred.set(pointer, node)
-    read = this.read(target, pointer, depth + 1) // read at once: what is wrong in it is told now
+    this.#referred.set(target, node)
+    read = yield* this.read(target, pointer, depth + 1) // read at once, so that its faults are reported now
     return node
   }
 
-  #constants(values: unknown, types: readonly string[] | undefined, at: string): Node {
+  *#constants(values: unknown, types: readonly string[] | undefined, at: string): Pieces<Node> {
     if (!Array.isArray(values) || values.length === 0) throw this.#refuse(`${at}/enum`, "must be a list of values")
-    const typed = types ? values.filter((value) => types.some((type) => isOfType(value, type))) : values
-    return choice(typed.map(constant))
+    const texts = [...membersOf(values).values()]
+    const allowed: Node[] = []
+    for (const text of texts) {
+      if (types === undefined || types.some((type) => isOfType(text, type))) allowed.push(exactly(text))
+      yield
+    }
+    return choice(allowed)
   }
 
-  #ofType(type: string, schema: Schema, at: string, inner: (value: unknown, key: string) => Node): Node {
+  *#ofType(type: string, schema: Schema, at: string, inner: Inner): Pieces<Node> {
     switch (type) {
       case "object":
-        return this.#object(schema, at, inner)
+        return yield* this.#object(schema, at, inner)
       case "array":
-        return this.#array(schema, at, inner)
+        return yield* this.#array(schema, at, inner)
       case "string":
         return this.#string(schema, at)
       case "integer":
@@ -149,12 +204,12 @@ class SchemaReader {
     }
   }
 
-  #object(schema: Schema, at: string, inner: (value: unknown, key: string) => Node): Node {
+  *#object(schema: Schema, at: string, inner: Inner): Pieces<Node> {
     const { properties = {}, required = [], additionalProperties: additional, propertyNames } = schema
     if (!isSchema(properties)) throw this.#refuse(`${at}/properties`, "must be an object")
     if (!Array.isArray(required) || !required.every((name) => typeof name === "string"))
       throw this.#refuse(`${at}/required`, "must be a list of names")
-    const names = Object.keys(properties)
+    const names = [...membersOf(properties).keys()]
     const others = additional === undefined ? names.length === 0 && required.length === 0 : additional !== false
     const needed = new Set<string>(required)
     const missing = required.find((name) => !Object.hasOwn(properties, name))
@@ -167,39 +222,38 @@ class SchemaReader {
       (additional === undefined || additional === true)
     )
       return anyObject
-    const read = names.map((name) => ({
-      name,
-      value: inner(properties[name], `properties/${name}`),
-      required: needed.has(name),
-    }))
+    const values = yield* each(names, (name) => inner(properties[name], `properties/${name}`))
+    const read = names.map((name, index) => ({ name, value: values[index]!, required: needed.has(name) }))
     if (!others) return object(read)
     if (propertyNames !== undefined && names.length > 0) throw this.#refuse(at, "has propertyNames beside properties")
-    const key = propertyNames === undefined ? undefined : this.#key(propertyNames, `${at}/propertyNames`)
-    return object(read, { key, value: additional === undefined ? anyValue : inner(additional, "additionalProperties") })
+    const key = propertyNames === undefined ? undefined : yield* this.#key(propertyNames, `${at}/propertyNames`)
+    const value = additional === undefined ? anyValue : yield* inner(additional, "additionalProperties")
+    return object(read, { key, value })
   }
 
-  #key(schema: unknown, at: string): Node | undefined {
+  *#key(schema: unknown, at: string): Pieces<Node> {
     if (!isSchema(schema)) throw this.#refuse(at, "must be a schema of strings")
-    return this.read({ type: "string", ...schema }, at, 1)
+    return yield* this.read({ type: "string", ...schema }, at, 1)
   }
 
-  #array(schema: Schema, at: string, inner: (value: unknown, key: string) => Node): Node {
+  *#array(schema: Schema, at: string, inner: Inner): Pieces<Node> {
     const { items, prefixItems = [] } = schema
     const least = this.#count(schema, "minItems", at) ?? 0
     const most = this.#count(schema, "maxItems", at) ?? Number.POSITIVE_INFINITY
     if (!Array.isArray(prefixItems)) throw this.#refuse(`${at}/prefixItems`, "must be a list of schemas")
     if (least > most) return impossible
     const item = items === undefined ? anyValue : rule(() => read)
-    const read = items === undefined ? anyValue : inner(items, "items")
+    const read = items === undefined ? anyValue : yield* inner(items, "items")
     if (prefixItems.length === 0) return items === false ? list(item, 0, 0) : list(item, least, most)
     // A tuple: with `items: false` as long as its parts, else with more behind them.
-    const parts = prefixItems.map((part, index) => inner(part, `prefixItems/${index}`))
+    const parts = yield* each(prefixItems, (part, index) => inner(part, `prefixItems/${index}`))
     if (most < parts.length || (least < parts.length && "minItems" in schema))
       throw this.#refuse(at, "has prefixItems of which some may be left out")
     const [from, to] = [Math.max(least - parts.length, 0), most - parts.length]
     const more = items === undefined || items === false ? nothing : repeat(sequence(comma, item), from, to)
     if (more === nothing && from > 0) return impossible
-    return sequence(text("["), ...parts.flatMap((part, index) => (index > 0 ? [comma, part] : [part])), more, text("]"))
+    const between = parts.flatMap((part, index) => (index > 0 ? [comma, part] : [part]))
+    return { kind: "sequence", parts: [text("["), ...between, more, text("]")] }
   }
 
   #string(schema: Schema, at: string): Node {
@@ -229,23 +283,29 @@ class SchemaReader {
 
   #bounds(schema: Schema, at: string): Bounds | undefined {
     const bound = (keyword: string): bigint | undefined => {
-      const value = schema[keyword]
-      if (value === undefined) return undefined
-      if (!Number.isInteger(value))
-        throw this.#refuse(`${at}/${keyword}`, "must be a whole number: others cannot be promised")
-      return BigInt(value as number)
+      if (!(keyword in schema)) return undefined
+      const value = wholeNumber(member(schema, keyword))
+      if (value !== undefined) return value
+      throw this.#refuse(
+        `${at}/${keyword}`,
+        `must be a whole number of at most ${mostDigits} digits: others cannot be promised`,
+      )
     }
     const [low, aboveLow] = stricter(bound("minimum"), bound("exclusiveMinimum"), (a, b) => a > b)
     const [high, belowHigh] = stricter(bound("maximum"), bound("exclusiveMaximum"), (a, b) => a < b)
     return low === undefined && high === undefined ? undefined : { low, high, aboveLow, belowHigh }
   }
 
-  /** What satisfies one of these must satisfy no other: told apart by type, or by a property that has one value in each. */
-  #checkApart(parts: readonly unknown[], at: string): void {
-    const apart = (one: unknown, other: unknown) =>
-      isSchema(one) && isSchema(other) && areApart(this.#follow(one), this.#follow(other))
-    const alike = parts.some((one, index) => parts.slice(index + 1).some((other) => !apart(one, other)))
-    if (alike)
+  /** What satisfies one of these must satisfy no other. */
+  *#checkApart(parts: readonly unknown[], at: string): Pieces<void> {
+    const schemas = parts.filter(isSchema).map((part) => this.#follow(part))
+    const found = schemas.length < parts.length ? parts.length > 1 : yield* overlap(schemas)
+    if (found === "unknown")
+      throw this.#refuse(
+        at,
+        "has oneOf of too many schemas: use anyOf, or give each the same property with a const of its own",
+      )
+    if (found)
       throw this.#refuse(
         at,
         "has oneOf whose schemas may hold at once: use anyOf, or give each a property with a const of its own",
@@ -274,40 +334,6 @@ class SchemaReader {
   }
 }
 
-function areApart(one: Schema, other: Schema): boolean {
-  const [a, b] = [values(one), values(other)]
-  if (a && b) {
-    const known = new Set(b.map(canonical))
-    return !a.some((value) => known.has(canonical(value)))
-  }
-  const types = (schema: Schema) => (schema.type === undefined ? undefined : [schema.type].flat())
-  const [s, t] = [types(one), types(other)]
-  if (
-    s &&
-    t &&
-    !s.some((type) => t.some((same) => same === type || (isNumeric(type) === isNumeric(same) && isNumeric(type))))
-  )
-    return true
-  if (!isSchema(one.properties) || !isSchema(other.properties)) return false
-  const required = (schema: Schema, name: string) => Array.isArray(schema.required) && schema.required.includes(name)
-  const [p, q] = [one.properties, other.properties]
-  return Object.keys(p).some((name) => {
-    const both = Object.hasOwn(q, name) && required(one, name) && required(other, name)
-    const [x, y] = both ? [p[name], q[name]] : []
-    return isSchema(x) && isSchema(y) && values(x) !== undefined && values(y) !== undefined && areApart(x, y)
-  })
-}
-
-function isNumeric(type: unknown): boolean {
-  return type === "integer" || type === "number"
-}
-
-/** All that it allows, where it lists them. */
-function values(schema: Schema): readonly unknown[] | undefined {
-  if ("const" in schema) return [schema.const]
-  return Array.isArray(schema.enum) ? schema.enum : undefined
-}
-
 function stricter(
   included: bigint | undefined,
   excluded: bigint | undefined,
@@ -318,16 +344,13 @@ function stricter(
   return beyond(included, excluded) ? [included, false] : [excluded, true]
 }
 
-function isOfType(value: unknown, type: string): boolean {
+function isOfType(text: string, type: string): boolean {
+  const value: unknown = JSON.parse(text)
   if (type === "null") return value === null
   if (type === "array") return Array.isArray(value)
   if (type === "object") return isSchema(value)
-  if (type === "integer") return Number.isInteger(value)
+  if (type === "integer") return isWhole(text)
   return typeof value === type
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 /** One step of a JSON pointer (RFC 6901) in a URI. */

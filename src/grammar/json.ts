@@ -1,3 +1,4 @@
+import { compactJson } from "../json/text.ts"
 import { character, except } from "./characters.ts"
 import { choice, type Node, optional, repeat, rule, sequence, text } from "./node.ts"
 import { number } from "./numbers.ts"
@@ -39,9 +40,14 @@ export function string(least = 0, most = Number.POSITIVE_INFINITY): Node {
   return sequence(text('"'), repeat(stringCharacter, least, most), text('"'))
 }
 
-/** Exactly this value, as JSON.stringify writes it. */
-export function constant(value: unknown): Node {
-  return text(JSON.stringify(value))
+/** Exactly the value of this JSON text: its numbers and the order of its keys as they are written, its strings as JSON.stringify does. */
+export function exactly(json: string): Node {
+  return text(compactJson(json))
+}
+
+/** A name, as JSON.stringify writes it. */
+export function constant(name: string): Node {
+  return text(JSON.stringify(name))
 }
 
 /** `least` to `most` items. */

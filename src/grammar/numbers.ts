@@ -1,4 +1,4 @@
-import { choice, impossible, type Node, optional, repeat, sequence, text } from "./node.ts"
+import { choice, impossible, later, type Node, optional, repeat, sequence, text } from "./node.ts"
 
 // Numbers of JSON (RFC 8259 §6), all of them or between bounds. Bounds are whole numbers; between bounds no exponent is written.
 
@@ -30,11 +30,15 @@ export interface Bounds {
 export function integerBetween({ low, high, aboveLow, belowHigh }: Bounds): Node {
   const least = low === undefined ? undefined : low + (aboveLow ? 1n : 0n)
   const most = high === undefined ? undefined : high - (belowHigh ? 1n : 0n)
-  return signed(least, most, (from, to) => naturalBetween(from, to))
+  return later(() => signed(least, most, (from, to) => naturalBetween(from, to)))
 }
 
 /** Numbers between bounds. */
-export function numberBetween({ low, high, aboveLow, belowHigh }: Bounds): Node {
+export function numberBetween(bounds: Bounds): Node {
+  return later(() => signedBetween(bounds))
+}
+
+function signedBetween({ low, high, aboveLow, belowHigh }: Bounds): Node {
   const positive = realBetween(max(low, 0n), low !== undefined && low >= 0n && aboveLow, high, belowHigh)
   const parts: Node[] = high === undefined || high >= 0n ? [positive] : []
   if (low === undefined || low < 0n) {

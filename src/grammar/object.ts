@@ -1,7 +1,7 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { character, except } from "./characters.ts"
 import { colon, comma, constant, plainRanges, string } from "./json.ts"
-import { choice, type Node, nothing, optional, type Range, repeat, rule, sequence, text } from "./node.ts"
+import { choice, later, type Node, nothing, optional, type Range, repeat, rule, sequence, text } from "./node.ts"
 
 export interface Property {
   readonly name: string
@@ -54,21 +54,34 @@ function otherKey(names: readonly string[]): Node {
       `Beside additional properties a name may have ${longestName} characters; ${JSON.stringify(long.slice(0, 20))}… has ${long.length}.`,
     )
   const plain = rule(() => repeat(character(plainRanges), 0, Number.POSITIVE_INFINITY))
-  const rest = (ends: readonly string[]): Node => {
-    const first = new Map<string, string[]>()
-    for (const end of ends) {
-      const [char, tail] = [[...end][0], [...end].slice(1).join("")]
-      if (char !== undefined) first.set(char, [...(first.get(char) ?? []), tail])
+  // Names that have the same first `depth` characters, and what may follow these.
+  const rest = (alike: readonly (readonly string[])[], depth: number): Node => {
+    const next = new Map<string, (readonly string[])[]>()
+    for (const name of alike) {
+      const char = name[depth]
+      if (char === undefined) continue
+      const same = next.get(char)
+      if (same) same.push(name)
+      else next.set(char, [name])
     }
-    const points = [...first.keys()].map((char): Range => [char.codePointAt(0)!, char.codePointAt(0)!])
+    const points = [...next.keys()].map((char): Range => [char.codePointAt(0)!, char.codePointAt(0)!])
     const strange = except([...except(plainRanges), ...points])
     return choice([
-      ...(ends.includes("") ? [] : [nothing]),
+      ...(alike.some(({ length }) => length === depth) ? [] : [nothing]),
       sequence(character(strange), plain),
-      ...[...first].map(([char, tails]) => sequence(text(char), rest(tails))),
+      ...[...next].map(([char, names]) =>
+        sequence(
+          text(char),
+          later(() => rest(names, depth + 1)),
+        ),
+      ),
     ])
   }
   // Names that must be escaped cannot be spelled without.
-  const spelled = names.filter((name) => JSON.stringify(name) === `"${name}"`)
-  return sequence(text('"'), rest(spelled), text('"'))
+  const spelled = names.filter((name) => JSON.stringify(name) === `"${name}"`).map((name) => [...name])
+  return sequence(
+    text('"'),
+    later(() => rest(spelled, 0)),
+    text('"'),
+  )
 }

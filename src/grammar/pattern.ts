@@ -1,7 +1,7 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { both, character, except } from "./characters.ts"
 import { plainRanges, stringCharacter } from "./json.ts"
-import { choice, type Node, type Range, repeat, sequence, text } from "./node.ts"
+import { choice, impossible, later, type Node, type Range, repeat, sequence, text } from "./node.ts"
 
 // `pattern` of JSON Schema: a regular expression of ECMA-262, read as far as it is regular and told in characters. What a character
 // of the string looks like in JSON is decided here, too: what must be escaped there is.
@@ -64,11 +64,11 @@ class PatternReader {
       return group
     }
     if (char === "[") return asJson(this.#class())
-    if (char === ".") return asJson(except(lineEnds))
+    if (char === ".") return anyCharacter
     if (char === "\\") return asJson(this.#escape())
     if ("^$".includes(char)) throw this.#refuse(`has a ${char} in its middle`)
     if ("*+?{}".includes(char)) throw this.#refuse(`repeats nothing with ${char}`)
-    return asJson(single(char))
+    return /\p{Surrogate}/u.test(char) ? impossible : text(escapedJson(char))
   }
 
   #repeated(node: Node): Node {
@@ -178,16 +178,30 @@ class PatternReader {
   }
 }
 
+/** What `.` stands for. */
+const anyCharacter: Node = asJson(except(lineEnds))
+
 function single(char: string): Range[] {
   const point = char.codePointAt(0)!
   return [[point, point]]
 }
 
+/** The characters that JSON must escape, each as JSON.stringify writes it. */
+const escapes: readonly (readonly [point: number, written: Node])[] = except(plainRanges).flatMap(([low, high]) =>
+  Array.from({ length: high - low + 1 }, (_, i) => {
+    return [low + i, text(escapedJson(String.fromCodePoint(low + i)))] as const
+  }),
+)
+
+function escapedJson(char: string): string {
+  return JSON.stringify(char).slice(1, -1)
+}
+
 /** One character of these as JSON writes it: plain where that is allowed, else escaped as JSON.stringify does. */
 function asJson(ranges: readonly Range[]): Node {
-  const escaped = both(ranges, except(plainRanges)).flatMap(([low, high]) =>
-    Array.from({ length: high - low + 1 }, (_, i) => text(JSON.stringify(String.fromCodePoint(low + i)).slice(1, -1))),
-  )
-  const plain = both(ranges, plainRanges)
-  return choice([...(plain.length > 0 ? [character(plain)] : []), ...escaped])
+  return later(() => {
+    const escaped = escapes.filter(([point]) => ranges.some(([low, high]) => low <= point && point <= high))
+    const plain = both(ranges, plainRanges)
+    return choice([...(plain.length > 0 ? [character(plain)] : []), ...escaped.map(([, written]) => written)])
+  })
 }

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /** Where a kernel runs. */
 export type KernelDevice = "auto" | "cpu" | "cuda"

@@ -1,7 +1,7 @@
-import { denseIds } from "../dense-ids.ts"
-import { GigpoError } from "../errors.ts"
-import { native } from "../native.ts"
+import { native } from "../native/native.ts"
 import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
+import { denseIds } from "../util/dense-ids.ts"
+import { GigpoError } from "../util/errors.ts"
 import { type AnchorBytes, ownRoom, toBytes } from "./anchor-bytes.ts"
 import { deviceOf, type KernelDevice } from "./device.ts"
 
@@ -15,6 +15,7 @@ export interface AnchorGroups {
   readonly count: number
 }
 
+/** Options of `groupAnchors`. */
 export interface GroupAnchorsOptions<Device extends KernelDevice = KernelDevice> {
   /** Default "auto", which is the CPU: two cores group 10 GB a second (bench/results), about what a bus carries to a GPU. */
   readonly device?: Device | undefined

@@ -1,6 +1,6 @@
-import { GigpoError } from "../errors.ts"
-import { native } from "../native.ts"
+import { native } from "../native/native.ts"
 import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 import { deviceOf, type KernelDevice } from "./device.ts"
 
 export interface TokenLogProbsOptions {

@@ -1,11 +1,11 @@
 import type { Column } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
-import { type NativeValueLoss, native } from "../native.ts"
+import { type NativeValueLoss, native } from "../native/native.ts"
 import { checkArguments, checkList, type KeysOf } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /** Tokens in any order; arrays are [tokens], and exact where they are Float64Arrays. */
 export interface ValueLossInput {
-  /** What the critic foretells. */
+  /** What the critic predicts. */
   readonly values: Column
   readonly returns: Column
   /** What it foretold before its updates; may be absent where `clip` is Infinity. */
@@ -14,6 +14,7 @@ export interface ValueLossInput {
   readonly mask?: Column
 }
 
+/** Options of `valueLoss`. */
 export interface ValueLossOptions {
   /** How far from `oldValues` a value may count as moved. Default Infinity, which turns it off. */
   readonly clip?: number | undefined

@@ -1,9 +1,10 @@
 import { number, scheduled } from "../options/field.ts"
 import { only, without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { clippedSurrogate } from "./clipped-surrogate.ts"
+import { defineLoss } from "./define-loss.ts"
 import { clippedSurrogateFields } from "./options.ts"
 import { ratioOf } from "./policy-ratio.ts"
 import type { LossInput, TokenLoss } from "./token-loss.ts"
@@ -14,23 +15,24 @@ export const actGuideFields = {
   ...clipFields,
   offPolicyWeight: scheduled(
     number(0.1, "Weight of what was sampled with a hint, where all else weighs 1. The default is the authors'.", {
-      least: 0,
+      min: 0,
     }),
   ),
   offPolicyClipScale: scheduled(
-    number(1, "The width of its clip, times that of all else. The default is the authors'.", { least: 0 }),
+    number(1, "The width of its clip, times that of all else. The default is the authors'.", { min: 0 }),
   ),
   shaping: scheduled(
     number(
       0,
       "LUFFY's γ: its ratios become constant weights r / (r + γ), which no clip holds. 0 leaves them as they are.",
       {
-        least: 0,
+        min: 0,
       },
     ),
   ),
 }
 
+/** Options of `actGuide`. */
 export type ActGuideOptions = OptionsOf<typeof actGuideFields>
 
 /**
@@ -45,35 +47,51 @@ export type ActGuideOptions = OptionsOf<typeof actGuideFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function actGuide(given: ActGuideOptions = {}): TokenLoss {
-  const options = readOptions("actGuide", given, actGuideFields)
-  const surrogate = clippedSurrogate({ ...only(options, clipFields), skipZeroAdvantage: false })
-  return {
-    name: "act-guide",
-    evaluate(input) {
-      const { offPolicyWeight, offPolicyClipScale, shaping } = atMoment(options, input.moment)
-      const isOff = offPolicyTokens(input)
-      const { logProbs, oldLogProbs, advantages, spanOffsets, offPolicy } = input
-      const output = surrogate.evaluate({
-        ...input,
-        weights: isOff.map((off, t) => (input.weights?.[t] ?? 1) * (off ? offPolicyWeight : 1)),
-        clipScale: Float64Array.from(
-          { length: spanOffsets.length - 1 },
-          (_, span) => (input.clipScale?.[span] ?? 1) * (offPolicy?.[span] ? offPolicyClipScale : 1),
-        ),
-        ...(shaping > 0 && {
-          oldLogProbs: isOff.map((off, t) => (off ? logProbs : oldLogProbs)[t]!),
-          advantages: isOff.map((off, t) => {
-            const ratio = ratioOf(logProbs[t]! - oldLogProbs[t]!)
-            return advantages[t]! * (off ? ratio / (ratio + shaping) : 1)
+export const actGuide = defineLoss({
+  name: "act-guide",
+  fields: actGuideFields,
+  about: {
+    file: "src/training/curriculum/act-guide.ts",
+    system: "Learning Agentic Policy from Action Guidance (ActGuide-RL)",
+    origin: "successor",
+    changes: ["curriculum", "loss"],
+    equation:
+      "the smallest k of an expert's actions as a hint that helps, in 4 probes; loss L + 0.1 L_off, r = p / p_old(with the hint)",
+    source: "AMAP-ML/ActGuide-RL",
+    set: { "training.curriculum.name": "act-guide" },
+    standing: "exact",
+    note: "The expert is the environment's, the hint's words are ours.",
+  },
+  make(given: ActGuideOptions = {}): TokenLoss {
+    const options = readOptions("actGuide", given, actGuideFields)
+    const surrogate = clippedSurrogate({ ...only(options, clipFields), skipZeroAdvantage: false })
+    return {
+      name: "act-guide",
+      evaluate(input) {
+        const { offPolicyWeight, offPolicyClipScale, shaping } = scheduleValues(options, input.moment)
+        const isOff = offPolicyTokens(input)
+        const { logProbs, oldLogProbs, advantages, spanOffsets, offPolicy } = input
+        const output = surrogate.evaluate({
+          ...input,
+          weights: isOff.map((off, t) => (input.weights?.[t] ?? 1) * (off ? offPolicyWeight : 1)),
+          clipScale: Float64Array.from(
+            { length: spanOffsets.length - 1 },
+            (_, span) => (input.clipScale?.[span] ?? 1) * (offPolicy?.[span] ? offPolicyClipScale : 1),
+          ),
+          ...(shaping > 0 && {
+            oldLogProbs: isOff.map((off, t) => (off ? logProbs : oldLogProbs)[t]!),
+            advantages: isOff.map((off, t) => {
+              const ratio = ratioOf(logProbs[t]! - oldLogProbs[t]!)
+              return advantages[t]! * (off ? ratio / (ratio + shaping) : 1)
+            }),
           }),
-        }),
-      })
-      const share = input.tokens === 0 ? 0 : isOff.reduce((sum, off) => sum + off, 0) / input.tokens
-      return { ...output, metrics: { ...output.metrics, "policy/off-policy-fraction": share } }
-    },
-  }
-}
+        })
+        const share = input.tokens === 0 ? 0 : isOff.reduce((sum, off) => sum + off, 0) / input.tokens
+        return { ...output, metrics: { ...output.metrics, "policy/off-policy-fraction": share } }
+      },
+    }
+  },
+})
 
 /** 1 for each token of a span that is off-policy, [tokens]. */
 function offPolicyTokens({ tokens, spanOffsets, offPolicy }: LossInput): Float64Array {

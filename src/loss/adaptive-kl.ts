@@ -1,9 +1,10 @@
-import { GigpoError } from "../errors.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
-import type { Stateful } from "../state.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Stateful } from "../util/state.ts"
 import { adaptiveKlFields } from "./options.ts"
 
+/** Options of `adaptiveKl`. */
 export type AdaptiveKlOptions = OptionsOf<typeof adaptiveKlFields>
 
 /** What one update hears of the KL's error, at most. */

@@ -1,6 +1,6 @@
-import { GigpoError } from "../errors.ts"
 import { thrownBy } from "../options/outcome.ts"
 import { checkPart, partProblem } from "../options/own.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkLossOutput, lossKind } from "./check-loss-output.ts"
 import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
 

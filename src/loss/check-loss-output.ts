@@ -40,7 +40,7 @@ export function checkLossOutput(output: LossOutput, input: LossInput, name: stri
   if (typeof output.loss !== "number") throw bad(`a loss of type ${typeof output.loss}; give a number`)
   if (!Number.isFinite(output.loss)) throw nonFinite(`the loss ${output.loss}; give a finite number`)
   if (output.topGradient && !teacherTop)
-    throw bad("a topGradient without having been told of a teacher's likeliest tokens; give it a teacherTop")
+    throw bad("a topGradient without having been told of a teacher's most likely tokens; give it a teacherTop")
   for (const [column, article, count] of [
     ["gradient", "a", 1],
     ["entropyGradient", "an", 1],

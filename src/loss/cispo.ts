@@ -1,7 +1,8 @@
 import { number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineLoss } from "./define-loss.ts"
 import { clamp } from "./policy-ratio.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
@@ -9,8 +10,8 @@ import type { TokenLoss } from "./token-loss.ts"
 export const cispoFields = {
   clipLow: scheduled(
     number(1, "A token's weight is at least 1 - clipLow. The default is the paper's: no lower bound.", {
-      least: 0,
-      most: 1,
+      min: 0,
+      max: 1,
     }),
   ),
   clipHigh: scheduled(
@@ -18,12 +19,13 @@ export const cispoFields = {
       3,
       "A token's weight is at most 1 + clipHigh. The paper tunes it and gives no number; the default is Tinker's.",
       {
-        least: 0,
+        min: 0,
       },
     ),
   ),
 }
 
+/** Options of `cispo`. */
 export type CispoOptions = OptionsOf<typeof cispoFields>
 
 /**
@@ -36,22 +38,34 @@ export type CispoOptions = OptionsOf<typeof cispoFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function cispo(given: CispoOptions = {}): TokenLoss {
-  const options = readOptions("cispo", given, cispoFields)
-  return {
-    name: "cispo",
-    evaluate(input) {
-      const { clipLow, clipHigh } = atMoment(options, input.moment)
-      const counts = { "policy/clip-fraction": 0 }
-      return sumTokens(
-        input,
-        ({ logProb, advantage, ratio, clipScale }) => {
-          const weight = clamp(ratio, 1 - clipLow * clipScale, 1 + clipHigh * clipScale)
-          if (weight !== ratio) counts["policy/clip-fraction"]++
-          return [-weight * advantage * logProb, -weight * advantage]
-        },
-        counts,
-      )
-    },
-  }
-}
+export const cispo = defineLoss({
+  name: "cispo",
+  fields: cispoFields,
+  about: {
+    system: "CISPO",
+    origin: "baseline",
+    changes: ["loss"],
+    equation: "-clip(r) A log p, clip(r) a constant",
+    source: "arXiv 2506.13585",
+    standing: "exact",
+  },
+  make(given: CispoOptions = {}): TokenLoss {
+    const options = readOptions("cispo", given, cispoFields)
+    return {
+      name: "cispo",
+      evaluate(input) {
+        const { clipLow, clipHigh } = scheduleValues(options, input.moment)
+        const counts = { "policy/clip-fraction": 0 }
+        return sumTokens(
+          input,
+          ({ logProb, advantage, ratio, clipScale }) => {
+            const weight = clamp(ratio, 1 - clipLow * clipScale, 1 + clipHigh * clipScale)
+            if (weight !== ratio) counts["policy/clip-fraction"]++
+            return [-weight * advantage * logProb, -weight * advantage]
+          },
+          counts,
+        )
+      },
+    }
+  },
+})

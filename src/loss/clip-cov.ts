@@ -1,19 +1,20 @@
 import { number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { clippedSurrogate } from "./clipped-surrogate.ts"
 import { countOf, covarianceShareField, covariances } from "./covariances.ts"
+import { defineLoss } from "./define-loss.ts"
 import { ratioOf } from "./policy-ratio.ts"
 import { clipScalesOf } from "./sum-tokens.ts"
 import type { LossInput, TokenLoss } from "./token-loss.ts"
 
 export const clipCovFields = {
   clipLow: scheduled(
-    number(1, "Ratio is kept above 1 - clipLow. The default is the authors': no lower bound.", { least: 0, most: 1 }),
+    number(1, "Ratio is kept above 1 - clipLow. The default is the authors': no lower bound.", { min: 0, max: 1 }),
   ),
   clipHigh: scheduled(
-    number(1, "Ratio is kept below 1 + clipHigh. The default is the authors': a wide clip.", { least: 0 }),
+    number(1, "Ratio is kept below 1 + clipHigh. The default is the authors': a wide clip.", { min: 0 }),
   ),
   covarianceShare: covarianceShareField,
   covarianceLow: scheduled(
@@ -22,6 +23,7 @@ export const clipCovFields = {
   covarianceHigh: scheduled(number(5, "Tokens whose covariance is below this may be. The default is the paper's.")),
 }
 
+/** Options of `clipCov`. */
 export type ClipCovOptions = OptionsOf<typeof clipCovFields>
 
 /**
@@ -35,27 +37,39 @@ export type ClipCovOptions = OptionsOf<typeof clipCovFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function clipCov(given: ClipCovOptions = {}): TokenLoss {
-  const options = readOptions("clipCov", given, clipCovFields)
-  const { clipLow, clipHigh } = options
-  const surrogate = clippedSurrogate({ clipLow, clipHigh, clipDual: Number.POSITIVE_INFINITY })
-  return {
-    name: "clip-cov",
-    evaluate(input) {
-      const { tokens, random } = input
-      const now = atMoment(options, input.moment)
-      const candidates = candidatesOf(input, now)
-      // A fork, so that the same batch drops the same tokens whenever it is evaluated.
-      const dropped = random.fork("clip-cov").shuffled(candidates).slice(0, countOf(now.covarianceShare, tokens))
-      const weights = Float64Array.from(input.weights ?? new Float64Array(tokens).fill(1))
-      for (const t of dropped) weights[t] = 0
-      const output = surrogate.evaluate({ ...input, weights })
-      const { "policy/dual-clip-fraction": _, ...metrics } = output.metrics!
-      const droppedFraction = tokens === 0 ? 0 : dropped.length / tokens
-      return { ...output, metrics: { ...metrics, "policy/dropped-fraction": droppedFraction } }
-    },
-  }
-}
+export const clipCov = defineLoss({
+  name: "clip-cov",
+  fields: clipCovFields,
+  about: {
+    system: "Clip-Cov",
+    origin: "baseline",
+    changes: ["loss", "tokens"],
+    equation: "the clipped surrogate; some tokens of 1 < (A - mean A) (log p - mean log p) < 5 are dropped at random",
+    source: "arXiv 2505.22617",
+    standing: "exact",
+  },
+  make(given: ClipCovOptions = {}): TokenLoss {
+    const options = readOptions("clipCov", given, clipCovFields)
+    const { clipLow, clipHigh } = options
+    const surrogate = clippedSurrogate({ clipLow, clipHigh, clipDual: Number.POSITIVE_INFINITY })
+    return {
+      name: "clip-cov",
+      evaluate(input) {
+        const { tokens, random } = input
+        const now = scheduleValues(options, input.moment)
+        const candidates = candidatesOf(input, now)
+        // A fork, so that the same batch drops the same tokens whenever it is evaluated.
+        const dropped = random.fork("clip-cov").shuffled(candidates).slice(0, countOf(now.covarianceShare, tokens))
+        const weights = Float64Array.from(input.weights ?? new Float64Array(tokens).fill(1))
+        for (const t of dropped) weights[t] = 0
+        const output = surrogate.evaluate({ ...input, weights })
+        const { "policy/dual-clip-fraction": _, ...metrics } = output.metrics!
+        const droppedFraction = tokens === 0 ? 0 : dropped.length / tokens
+        return { ...output, metrics: { ...metrics, "policy/dropped-fraction": droppedFraction } }
+      },
+    }
+  },
+})
 
 /** Tokens that may be dropped. */
 function candidatesOf(

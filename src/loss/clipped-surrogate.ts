@@ -1,6 +1,7 @@
 import { readOptions } from "../options/read.ts"
-import { type AtMoment, atMoment } from "../options/schedule.ts"
+import { type AtMoment, scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { defineLoss } from "./define-loss.ts"
 import { clippedSurrogateFields } from "./options.ts"
 import { clamp, maxLogRatio, ratioOf } from "./policy-ratio.ts"
 import type { LossInput, LossOutput, TokenLoss } from "./token-loss.ts"
@@ -23,14 +24,26 @@ type Clip = AtMoment<Resolved<typeof clippedSurrogateFields>>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function clippedSurrogate(given: ClipOptions = {}): TokenLoss {
-  const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)
-  return {
-    name: options.ratio === "sequence" ? "gspo" : "clipped-surrogate",
-    native: (moment) => ({ kind: "clipped-surrogate", ...atMoment(options, moment), ...noTerms }),
-    evaluate: (input) => evaluate(input, atMoment(options, input.moment)),
-  }
-}
+export const clippedSurrogate = defineLoss({
+  name: "clipped-surrogate",
+  fields: clippedSurrogateFields,
+  about: {
+    system: "PPO's clipped surrogate",
+    origin: "baseline",
+    changes: ["loss"],
+    equation: "max(-A r, -A clip(r, 1 - ε_low, 1 + ε_high)), at most -c A where A < 0",
+    source: "arXiv 1707.06347, 1912.09729",
+    standing: "exact",
+  },
+  make(given: ClipOptions = {}): TokenLoss {
+    const options = readOptions("clippedSurrogate", given, clippedSurrogateFields)
+    return {
+      name: options.ratio === "sequence" ? "gspo" : "clipped-surrogate",
+      native: (moment) => ({ kind: "clipped-surrogate", ...scheduleValues(options, moment), ...noTerms }),
+      evaluate: (input) => evaluate(input, scheduleValues(options, input.moment)),
+    }
+  },
+})
 
 const noTerms = { klWeight: 0, klEstimator: "k3", entropyWeight: 0, aggregation: "token-mean" } as const
 

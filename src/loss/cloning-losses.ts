@@ -1,11 +1,5 @@
-import type { Named } from "../options/named.ts"
-import type { Fields } from "../options/table.ts"
-import { crossEntropy } from "./cross-entropy.ts"
-import { dpo, dpoFields } from "./dpo.ts"
-import type { TokenLoss } from "./token-loss.ts"
+import { byName } from "../options/define.ts"
+import * as shipped from "./shipped-cloning.ts"
 
-/** The losses of what others have said, by the names that options give them. */
-export const cloningLosses = {
-  "cross-entropy": { fields: {}, make: crossEntropy },
-  dpo: { fields: dpoFields, make: dpo },
-} satisfies Readonly<Record<string, Named<Fields, TokenLoss>>>
+/** Shipped losses of cloning by their names in configurations. */
+export const sftLosses = byName(shipped)

@@ -1,10 +1,10 @@
 import { checkFixedLength } from "../engine/check-arguments.ts"
 import type { NativeLoss } from "../engine/engine.ts"
 import { shares } from "../engine/shares.ts"
-import { GigpoError } from "../errors.ts"
 import { readOptions } from "../options/read.ts"
-import { type AtMoment, atMoment } from "../options/schedule.ts"
+import { type AtMoment, scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 import { asTokenLoss, evaluateLoss } from "./as-token-loss.ts"
 import { klEstimators } from "./kl-estimators.ts"
 import { lossFields } from "./options.ts"
@@ -36,8 +36,8 @@ export function composeLoss(loss: TokenLoss, given: LossTerms = {}): TokenLoss {
     name: policy.name,
     needs: [...needs],
     ...(policy.teacherTop !== undefined && { teacherTop: policy.teacherTop }),
-    native: (moment) => nativeForm(policy.native?.(moment), atMoment(terms, moment)),
-    evaluate: (input) => addTerms(policy, atMoment(terms, input.moment), input),
+    native: (moment) => nativeForm(policy.native?.(moment), scheduleValues(terms, moment)),
+    evaluate: (input) => addTerms(policy, scheduleValues(terms, input.moment), input),
     ...(policy.state && { state: () => policy.state!() }),
     ...(policy.restore && { restore: (state) => policy.restore!(state) }),
   }

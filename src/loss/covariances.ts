@@ -8,7 +8,7 @@ export const covarianceShareField = scheduled(
     2e-4,
     "Share of the batch's tokens that are dropped, at most (clip-cov), or held near the old policy (kl-cov); at least one token. " +
       "The default is the paper's; for kl-cov with 7B parameters it takes 0.002.",
-    { above: 0, most: 1 },
+    { above: 0, max: 1 },
   ),
 )
 

@@ -1,19 +1,33 @@
+import { defineLoss } from "./define-loss.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 /** Minus the log-probability of what was said: behaviour cloning. Reads neither advantages nor old log-probabilities. */
-export function crossEntropy(): TokenLoss {
-  return {
-    name: "cross-entropy",
-    native: () => ({ kind: "cross-entropy" }),
-    evaluate({ tokens, logProbs, shares, weights }) {
-      const gradient = new Float32Array(tokens)
-      let loss = 0
-      for (let t = 0; t < tokens; t++) {
-        const share = shares[t]! * (weights === undefined ? 1 : weights[t]!)
-        loss -= share * logProbs[t]!
-        gradient[t] = -share
-      }
-      return { loss, gradient }
-    },
-  }
-}
+export const crossEntropy = defineLoss({
+  name: "cross-entropy",
+  fields: {},
+  about: {
+    system: "behaviour cloning",
+    origin: "baseline",
+    changes: ["data"],
+    equation: "-mean log p of what the expert, a transcript or a recorded episode says",
+    source: "Pomerleau 1989",
+    standing: "exact",
+    note: "A command of its own, `gigpo sft`.",
+  },
+  make(): TokenLoss {
+    return {
+      name: "cross-entropy",
+      native: () => ({ kind: "cross-entropy" }),
+      evaluate({ tokens, logProbs, shares, weights }) {
+        const gradient = new Float32Array(tokens)
+        let loss = 0
+        for (let t = 0; t < tokens; t++) {
+          const share = shares[t]! * (weights === undefined ? 1 : weights[t]!)
+          loss -= share * logProbs[t]!
+          gradient[t] = -share
+        }
+        return { loss, gradient }
+      },
+    }
+  },
+})

@@ -1,12 +1,12 @@
-import { GigpoError } from "../errors.ts"
 import { number, scheduled } from "../options/field.ts"
 import { fixed } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 
 export const dgpoWeightFields = {
   tau: scheduled(number(0.5, "Temperature of the softmax: the lower, the more few tokens get.", { above: 0 })),
-  kappa: scheduled(number(1, "Exponent of the entropy: 0 lets the distance alone decide.", { least: 0 })),
+  kappa: scheduled(number(1, "Exponent of the entropy: 0 lets the distance alone decide.", { min: 0 })),
 }
 
 const weightNumbers = fixed(dgpoWeightFields)

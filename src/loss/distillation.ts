@@ -1,8 +1,9 @@
 import type { KlEstimator } from "../engine/engine.ts"
-import { GigpoError } from "../errors.ts"
-import { number, oneOf, whole } from "../options/field.ts"
+import { integer, number, oneOf } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { defineLoss } from "./define-loss.ts"
 import { divergenceAt, forwardKl, jensenShannon } from "./divergences.ts"
 import { klEstimators } from "./kl-estimators.ts"
 import { sumTokens } from "./sum-tokens.ts"
@@ -13,7 +14,7 @@ export const distillationFields = {
     "reverse",
     ["reverse", "forward", "jensen-shannon"],
     "What is made small at every token that the policy says: KL(policy ‖ teacher), told from that token alone, KL(teacher ‖ policy), or " +
-      "what lies between them, told from the teacher's likeliest tokens.",
+      "what lies between them, told from the teacher's most likely tokens.",
   ),
   estimator: oneOf<KlEstimator, "k1+", string>(
     "k1+",
@@ -21,15 +22,20 @@ export const distillationFields = {
     "Of the divergence reverse, as klEstimator with the teacher in place of the reference. k1 alone has no gradient on average; that " +
       "of k1+ is the KL's.",
   ),
-  teacherTop: whole(20, "Of the other two: how many of the teacher's likeliest tokens; all others count as one.", {
-    least: 1,
-  }),
+  teacherTop: integer(
+    20,
+    "Tokens with the highest probability of the teacher, for the other two divergences; all other tokens count as one.",
+    {
+      min: 1,
+    },
+  ),
   mixture: number(0.5, "Of jensen-shannon: the teacher's share of the mixture that both are compared with.", {
     above: 0,
     below: 1,
   }),
 }
 
+/** Options of `distillation`. */
 export type DistillationOptions = OptionsOf<typeof distillationFields>
 
 /**
@@ -43,28 +49,41 @@ export type DistillationOptions = OptionsOf<typeof distillationFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function distillation(given: DistillationOptions = {}): TokenLoss {
-  const options = readOptions("distillation", given, distillationFields)
-  if (options.divergence !== "reverse")
+export const distillation = defineLoss({
+  name: "distillation",
+  fields: distillationFields,
+  about: {
+    system: "on-policy distillation",
+    origin: "baseline",
+    changes: ["data", "loss"],
+    equation: "KL(policy ‖ teacher) of what the policy says, told from the sampled tokens",
+    source: "arXiv 2306.13649",
+    standing: "exact",
+    note: "Needs a teacher; its divergences forward and jensen-shannon, the teacher's most likely tokens.",
+  },
+  make(given: DistillationOptions = {}): TokenLoss {
+    const options = readOptions("distillation", given, distillationFields)
+    if (options.divergence !== "reverse")
+      return {
+        name: "distillation",
+        teacherTop: options.teacherTop,
+        evaluate: (input) => fromTop(input, options),
+      }
+    const { value, gradient } = klEstimators[options.estimator]
     return {
       name: "distillation",
-      teacherTop: options.teacherTop,
-      evaluate: (input) => fromTop(input, options),
+      needs: ["teacher"],
+      evaluate(input) {
+        const { teacherLogProbs } = input
+        if (teacherLogProbs === undefined) throw missing("teacherLogProbs")
+        return measured(input, (logProb, t) => {
+          const d = teacherLogProbs[t]! - logProb
+          return [value(d), gradient(d)]
+        })
+      },
     }
-  const { value, gradient } = klEstimators[options.estimator]
-  return {
-    name: "distillation",
-    needs: ["teacher"],
-    evaluate(input) {
-      const { teacherLogProbs } = input
-      if (teacherLogProbs === undefined) throw missing("teacherLogProbs")
-      return measured(input, (logProb, t) => {
-        const d = teacherLogProbs[t]! - logProb
-        return [value(d), gradient(d)]
-      })
-    },
-  }
-}
+  },
+})
 
 function fromTop(input: LossInput, { divergence, mixture }: Resolved<typeof distillationFields>): LossOutput {
   const { tokens, teacherTop, shares, weights } = input

@@ -1,6 +1,6 @@
 import type { Column } from "../engine/rows.ts"
 
-// How far the policy p is from a teacher q at one place, of whose tokens the likeliest are known: these, and all others as one.
+// How far the policy p is from a teacher q at one place, of whose tokens the most likely are known: these, and all others as one.
 
 /** What all other tokens have at least, so that rounding never leaves them with nothing. */
 const leastRest = 1e-6

@@ -1,8 +1,9 @@
-import { GigpoError } from "../errors.ts"
-import { flag, number, oneOf, scheduled } from "../options/field.ts"
+import { boolean, number, oneOf, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { at } from "../options/schedule.ts"
+import { scheduleValue } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
+import { defineLoss } from "./define-loss.ts"
 import type { LossInput, TokenLoss } from "./token-loss.ts"
 
 export const dpoFields = {
@@ -16,13 +17,14 @@ export const dpoFields = {
     0,
     "Share of the pairs that may have been labelled the wrong way round; of the sigmoid alone.",
     {
-      least: 0,
+      min: 0,
       below: 0.5,
     },
   ),
-  average: flag(false, "The log-ratio of a reply is the mean over its tokens, in place of their sum."),
+  average: boolean(false, "The log-ratio of a reply is the mean over its tokens, in place of their sum."),
 }
 
+/** Options of `dpo`. */
 export type DpoOptions = OptionsOf<typeof dpoFields>
 
 /**
@@ -36,42 +38,56 @@ export type DpoOptions = OptionsOf<typeof dpoFields>
  * token by its weight; and ε (DPO's conservative form) is not IPO's. Reports "preference/accuracy" (pairs with h > 0),
  * "preference/margin" (β h), and "preference/chosen" and "preference/rejected", its two parts.
  */
-export function dpo(given: DpoOptions = {}): TokenLoss {
-  const { beta, objective, labelSmoothing, average } = readOptions("dpo", given, dpoFields)
-  if (objective === "ipo" && labelSmoothing > 0)
-    throw new GigpoError("BAD_ARGUMENT", "dpo: labelSmoothing is of the objective sigmoid; leave it out with ipo.")
-  return {
-    name: "dpo",
-    needs: ["reference"],
-    evaluate(input) {
-      const { tokens, logProbs, referenceLogProbs, weights } = input
-      const b = at(beta, input.moment)
-      const gradient = new Float32Array(tokens)
-      const pairs = pairsOf(input)
-      let [loss, accurate, chosen, rejected] = [0, 0, 0, 0]
-      const ratio = (side: readonly number[], scale: number) =>
-        side.reduce((sum, t) => sum + scale * (weights?.[t] ?? 1) * (logProbs[t]! - referenceLogProbs![t]!), 0)
-      for (const sides of pairs) {
-        const [won, lost] = sides.map((side) => (average ? 1 / side.length : 1)) as [number, number]
-        const [w, l] = [ratio(sides[0], won), ratio(sides[1], lost)]
-        const { value, slope } = objective === "ipo" ? ipo(w - l, b) : sigmoid(w - l, b, labelSmoothing)
-        loss += value / pairs.length
-        for (const t of sides[0]) gradient[t] = (slope * won * (weights?.[t] ?? 1)) / pairs.length
-        for (const t of sides[1]) gradient[t] = (-slope * lost * (weights?.[t] ?? 1)) / pairs.length
-        accurate += Number(w > l) / pairs.length
-        chosen += (b * w) / pairs.length
-        rejected += (b * l) / pairs.length
-      }
-      const metrics = {
-        "preference/accuracy": accurate,
-        "preference/margin": chosen - rejected,
-        "preference/chosen": chosen,
-        "preference/rejected": rejected,
-      }
-      return { loss, gradient, metrics }
-    },
-  }
-}
+export const dpo = defineLoss({
+  name: "dpo",
+  fields: dpoFields,
+  about: {
+    system: "DPO",
+    origin: "baseline",
+    changes: ["data", "loss"],
+    equation: "-log σ(β h), h = log p / p_ref of the chosen less that of the rejected",
+    source: "arXiv 2305.18290",
+    set: { "sft.data": "pairs.jsonl" },
+    standing: "exact",
+    note: "With `gigpo sft`. All replies of a conversation count: our reading.",
+  },
+  make(given: DpoOptions = {}): TokenLoss {
+    const { beta, objective, labelSmoothing, average } = readOptions("dpo", given, dpoFields)
+    if (objective === "ipo" && labelSmoothing > 0)
+      throw new GigpoError("BAD_ARGUMENT", "dpo: labelSmoothing is of the objective sigmoid; leave it out with ipo.")
+    return {
+      name: "dpo",
+      needs: ["reference"],
+      evaluate(input) {
+        const { tokens, logProbs, referenceLogProbs, weights } = input
+        const b = scheduleValue(beta, input.moment)
+        const gradient = new Float32Array(tokens)
+        const pairs = pairsOf(input)
+        let [loss, accurate, chosen, rejected] = [0, 0, 0, 0]
+        const ratio = (side: readonly number[], scale: number) =>
+          side.reduce((sum, t) => sum + scale * (weights?.[t] ?? 1) * (logProbs[t]! - referenceLogProbs![t]!), 0)
+        for (const sides of pairs) {
+          const [won, lost] = sides.map((side) => (average ? 1 / side.length : 1)) as [number, number]
+          const [w, l] = [ratio(sides[0], won), ratio(sides[1], lost)]
+          const { value, slope } = objective === "ipo" ? ipo(w - l, b) : sigmoid(w - l, b, labelSmoothing)
+          loss += value / pairs.length
+          for (const t of sides[0]) gradient[t] = (slope * won * (weights?.[t] ?? 1)) / pairs.length
+          for (const t of sides[1]) gradient[t] = (-slope * lost * (weights?.[t] ?? 1)) / pairs.length
+          accurate += Number(w > l) / pairs.length
+          chosen += (b * w) / pairs.length
+          rejected += (b * l) / pairs.length
+        }
+        const metrics = {
+          "preference/accuracy": accurate,
+          "preference/margin": chosen - rejected,
+          "preference/chosen": chosen,
+          "preference/rejected": rejected,
+        }
+        return { loss, gradient, metrics }
+      },
+    }
+  },
+})
 
 /** Value and derivative by h. */
 function sigmoid(h: number, beta: number, smoothing: number): { value: number; slope: number } {

@@ -1,15 +1,16 @@
 import { limit, number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf, Resolved } from "../options/table.ts"
+import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 /** The two divergences have thresholds of their own; the rest is the same. */
 const dppoFields = <const Help extends string>(threshold: number, help: Help) => ({
-  thresholdLow: scheduled(number(threshold, help, { least: 0 })),
+  thresholdLow: scheduled(number(threshold, help, { min: 0 })),
   thresholdHigh: scheduled(
-    number(threshold, "The same for tokens of a positive advantage that have become likelier.", { least: 0 }),
+    number(threshold, "The same for tokens of a positive advantage that have become likelier.", { min: 0 }),
   ),
   truncate: scheduled(
     limit(Number.POSITIVE_INFINITY, "Importance weights are at most this. Infinity, as in the paper, turns it off.", {
@@ -29,6 +30,7 @@ export const dppoKlFields = dppoFields(
     "default is the authors'.",
 )
 
+/** Options of `dppoKl` and `dppoTv`. */
 export type DppoOptions = OptionsOf<typeof dppoTvFields>
 
 /**
@@ -43,24 +45,50 @@ export type DppoOptions = OptionsOf<typeof dppoTvFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function dppoTv(given: DppoOptions = {}): TokenLoss {
-  return dppo("dppo-tv", readOptions("dppoTv", given, dppoTvFields), (logProb, oldLogProb) =>
-    Math.abs(probability(logProb) - probability(oldLogProb)),
-  )
-}
+export const dppoTv = defineLoss({
+  name: "dppo-tv",
+  fields: dppoTvFields,
+  about: {
+    file: "src/loss/dppo.ts",
+    system: "DPPO, total variation",
+    origin: "baseline",
+    changes: ["loss", "tokens"],
+    equation: "-r A log p, r a constant, without tokens that moved outwards by more than 0.15 of p",
+    source: "arXiv 2602.04879",
+    standing: "exact",
+  },
+  make(given: DppoOptions = {}): TokenLoss {
+    return dppo("dppo-tv", readOptions("dppoTv", given, dppoTvFields), (logProb, oldLogProb) =>
+      Math.abs(probability(logProb) - probability(oldLogProb)),
+    )
+  },
+})
 
 /**
  * The same with D = p_old log(p_old / p) + (1 - p_old) log((1 - p_old) / (1 - p)), in nats, with 1e-8 added to each 1 - p.
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function dppoKl(given: DppoOptions = {}): TokenLoss {
-  return dppo("dppo-kl", readOptions("dppoKl", given, dppoKlFields), (logProb, oldLogProb) => {
-    const [p, old] = [probability(logProb), probability(oldLogProb)]
-    const [others, othersOld] = [1 - p + 1e-8, 1 - old + 1e-8]
-    return old * (oldLogProb - logProb) + othersOld * Math.log(othersOld / others)
-  })
-}
+export const dppoKl = defineLoss({
+  name: "dppo-kl",
+  fields: dppoKlFields,
+  about: {
+    file: "src/loss/dppo.ts",
+    system: "DPPO, KL",
+    origin: "baseline",
+    changes: ["loss", "tokens"],
+    equation: "the same by the KL of two outcomes, this token and another, of more than 0.05",
+    source: "arXiv 2602.04879",
+    standing: "exact",
+  },
+  make(given: DppoOptions = {}): TokenLoss {
+    return dppo("dppo-kl", readOptions("dppoKl", given, dppoKlFields), (logProb, oldLogProb) => {
+      const [p, old] = [probability(logProb), probability(oldLogProb)]
+      const [others, othersOld] = [1 - p + 1e-8, 1 - old + 1e-8]
+      return old * (oldLogProb - logProb) + othersOld * Math.log(othersOld / others)
+    })
+  },
+})
 
 function dppo(
   name: string,
@@ -70,7 +98,7 @@ function dppo(
   return {
     name,
     evaluate(input) {
-      const { thresholdLow, thresholdHigh, truncate } = atMoment(options, input.moment)
+      const { thresholdLow, thresholdHigh, truncate } = scheduleValues(options, input.moment)
       const counts = { "policy/masked-fraction": 0, "policy/truncated-fraction": 0 }
       return sumTokens(
         input,

@@ -1,18 +1,20 @@
 import { number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 export const droFields = {
   beta: scheduled(
     number(0.05, "Weight of the squared log-ratio that holds the policy near the old one. The default is Tinker's.", {
-      least: 0,
+      min: 0,
     }),
   ),
 }
 
+/** Options of `dro`. */
 export type DroOptions = OptionsOf<typeof droFields>
 
 /**
@@ -25,16 +27,28 @@ export type DroOptions = OptionsOf<typeof droFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function dro(given: DroOptions = {}): TokenLoss {
-  const options = readOptions("dro", given, droFields)
-  return {
-    name: "dro",
-    evaluate(input) {
-      const { beta } = atMoment(options, input.moment)
-      return sumTokens(input, ({ logProb, advantage, logRatio }) => [
-        (beta / 2) * logRatio ** 2 - advantage * logProb,
-        beta * logRatio - advantage,
-      ])
-    },
-  }
-}
+export const dro = defineLoss({
+  name: "dro",
+  fields: droFields,
+  about: {
+    system: "DRO",
+    origin: "baseline",
+    changes: ["loss"],
+    equation: "-(A log p - β l² / 2)",
+    source: "arXiv 2405.19107",
+    standing: "exact",
+  },
+  make(given: DroOptions = {}): TokenLoss {
+    const options = readOptions("dro", given, droFields)
+    return {
+      name: "dro",
+      evaluate(input) {
+        const { beta } = scheduleValues(options, input.moment)
+        return sumTokens(input, ({ logProb, advantage, logRatio }) => [
+          (beta / 2) * logRatio ** 2 - advantage * logProb,
+          beta * logRatio - advantage,
+        ])
+      },
+    }
+  },
+})

@@ -1,7 +1,8 @@
 import { number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineLoss } from "./define-loss.ts"
 import { clamp, ratioOf, ratioSlope } from "./policy-ratio.ts"
 import { type SequenceLoss, sumSequences, weightOf } from "./sequence-losses.ts"
 import { clipScalesOf } from "./sum-tokens.ts"
@@ -9,13 +10,14 @@ import type { TokenLoss } from "./token-loss.ts"
 
 export const gmpoFields = {
   clipLow: scheduled(
-    number(0.4, "Log-ratios are kept above -clipLow. The default is the paper's: a ratio of e^-0.4.", { least: 0 }),
+    number(0.4, "Log-ratios are kept above -clipLow. The default is the paper's: a ratio of e^-0.4.", { min: 0 }),
   ),
   clipHigh: scheduled(
-    number(0.4, "Log-ratios are kept below clipHigh. The default is the paper's: a ratio of e^0.4.", { least: 0 }),
+    number(0.4, "Log-ratios are kept below clipHigh. The default is the paper's: a ratio of e^0.4.", { min: 0 }),
   ),
 }
 
+/** Options of `gmpo`. */
 export type GmpoOptions = OptionsOf<typeof gmpoFields>
 
 /**
@@ -30,32 +32,44 @@ export type GmpoOptions = OptionsOf<typeof gmpoFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning, or a weight below 0.
  */
-export function gmpo(given: GmpoOptions = {}): TokenLoss {
-  const options = readOptions("gmpo", given, gmpoFields)
-  return {
-    name: "gmpo",
-    evaluate(input) {
-      const { clipLow, clipHigh } = atMoment(options, input.moment)
-      const { logProbs, oldLogProbs, weights } = input
-      const clipScales = clipScalesOf(input)
-      const counts = { "policy/clip-fraction": 0 }
-      const ofSequence = (start: number, end: number, advantage: number): SequenceLoss => {
-        const free = new Uint8Array(end - start)
-        let [logWeight, mean] = [0, 0]
-        for (let t = start; t < end; t++) {
-          const logRatio = logProbs[t]! - oldLogProbs[t]!
-          const bounded = clamp(logRatio, -clipLow * clipScales[t]!, clipHigh * clipScales[t]!)
-          const moved = advantage > 0 ? Math.min(logRatio, bounded) : Math.max(logRatio, bounded)
-          if (moved === logRatio) free[t - start] = 1
-          else if (advantage !== 0) counts["policy/clip-fraction"]++
-          mean += moved / (end - start)
-          logWeight += Math.log(weightOf("gmpo", weights?.[t] ?? 1)) / (end - start)
+export const gmpo = defineLoss({
+  name: "gmpo",
+  fields: gmpoFields,
+  about: {
+    system: "GMPO",
+    origin: "baseline",
+    changes: ["loss"],
+    equation: "-A e^(mean of l, each clipped) for a sequence",
+    source: "arXiv 2507.20673",
+    standing: "exact",
+  },
+  make(given: GmpoOptions = {}): TokenLoss {
+    const options = readOptions("gmpo", given, gmpoFields)
+    return {
+      name: "gmpo",
+      evaluate(input) {
+        const { clipLow, clipHigh } = scheduleValues(options, input.moment)
+        const { logProbs, oldLogProbs, weights } = input
+        const clipScales = clipScalesOf(input)
+        const counts = { "policy/clip-fraction": 0 }
+        const ofSequence = (start: number, end: number, advantage: number): SequenceLoss => {
+          const free = new Uint8Array(end - start)
+          let [logWeight, mean] = [0, 0]
+          for (let t = start; t < end; t++) {
+            const logRatio = logProbs[t]! - oldLogProbs[t]!
+            const bounded = clamp(logRatio, -clipLow * clipScales[t]!, clipHigh * clipScales[t]!)
+            const moved = advantage > 0 ? Math.min(logRatio, bounded) : Math.max(logRatio, bounded)
+            if (moved === logRatio) free[t - start] = 1
+            else if (advantage !== 0) counts["policy/clip-fraction"]++
+            mean += moved / (end - start)
+            logWeight += Math.log(weightOf("gmpo", weights?.[t] ?? 1)) / (end - start)
+          }
+          const scale = -advantage * Math.exp(logWeight)
+          const slope = (scale * ratioSlope(mean)) / (end - start)
+          return { value: scale * ratioOf(mean), slope: (t) => free[t - start]! * slope }
         }
-        const scale = -advantage * Math.exp(logWeight)
-        const slope = (scale * ratioSlope(mean)) / (end - start)
-        return { value: scale * ratioOf(mean), slope: (t) => free[t - start]! * slope }
-      }
-      return sumSequences(input, ofSequence, counts)
-    },
-  }
-}
+        return sumSequences(input, ofSequence, counts)
+      },
+    }
+  },
+})

@@ -1,9 +1,11 @@
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { clippedSurrogate } from "./clipped-surrogate.ts"
+import { defineLoss } from "./define-loss.ts"
 import { gspoFields } from "./options.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
+/** Options of `gspo`. */
 export type GspoOptions = OptionsOf<typeof gspoFields>
 
 /**
@@ -16,7 +18,19 @@ export type GspoOptions = OptionsOf<typeof gspoFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function gspo(given: GspoOptions = {}): TokenLoss {
-  const clips = readOptions("gspo", given, gspoFields)
-  return clippedSurrogate({ ...clips, clipDual: Infinity, ratio: "sequence", skipZeroAdvantage: false })
-}
+export const gspo = defineLoss({
+  name: "gspo",
+  fields: gspoFields,
+  about: {
+    system: "GSPO",
+    origin: "baseline",
+    changes: ["loss"],
+    equation: "the clipped surrogate of one ratio a sequence, s = e^(mean l)",
+    source: "arXiv 2507.18071",
+    standing: "exact",
+  },
+  make(given: GspoOptions = {}): TokenLoss {
+    const clips = readOptions("gspo", given, gspoFields)
+    return clippedSurrogate({ ...clips, clipDual: Infinity, ratio: "sequence", skipZeroAdvantage: false })
+  },
+})

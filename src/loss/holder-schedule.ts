@@ -1,16 +1,17 @@
-import { GigpoError } from "../errors.ts"
-import { number, whole } from "../options/field.ts"
+import { integer, number } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { Ramp, RampShape } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 
 const holderScheduleFields = {
   lowest: number(-2, "The least p. The default is the authors'."),
   highest: number(2, "The largest p. The default is the authors'."),
-  over: whole(500, "Iterations that it takes. The default is the authors'.", { least: 1 }),
+  over: integer(500, "Iterations that it takes. The default is the authors'.", { min: 1 }),
   power: number(2, "The exponent of quad and quad_dec.", { above: 0 }),
 }
 
+/** Options of `holderSchedule`. */
 export type HolderScheduleOptions = OptionsOf<typeof holderScheduleFields>
 
 /** Upwards; the others are their ways back. */
@@ -20,6 +21,7 @@ const shapes = { linear: "linear", sin: "cosine", quad: "power", cubic: "cubic" 
 >
 const falling = { linear_dec: "linear", cos: "cosine", quad_dec: "power", cubic_dec: "cubic" } as const
 
+/** Name of a schedule of HölderPO's exponent. */
 export type HolderScheduleName = keyof typeof shapes | keyof typeof falling
 
 /**

@@ -1,7 +1,8 @@
 import { number, oneOf, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineLoss } from "./define-loss.ts"
 import { clipFields } from "./options.ts"
 import { clamp, maxLogRatio } from "./policy-ratio.ts"
 import { powerMean } from "./power-mean.ts"
@@ -25,6 +26,7 @@ export const holderFields = {
   ...clipFields(0.2, 0.2),
 }
 
+/** Options of `holder`. */
 export type HolderOptions = OptionsOf<typeof holderFields>
 
 /**
@@ -42,42 +44,56 @@ export type HolderOptions = OptionsOf<typeof holderFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning, or a weight below 0.
  */
-export function holder(given: HolderOptions = {}): TokenLoss {
-  const options = readOptions("holder", given, holderFields)
-  return {
-    name: "holder",
-    evaluate(input) {
-      const { p, variant, clipLow, clipHigh } = atMoment(options, input.moment)
-      const clipScales = clipScalesOf(input)
-      const counts = { "policy/clip-fraction": 0 }
-      const hold = (logRatio: number, advantage: number, scale: number) => {
-        const bounded = clamp(logRatio, Math.log(Math.max(1 - clipLow * scale, 0)), Math.log1p(clipHigh * scale))
-        return advantage > 0 ? Math.min(logRatio, bounded) : Math.max(logRatio, bounded)
-      }
-      const ofSequence = (start: number, end: number, advantage: number): SequenceLoss => {
-        const length = end - start
-        const { logRatios, weights, slopes } = columns(input, start, end)
-        const widths = clipScales.subarray(start, end)
-        if (variant === "token")
-          for (let i = 0; i < length; i++) {
-            const held = hold(logRatios[i]!, advantage, widths[i]!)
-            if (held === logRatios[i]) continue
-            logRatios[i] = held
-            slopes[i] = 0
-            if (advantage !== 0) counts["policy/clip-fraction"]++
-          }
-        const { logMean, parts, weight } = powerMean(logRatios, weights, p)
-        const width = widths.reduce((sum, one) => sum + one, 0) / length
-        const held = variant === "token" ? logMean : hold(logMean, advantage, width)
-        const clipped = held !== logMean
-        if (clipped && advantage !== 0) counts["policy/clip-fraction"] += length
-        const value = -advantage * (weight / length) * Math.exp(held)
-        return { value, slope: (t) => (clipped ? 0 : value * parts[t - start]! * slopes[t - start]!) }
-      }
-      return sumSequences(input, ofSequence, counts)
-    },
-  }
-}
+export const holder = defineLoss({
+  name: "holder",
+  fields: holderFields,
+  about: {
+    system: "HölderPO (Hölder Policy Optimisation)",
+    origin: "successor",
+    changes: ["loss"],
+    equation:
+      "-A M_p of a sequence, log M_p = (log mean e^(p l)) / p, held to [1 - ε_low, 1 + ε_high]; p falls from 2 to -2",
+    source: "arXiv 2605.12058",
+    standing: "exact",
+    note: "p is 1 unless it is given; all its schedules are `p: { from, to, over, shape }`. What token weights do is our reading.",
+  },
+  make(given: HolderOptions = {}): TokenLoss {
+    const options = readOptions("holder", given, holderFields)
+    return {
+      name: "holder",
+      evaluate(input) {
+        const { p, variant, clipLow, clipHigh } = scheduleValues(options, input.moment)
+        const clipScales = clipScalesOf(input)
+        const counts = { "policy/clip-fraction": 0 }
+        const hold = (logRatio: number, advantage: number, scale: number) => {
+          const bounded = clamp(logRatio, Math.log(Math.max(1 - clipLow * scale, 0)), Math.log1p(clipHigh * scale))
+          return advantage > 0 ? Math.min(logRatio, bounded) : Math.max(logRatio, bounded)
+        }
+        const ofSequence = (start: number, end: number, advantage: number): SequenceLoss => {
+          const length = end - start
+          const { logRatios, weights, slopes } = columns(input, start, end)
+          const widths = clipScales.subarray(start, end)
+          if (variant === "token")
+            for (let i = 0; i < length; i++) {
+              const held = hold(logRatios[i]!, advantage, widths[i]!)
+              if (held === logRatios[i]) continue
+              logRatios[i] = held
+              slopes[i] = 0
+              if (advantage !== 0) counts["policy/clip-fraction"]++
+            }
+          const { logMean, parts, weight } = powerMean(logRatios, weights, p)
+          const width = widths.reduce((sum, one) => sum + one, 0) / length
+          const held = variant === "token" ? logMean : hold(logMean, advantage, width)
+          const clipped = held !== logMean
+          if (clipped && advantage !== 0) counts["policy/clip-fraction"] += length
+          const value = -advantage * (weight / length) * Math.exp(held)
+          return { value, slope: (t) => (clipped ? 0 : value * parts[t - start]! * slopes[t - start]!) }
+        }
+        return sumSequences(input, ofSequence, counts)
+      },
+    }
+  },
+})
 
 /** A sequence's log-ratios, held to where e^l is a number, their weights, and 0 for those that were held. */
 function columns({ logProbs, oldLogProbs, weights }: LossInput, start: number, end: number) {

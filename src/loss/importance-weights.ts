@@ -1,8 +1,8 @@
-import { GigpoError } from "../errors.ts"
-import { flag, limit, number, oneOf, scheduled } from "../options/field.ts"
+import { boolean, limit, number, oneOf, scheduled } from "../options/field.ts"
 import { fixed } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 import { ratioOf } from "./policy-ratio.ts"
 import { trainerLogRatios } from "./trainer-log-ratios.ts"
 
@@ -13,11 +13,14 @@ export const importanceFields = {
     "What a weight is the ratio of: each token, or the whole sequence, on all of its tokens.",
   ),
   truncate: scheduled(limit(2, "Weights are at most this. Infinity turns it off.", { above: 0 })),
-  dropBelow: scheduled(number(0, "Ratios below this get weight 0; with 0 there are none.", { least: 0 })),
+  dropBelow: scheduled(number(0, "Ratios below this get weight 0; with 0 there are none.", { min: 0 })),
   dropAbove: scheduled(
     limit(Number.POSITIVE_INFINITY, "Ratios above this get weight 0. Infinity turns it off.", { above: 0 }),
   ),
-  normalize: flag(false, "Divide weights by their mean, over tokens or over sequences, those of weight 0 with them."),
+  normalize: boolean(
+    false,
+    "Divide weights by their mean, over tokens or over sequences, those of weight 0 with them.",
+  ),
 }
 
 const importanceNumbers = fixed(importanceFields)

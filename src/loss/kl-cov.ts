@@ -1,18 +1,20 @@
 import { number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { countOf, covarianceShareField, covariances } from "./covariances.ts"
+import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 export const klCovFields = {
   covarianceShare: covarianceShareField,
   penalty: scheduled(
-    number(1, "Weight of the distance from the old policy on those tokens. The default is the paper's.", { least: 0 }),
+    number(1, "Weight of the distance from the old policy on those tokens. The default is the paper's.", { min: 0 }),
   ),
 }
 
+/** Options of `klCov`. */
 export type KlCovOptions = OptionsOf<typeof klCovFields>
 
 /**
@@ -25,23 +27,35 @@ export type KlCovOptions = OptionsOf<typeof klCovFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function klCov(given: KlCovOptions = {}): TokenLoss {
-  const options = readOptions("klCov", given, klCovFields)
-  return {
-    name: "kl-cov",
-    evaluate(input) {
-      const { covarianceShare, penalty } = atMoment(options, input.moment)
-      const held = largest(covariances(input), countOf(covarianceShare, input.tokens))
-      return sumTokens(input, ({ advantage, logRatio, ratio, ratioSlope }, t) => {
-        const weight = held[t] ? penalty : 0
-        return [
-          -advantage * ratio + weight * Math.abs(logRatio),
-          -advantage * ratioSlope + weight * Math.sign(logRatio),
-        ]
-      })
-    },
-  }
-}
+export const klCov = defineLoss({
+  name: "kl-cov",
+  fields: klCovFields,
+  about: {
+    system: "KL-Cov",
+    origin: "baseline",
+    changes: ["loss", "tokens"],
+    equation: "-A r, plus the size of l on the tokens of highest covariance",
+    source: "arXiv 2505.22617",
+    standing: "exact",
+  },
+  make(given: KlCovOptions = {}): TokenLoss {
+    const options = readOptions("klCov", given, klCovFields)
+    return {
+      name: "kl-cov",
+      evaluate(input) {
+        const { covarianceShare, penalty } = scheduleValues(options, input.moment)
+        const held = largest(covariances(input), countOf(covarianceShare, input.tokens))
+        return sumTokens(input, ({ advantage, logRatio, ratio, ratioSlope }, t) => {
+          const weight = held[t] ? penalty : 0
+          return [
+            -advantage * ratio + weight * Math.abs(logRatio),
+            -advantage * ratioSlope + weight * Math.sign(logRatio),
+          ]
+        })
+      },
+    }
+  },
+})
 
 /** Marks the largest so many of some values with 1, [values]; of equal ones the first. */
 function largest(values: Float64Array, count: number): Float64Array {

@@ -1,20 +1,20 @@
-import type { RowStatistics, Unit } from "../engine/engine.ts"
-import type { Row, Span } from "../engine/rows.ts"
+import type { TokenStatistics, Unit } from "../engine/engine.ts"
+import type { Sequence } from "../engine/rows.ts"
 import { shares } from "../engine/shares.ts"
-import { GigpoError } from "../errors.ts"
-import { joined } from "../joined.ts"
-import type { Moment } from "../options/schedule.ts"
-import type { Random } from "../random.ts"
-import { SpanTable } from "./span-table.ts"
+import { TokenTable } from "../engine/token-table.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Random } from "../util/random.ts"
+import { locate } from "./locate.ts"
 import type { LossInput, LossNeed, TeacherTop } from "./token-loss.ts"
 
 export interface LossInputOptions {
-  readonly moment: Moment
+  readonly moment: TrainingProgress
   /** Keyed by seed, iteration and optimizer batch. */
   readonly random: Random
   /** What the loss needs. */
   readonly needs?: readonly LossNeed[] | undefined
-  /** Of how many of a teacher's likeliest tokens it reads. Default 0. */
+  /** Of how many of a teacher's most likely tokens it reads. Default 0. */
   readonly teacherTop?: number | undefined
   /** What counts as a sequence. Default "span". */
   readonly unit?: Unit | undefined
@@ -26,29 +26,25 @@ export interface LossInputOptions {
 }
 
 /**
- * The columns that a loss reads, from one optimizer batch and what the engine says of its rows. The columns are new; the rows are
+ * The columns that a loss reads, from one optimizer batch and the engine's statistics of its tokens. The columns are new; the rows are
  * not kept.
  *
  * @throws GigpoError `BAD_ARGUMENT` where a row lacks what the loss needs or an array has another length, `NON_FINITE` for a number
  * that is not finite, with the row.
  */
 export function lossInput(
-  rows: readonly Row[],
-  statistics: readonly RowStatistics[],
+  rows: readonly Sequence[],
+  statistics: TokenStatistics,
   { moment, random, needs = [], teacherTop = 0, unit = "span", imitation = false }: LossInputOptions,
 ): LossInput {
-  if (statistics.length !== rows.length)
-    throw new GigpoError("BAD_ARGUMENT", `${rows.length} rows have statistics of ${statistics.length}; give one each.`)
-  const table = new SpanTable(rows)
-  const logProbs = table.ofRows((row) => statistics[row]!.logProbs, "logProbs of the policy")
-  const spanOffsets = table.offsets
-  const rowOffsets = table.rowOffsets
+  const table = TokenTable.of(rows)
+  const { offsets: spanOffsets, rowOffsets } = table
+  const logProbs = checked(statistics.logProbs, table, "logProbs")
   const offsets = unit === "row" ? rowOffsets : spanOffsets
-  const has = (name: keyof Span) => table.spans.some((span) => span[name] !== undefined)
   const ids = (name: "step" | "episode" | "task") => Int32Array.from(table.spans, (span) => span[name] ?? -1)
+  const known = needs.includes("old") ? "oldLogProbs" : (["oldLogProbs", "logProbs"] as const)
   // Where every span has them the KL is reported, even if its weight is 0.
-  const withReference =
-    needs.includes("reference") || (table.spans.length > 0 && table.spans.every((span) => span.referenceLogProbs))
+  const withReference = needs.includes("reference") || table.everyHas("referenceLogProbs")
 
   return {
     tokens: table.tokens,
@@ -56,27 +52,17 @@ export function lossInput(
     spanOffsets,
     rowOffsets,
     logProbs,
-    oldLogProbs: imitation
-      ? logProbs
-      : needs.includes("old")
-        ? table.ofSpans((span) => span.oldLogProbs, "oldLogProbs")
-        : table.ofSpans((span) => span.oldLogProbs ?? span.logProbs, "logProbs"),
-    ...(withReference && { referenceLogProbs: table.ofSpans((span) => span.referenceLogProbs, "referenceLogProbs") }),
-    ...(needs.includes("entropy") && {
-      entropies: table.ofRows((row) => statistics[row]!.entropies, "entropies of the policy"),
-    }),
-    ...(needs.includes("hellinger") && {
-      hellingers: table.ofRows((row) => statistics[row]!.hellingers, "Hellinger distances of the policy"),
-    }),
-    ...(needs.includes("teacher") && {
-      teacherLogProbs: table.ofSpans((span) => span.teacherLogProbs, "teacherLogProbs"),
-    }),
+    oldLogProbs: imitation ? logProbs : table.column(known),
+    ...(withReference && { referenceLogProbs: table.column("referenceLogProbs") }),
+    ...(needs.includes("entropy") && { entropies: checked(statistics.entropies, table, "entropies") }),
+    ...(needs.includes("hellinger") && { hellingers: checked(statistics.hellingers, table, "Hellinger distances") }),
+    ...(needs.includes("teacher") && { teacherLogProbs: table.column("teacherLogProbs") }),
     ...(teacherTop > 0 && { teacherTop: topOf(table, statistics, teacherTop) }),
-    advantages: table.ofSpans((span) => span.advantage ?? (imitation ? 1 : undefined), "advantage"),
-    ...(has("weights") && { weights: table.ofSpans((span) => span.weights ?? 1, "weights") }),
+    advantages: table.column("advantage", imitation ? 1 : undefined),
+    ...(table.has("weights") && { weights: table.column("weights", 1) }),
     shares: shares("token-mean", offsets),
-    ...(has("offPolicy") && { offPolicy: Uint8Array.from(table.spans, ({ offPolicy }) => (offPolicy ? 1 : 0)) }),
-    ...(has("clipScale") && { clipScale: table.clipScales() }),
+    ...(table.has("offPolicy") && { offPolicy: Uint8Array.from(table.spans, ({ offPolicy }) => (offPolicy ? 1 : 0)) }),
+    ...(table.has("clipScale") && { clipScale: clipScales(table) }),
     steps: ids("step"),
     episodes: ids("episode"),
     tasks: ids("task"),
@@ -85,17 +71,48 @@ export function lossInput(
   }
 }
 
-/** What the teacher finds likeliest, and what the policy says of it: [tokens × count]. */
-function topOf(table: SpanTable, statistics: readonly RowStatistics[], count: number): TeacherTop {
-  const policy = joined(
-    Float32Array,
-    statistics.map(({ top }) => top?.logProbs ?? new Float32Array(0)),
-  )
-  if (policy.length !== table.tokens * count)
+/** An engine's column, [sampled tokens × count], once it is known to be whole and finite. */
+function checked(column: Float32Array | undefined, table: TokenTable, name: string, count = 1): Float32Array {
+  const wanted = table.tokens * count
+  if (column?.length !== wanted)
     throw new GigpoError(
       "BAD_ARGUMENT",
-      `There are ${policy.length} log-probabilities of the policy for the ${count} likeliest tokens of the teacher at ${table.tokens} places; ` +
-        "give one each.",
+      `There are ${column?.length ?? "no"} ${name} of the policy for ${table.tokens} sampled tokens; give ${count > 1 ? count : "one"} each.`,
     )
-  return { count, teacher: table.ofPlaces((span) => span.teacherTop?.logProbs, count, "teacherTop"), policy }
+  const wrong = column.findIndex((value) => value - value !== 0)
+  if (wrong < 0) return column
+  const [span] = locate(Math.floor(wrong / count), table.offsets)
+  throw new GigpoError(
+    "NON_FINITE",
+    `${table.nameOf(span)}: the ${name} of the policy hold a number that is not finite.`,
+  )
+}
+
+/** Most likely tokens of the teacher, with the policy's log-probabilities of them: [tokens × count]. */
+function topOf(table: TokenTable, { top }: TokenStatistics, count: number): TeacherTop {
+  const policy = checked(top?.logProbs, table, "log-probabilities of the teacher's most likely tokens", count)
+  const teacher = new Float32Array(table.tokens * count)
+  for (const [s, { teacherTop, length }] of table.spans.entries()) {
+    const values = teacherTop?.logProbs
+    if (values?.length !== length * count)
+      throw new GigpoError(
+        "BAD_ARGUMENT",
+        `${table.nameOf(s)}: teacherTop must hold ${count} numbers for each of the ${length} sampled tokens.`,
+      )
+    if (!values.every(Number.isFinite))
+      throw new GigpoError("NON_FINITE", `${table.nameOf(s)}.teacherTop holds a number that is not finite.`)
+    teacher.set(values, table.offsets[s]! * count)
+  }
+  return { count, teacher, policy }
+}
+
+/** Scales of the spans' clips, [spans]. */
+function clipScales(table: TokenTable): Float64Array {
+  return Float64Array.from(table.spans, ({ clipScale = 1 }, s) => {
+    if (clipScale >= 0 && Number.isFinite(clipScale)) return clipScale
+    throw new GigpoError(
+      "NON_FINITE",
+      `${table.nameOf(s)}: clipScale is ${clipScale}; give a finite number of at least 0.`,
+    )
+  })
 }

@@ -1,14 +1,14 @@
 import type { Aggregation, KlEstimator } from "../engine/engine.ts"
-import { flag, limit, number, oneOf, required, scheduled, whole } from "../options/field.ts"
-import type { OwnValue } from "../options/table.ts"
+import { boolean, integer, limit, number, oneOf, required, scheduled } from "../options/field.ts"
+import type { CustomValue } from "../options/table.ts"
 import { lossProblem } from "./as-token-loss.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
 /** Bounds of a ratio, with these defaults. */
 export function clipFields(low: number, high: number) {
   return {
-    clipLow: scheduled(number(low, "Ratio is kept above 1 - clipLow.", { least: 0, most: 1 })),
-    clipHigh: scheduled(number(high, "Ratio is kept below 1 + clipHigh.", { least: 0 })),
+    clipLow: scheduled(number(low, "Ratio is kept above 1 - clipLow.", { min: 0, max: 1 })),
+    clipHigh: scheduled(number(high, "Ratio is kept below 1 + clipHigh.", { min: 0 })),
   }
 }
 
@@ -25,7 +25,7 @@ export const clippedSurrogateFields = {
     ["token", "sequence"],
     "The importance ratio of each token, or GSPO's one ratio for the whole reply.",
   ),
-  skipZeroAdvantage: flag(
+  skipZeroAdvantage: boolean(
     true,
     "Steps with advantage 0 have no gradient where there is neither a KL nor an entropy term. With this they count in the " +
       "loss's normalisation but are not computed, and the report is over the others.",
@@ -45,7 +45,7 @@ export const aggregations: readonly Aggregation[] = [
 
 /** What stands around any policy loss. */
 export const lossFields = {
-  klWeight: scheduled(number(0, "Weight of the KL term to the reference policy.", { least: 0 })),
+  klWeight: scheduled(number(0, "Weight of the KL term to the reference policy.", { min: 0 })),
   klEstimator: oneOf<KlEstimator, "k3", string>(
     "k3",
     ["k1", "k2", "k3", "abs", "k1+", "k3+"],
@@ -54,10 +54,10 @@ export const lossFields = {
   ),
   entropyWeight: scheduled(number(0, "Weight of the entropy bonus; one below 0 is a penalty.")),
   aggregation: aggregationField(aggregations),
-  fixedLength: whole(
+  fixedLength: integer(
     undefined,
     "Tokens that sequence-mean-fixed-length divides every sequence by, whatever its length; the longest reply, say.",
-    { least: 1, otherwise: "to be given with that aggregation, and with no other" },
+    { min: 1, defaultText: "to be given with that aggregation, and with no other" },
   ),
 }
 
@@ -83,7 +83,7 @@ export function aggregationField<const A extends string>(among: readonly A[]) {
 }
 
 /** A policy loss of one's own: an object, or its function alone. */
-export const ownLoss: OwnValue<TokenLoss | TokenLoss["evaluate"]> = {
-  problem: lossProblem,
+export const customLoss: CustomValue<TokenLoss | TokenLoss["evaluate"]> = {
+  validate: lossProblem,
   meant: (value) => "evaluate" in value,
 }

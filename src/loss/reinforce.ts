@@ -1,3 +1,4 @@
+import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
@@ -9,9 +10,21 @@ import type { TokenLoss } from "./token-loss.ts"
  *
  * Right for one update on what the policy itself has sampled. Reports "policy/kl" and "policy/ratio", though it reads neither.
  */
-export function reinforce(): TokenLoss {
-  return {
-    name: "reinforce",
-    evaluate: (input) => sumTokens(input, ({ logProb, advantage }) => [-advantage * logProb, -advantage]),
-  }
-}
+export const reinforce = defineLoss({
+  name: "reinforce",
+  fields: {},
+  about: {
+    system: "REINFORCE",
+    origin: "baseline",
+    changes: ["loss"],
+    equation: "-A log p",
+    source: "Williams 1992",
+    standing: "exact",
+  },
+  make(): TokenLoss {
+    return {
+      name: "reinforce",
+      evaluate: (input) => sumTokens(input, ({ logProb, advantage }) => [-advantage * logProb, -advantage]),
+    }
+  },
+})

@@ -1,7 +1,8 @@
 import { number, scheduled } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
-import { atMoment } from "../options/schedule.ts"
+import { scheduleValues } from "../options/schedule.ts"
 import type { OptionsOf } from "../options/table.ts"
+import { defineLoss } from "./define-loss.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { TokenLoss } from "./token-loss.ts"
 
@@ -16,6 +17,7 @@ export const sapoFields = {
   ),
 }
 
+/** Options of `sapo`. */
 export type SapoOptions = OptionsOf<typeof sapoFields>
 
 /**
@@ -28,17 +30,29 @@ export type SapoOptions = OptionsOf<typeof sapoFields>
  *
  * @throws GigpoError `BAD_ARGUMENT` for an option that has no meaning.
  */
-export function sapo(given: SapoOptions = {}): TokenLoss {
-  const options = readOptions("sapo", given, sapoFields)
-  return {
-    name: "sapo",
-    evaluate(input) {
-      const { temperaturePositive, temperatureNegative } = atMoment(options, input.moment)
-      return sumTokens(input, ({ advantage, ratio, ratioSlope }) => {
-        const temperature = advantage > 0 ? temperaturePositive : temperatureNegative
-        const gate = 1 / (1 + Math.exp(-temperature * (ratio - 1)))
-        return [(-4 / temperature) * gate * advantage, -4 * gate * (1 - gate) * advantage * ratioSlope]
-      })
-    },
-  }
-}
+export const sapo = defineLoss({
+  name: "sapo",
+  fields: sapoFields,
+  about: {
+    system: "SAPO",
+    origin: "baseline",
+    changes: ["loss"],
+    equation: "-(4 / τ) σ(τ (r - 1)) A",
+    source: "arXiv 2511.20347",
+    standing: "exact",
+  },
+  make(given: SapoOptions = {}): TokenLoss {
+    const options = readOptions("sapo", given, sapoFields)
+    return {
+      name: "sapo",
+      evaluate(input) {
+        const { temperaturePositive, temperatureNegative } = scheduleValues(options, input.moment)
+        return sumTokens(input, ({ advantage, ratio, ratioSlope }) => {
+          const temperature = advantage > 0 ? temperaturePositive : temperatureNegative
+          const gate = 1 / (1 + Math.exp(-temperature * (ratio - 1)))
+          return [(-4 / temperature) * gate * advantage, -4 * gate * (1 - gate) * advantage * ratioSlope]
+        })
+      },
+    }
+  },
+})

@@ -1,5 +1,5 @@
 import { shares } from "../engine/shares.ts"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { sumTokens } from "./sum-tokens.ts"
 import type { LossInput, LossOutput } from "./token-loss.ts"
 

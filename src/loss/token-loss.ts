@@ -1,8 +1,8 @@
 import type { NativeLoss } from "../engine/engine.ts"
 import type { Column } from "../engine/rows.ts"
-import type { Moment } from "../options/schedule.ts"
-import type { Random } from "../random.ts"
-import type { Stateful } from "../state.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
+import type { Random } from "../util/random.ts"
+import type { Stateful } from "../util/state.ts"
 
 // The seam of losses: whole sequences in, what each sampled token contributes to the gradient out.
 
@@ -47,25 +47,26 @@ export interface LossInput {
   readonly steps: Int32Array
   readonly episodes: Int32Array
   readonly tasks: Int32Array
-  readonly moment: Moment
+  readonly moment: TrainingProgress
   /** Keyed by seed, iteration and optimizer batch. */
   readonly random: Random
 }
 
-/** The teacher's likeliest tokens: log-probabilities of the teacher, and of the policy as it is now, [tokens × count] each. */
+/** The teacher's most likely tokens: log-probabilities of the teacher, and of the policy as it is now, [tokens × count] each. */
 export interface TeacherTop {
   readonly count: number
   readonly teacher: Column
   readonly policy: Column
 }
 
+/** Loss of a batch and its gradient by the log-probabilities. */
 export interface LossOutput {
   readonly loss: number
   /** d loss / d log p, [tokens]. */
   readonly gradient: Float32Array
   /** d loss / d entropy, [tokens]. */
   readonly entropyGradient?: Float32Array
-  /** d loss / d log p of the teacher's likeliest tokens, [tokens × count]. */
+  /** d loss / d log p of the teacher's most likely tokens, [tokens × count]. */
   readonly topGradient?: Float32Array
   /** Numbers for the iteration's report, by full names: "policy/ratio". Each is averaged over the iteration's batches. */
   readonly metrics?: Readonly<Record<string, number>>
@@ -78,9 +79,9 @@ export interface LossOutput {
 export interface TokenLoss extends Partial<Stateful> {
   readonly name: string
   readonly needs?: readonly LossNeed[]
-  /** Of so many of the teacher's likeliest tokens at each place it reads the log-probabilities. Default 0. */
+  /** Of so many of the teacher's most likely tokens at each place it reads the log-probabilities. Default 0. */
   readonly teacherTop?: number
   /** Its native form at this moment of the run; undefined where it has none. */
-  native?(moment: Moment): NativeLoss | undefined
+  native?(moment: TrainingProgress): NativeLoss | undefined
   evaluate(input: LossInput): LossOutput
 }

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /**
  * How much likelier the trainer finds each token than the sampler did: log p_trainer - log p_sampler, [tokens]. NaN where the

@@ -1,8 +1,11 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { quote } from "./strict-json.ts"
 
 /** The parsed object of a config.json. */
 export type ConfigJson = Readonly<Record<string, unknown>>
+
+/** Bytes of a config.json or adapter_config.json. Those of real models have some thousands. */
+export const largestConfig = 2 ** 20
 
 /** Reads fields of an untrusted config.json; as in transformers, null stands for a missing field. */
 export interface ConfigFields {

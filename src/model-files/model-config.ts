@@ -1,8 +1,11 @@
-import { open, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { GigpoError } from "../errors.ts"
-import { io, ioError, isSystemError } from "../files/io-error.ts"
-import { type ConfigFields, type ConfigJson, configFields, describe } from "./config-fields.ts"
+import { replaceFile } from "../files/atomic-file.ts"
+import { ioError, isSystemError } from "../files/io-error.ts"
+import { readLinked } from "../files/regular-file.ts"
+import { memberTexts, parseJson, textOf } from "../json/text.ts"
+import { GigpoError } from "../util/errors.ts"
+import { type ConfigFields, type ConfigJson, configFields, describe, largestConfig } from "./config-fields.ts"
+import { checkConfigKeys } from "./config-keys.ts"
 import { parseRotary, type RopeScaling } from "./rotary-config.ts"
 
 /** A decoder with grouped-query attention, rotary positions, RMS norms and a SwiGLU feed-forward network. */
@@ -59,7 +62,7 @@ export async function readModelConfig(directory: string): Promise<ModelConfig> {
 export async function readConfigJson(directory: string): Promise<ConfigJson> {
   const path = join(directory, "config.json")
   try {
-    return configFields(JSON.parse(await readFile(path, "utf8")), path).json
+    return configFields(parseJson(await readLinked(path, largestConfig)), path).json
   } catch (cause) {
     if (GigpoError.is(cause)) throw cause
     const missing = isSystemError(cause) && (cause.code === "ENOENT" || cause.code === "ENOTDIR")
@@ -72,7 +75,7 @@ export async function readConfigJson(directory: string): Promise<ConfigJson> {
 /**
  * Understands the config.json of Qwen2ForCausalLM, Qwen3ForCausalLM and LlamaForCausalLM, as transformers 4 and 5 write
  * it; missing fields get transformers' defaults. Whatever would change the computation and is not implemented is
- * refused, and so are sizes beyond any real model, before anything is allocated.
+ * refused, and so are sizes beyond any real model, before anything is allocated. Unknown keys are named in a warning.
  *
  * @param file - how messages call the file.
  * @throws GigpoError `BAD_MODEL`
@@ -82,6 +85,7 @@ export function parseModelConfig(json: unknown, file = "config.json"): ModelConf
   const architecture = findArchitecture(fields)
   const family = families[architecture]
   refuseUnsupported(fields, architecture)
+  checkConfigKeys(fields, file)
 
   const hiddenSize = fields.size("hidden_size", 65536, 4096)
   const heads = fields.size("num_attention_heads", 1024, 32)
@@ -138,7 +142,8 @@ function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["arch
     throw fail("the model is quantized (quantization_config), and quantized weights cannot be trained")
   }
   const activation = json.hidden_act ?? "silu"
-  if (activation !== "silu") throw fail(`hidden_act is ${describe(activation)}; only "silu" is supported`)
+  if (activation !== "silu" && activation !== "swish")
+    throw fail(`hidden_act is ${describe(activation)}; only "silu" is supported`)
   if (fields.flag("mlp_bias")) throw fail("mlp_bias is true; biases in the feed-forward network are not supported")
   // It would put a bias on the output projection too. Qwen2 has its three biases whatever the field says.
   if (architecture !== "Qwen2" && fields.flag("attention_bias")) {
@@ -159,14 +164,18 @@ function refuseUnsupported(fields: ConfigFields, architecture: ModelConfig["arch
  */
 export async function writeModelConfig(directory: string, config: ModelConfig, options: ConfigOptions): Promise<void> {
   const path = join(directory, "config.json")
-  const handle = await io("create", path, open(path, "w"))
-  try {
-    const text = `${JSON.stringify(modelConfigJson(config, options), null, 2)}\n`
-    await io("write", path, handle.writeFile(text))
-    await io("flush", path, handle.sync())
-  } finally {
-    await handle.close()
-  }
+  await replaceFile(path, formatConfig(modelConfigJson(config, options), options.original))
+}
+
+/** A line for each field. Values of the original stay as they are written there: 1e-06 and 10000.0 are floats to Python. */
+function formatConfig(json: ConfigJson, original: ConfigJson = {}): string {
+  const texts = memberTexts(textOf(original) ?? "{}")
+  const fields = Object.entries(json).filter(([, value]) => value !== undefined)
+  const lines = fields.map(([key, value]) => {
+    const kept = Object.is(value, original[key]) ? texts.get(key) : undefined
+    return `  ${JSON.stringify(key)}: ${kept ?? JSON.stringify(value, null, 2).replaceAll("\n", "\n  ")}`
+  })
+  return `{\n${lines.join(",\n")}\n}\n`
 }
 
 interface ConfigOptions {

@@ -1,39 +1,29 @@
 import { readdir, stat } from "node:fs/promises"
 import { basename, dirname, join, resolve } from "node:path"
-import { GigpoError } from "../errors.ts"
+import { checkLinks } from "../files/intact.ts"
 import { ioError, isSystemError, isThere } from "../files/io-error.ts"
 import { settleFolder } from "../files/replace-files.ts"
+import { GigpoError } from "../util/errors.ts"
+import { copiedName } from "./copied-files.ts"
+import { isRun, stateOfRun } from "./run-models.ts"
 
 /**
- * Refuses what is no folder that a model or its tokenizer could be in, and says what it is instead; finishes what a crash left undone
- * where one was being replaced.
+ * Refuses what is no folder that a model or its tokenizer could be in, and says what it is instead. Where this machine's journal knows
+ * of an interrupted write there, that is finished.
  *
- * @throws GigpoError `BAD_MODEL` for what is not there, for a file, and for a run; `IO` where the system cannot look.
+ * @throws GigpoError `BAD_MODEL` for what is not there, for a file, for a run, and for a folder with models in it; `UNSAFE_PATH` for links that are
+ * not followed; `UNFINISHED_WRITE` for an interrupted write that is not this user's; `IO` where the system cannot look.
  */
 export async function checkModelFolder(directory: string): Promise<void> {
   if (typeof directory !== "string" || directory === "")
     throw new GigpoError("BAD_ARGUMENT", "A model is opened from its folder; give the folder's path.")
   if (!(await isFolder(directory))) throw bad(await absence(directory))
-  if (await isRun(directory)) throw bad(`${directory} is a run, not a model. ${await modelsOfRun(directory)}`)
+  if (await isRun(directory)) throw bad(`${directory} is a run, not a model. ${(await stateOfRun(directory)).about}`)
+  await checkLinks(directory)
   await settleFolder(directory)
-}
-
-/**
- * The folder of a run's model, of its newest checkpoint where it has not come to its end; any other folder as it is.
- *
- * @throws GigpoError `BAD_MODEL` for a run that was stopped before its first checkpoint
- */
-export async function newestModel(directory: string): Promise<string> {
-  if (!(await isRun(directory))) return directory
-  const model = join(directory, "model")
-  if (await isThere(model)) return model
-  const checkpoint = await newestCheckpoint(directory)
-  if (checkpoint === undefined) throw bad(`${directory} is a run. ${await modelsOfRun(directory)}`)
-  return checkpoint
-}
-
-async function isRun(directory: string): Promise<boolean> {
-  return (await isThere(join(directory, "metrics.jsonl"))) && (await isThere(join(directory, "checkpoints")))
+  const beside = await modelsIn(directory)
+  if (beside.length > 0)
+    throw bad(`${directory} has no model's files itself. Give a folder in it: ${beside.join(", ")}.`)
 }
 
 async function isFolder(directory: string): Promise<boolean> {
@@ -57,17 +47,19 @@ async function absence(directory: string): Promise<string> {
     : `There is no folder ${resolve(directory)}. Give a model folder in Hugging Face layout, such as "${download}" makes.`
 }
 
-/** A run's model is written at its end; until then its checkpoints are all there is. */
-async function modelsOfRun(run: string): Promise<string> {
-  if (await isThere(join(run, "model"))) return `Its model is in ${join(run, "model")}.`
-  const newest = await newestCheckpoint(run)
-  if (newest === undefined) return "It has no model yet, as it was stopped before its first checkpoint."
-  return `It has not come to its end; its newest checkpoint is ${newest}.`
-}
+/** Names of which one at least lies in the folder of a model, an adapter or a tokenizer. */
+const anyOf = /^(config|tokenizer|adapter_config|remote)\.json$|\.(safetensors|bin|pt|pth)$/
 
-async function newestCheckpoint(run: string): Promise<string | undefined> {
-  const steps = (await readdir(join(run, "checkpoints"))).flatMap((name) => /^step-(\d+)$/.exec(name)?.[1] ?? [])
-  return steps.length === 0 ? undefined : join(run, "checkpoints", `step-${Math.max(...steps.map(Number))}`)
+/** Folders with models, or of runs, in one that is neither: the folder that `gigpo init` makes, say. */
+async function modelsIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true })
+  if (entries.some(({ name }) => anyOf.test(name))) return []
+  const found: string[] = []
+  for (const { name } of entries.filter((entry) => entry.isDirectory()).slice(0, 50)) {
+    const path = join(directory, name)
+    if ((await isRun(path).catch(() => false)) || (await isThere(join(path, "config.json")))) found.push(path)
+  }
+  return found.slice(0, 5)
 }
 
 function bad(message: string): GigpoError {
@@ -78,5 +70,5 @@ function bad(message: string): GigpoError {
 export const modelNames = (copied: readonly string[] = []): string[] => [
   "config.json",
   "model.safetensors",
-  ...copied.map((file) => basename(file)),
+  ...copied.map(copiedName),
 ]

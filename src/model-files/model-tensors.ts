@@ -1,4 +1,5 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { AdapterLayout } from "./adapter-layout.ts"
 import type { Head, ModelConfig } from "./model-config.ts"
 import type { TensorFiles } from "./safetensors.ts"
 import { quote } from "./strict-json.ts"
@@ -47,9 +48,13 @@ export function projectionShapes(config: ModelConfig): (readonly [number, number
   return projections.map(([, [out, into]]) => [out!, into!])
 }
 
-/** Number of weights of an adapter: a pair of narrow matrices beside every projection. */
-export function countAdapter(config: ModelConfig, rank: number): number {
-  return projectionShapes(config).reduce((sum, [out, into]) => sum + rank * (out + into), 0)
+/** Number of weights of an adapter: pairs of narrow matrices, and what is trained whole, a critic's head too. */
+export function countAdapter(config: ModelConfig, adapter: AdapterLayout, head: Head = "language"): number {
+  const pairs = projectionShapes(config).reduce((sum, [out, into], i) => sum + adapter.ranks[i]! * (out + into), 0)
+  const shapes = tensorShapes({ ...config, tieEmbeddings: false }, head)
+  const sizeOf = (name: string) => (shapes.get(name) ?? [0]).reduce((a, b) => a * b, 1)
+  const whole = adapter.whole.reduce((sum, name) => sum + sizeOf(name), 0)
+  return pairs + whole + (head === "value" ? config.hiddenSize : 0)
 }
 
 /**

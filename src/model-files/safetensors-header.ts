@@ -4,7 +4,7 @@
  * A file comes from anywhere, so nothing in it is believed: every rule that the reference implementation enforces is
  * enforced here, and keys given twice are refused too.
  */
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { type JsonValue, parseStrictJson, quote } from "./strict-json.ts"
 
 /** The reference implementation's limit. */

@@ -1,6 +1,6 @@
 import { type FileHandle, open, stat } from "node:fs/promises"
-import { GigpoError } from "../errors.ts"
 import { io } from "../files/io-error.ts"
+import { GigpoError } from "../util/errors.ts"
 import { type HeaderEntry, malformed, maxHeaderBytes, parseSafetensorsHeader } from "./safetensors-header.ts"
 
 /** One safetensors file, open and its header checked. */

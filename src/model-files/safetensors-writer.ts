@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { GigpoError } from "../errors.ts"
 import { io } from "../files/io-error.ts"
+import { GigpoError } from "../util/errors.ts"
 import { quote } from "./strict-json.ts"
 
 /** A tensor to be written; its bytes are asked for only when their turn comes, so a model never is in memory twice. */

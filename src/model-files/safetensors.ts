@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { GigpoError } from "../errors.ts"
 import { ioError, isSystemError } from "../files/io-error.ts"
+import { GigpoError } from "../util/errors.ts"
 import { type HeaderEntry, malformed, parseUntrusted } from "./safetensors-header.ts"
 import { openShard, readFully, readSmallFile, type Shard } from "./safetensors-shard.ts"
 import { quote } from "./strict-json.ts"

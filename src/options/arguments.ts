@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { notThis } from "./display.ts"
 import { isObject } from "./read.ts"
 import { unknownKey } from "./unknown-key.ts"
@@ -15,8 +15,14 @@ export type KeysOf<T> = Readonly<Record<keyof T, true>>
  */
 export function checkArguments(name: string, given: unknown, known?: Readonly<Record<string, true>>): void {
   if (!isObject(given)) throw bad(`${name}: options must be an object${notThis(given)}.`)
+  for (const [key, value] of Object.entries(given)) refusePromise(`${name}: ${key}`, value)
   const unknown = known && unknownKey(given, known)
   if (unknown !== undefined) throw bad(`${name}: ${unknown}.`)
+}
+
+/** Refuses a promise of a factory that was not awaited: NativePolicy.open, Tokenizer.open, openEnvironment, Run.open. */
+export function refusePromise(name: string, given: unknown): void {
+  if (given instanceof Promise) throw bad(`${name} is a promise; write await before the call that makes it.`)
 }
 
 /** Refuses what is no list, of whatever kind. */

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { without } from "./fixed.ts"
 import { type Complaint, readTable, refusal } from "./read.ts"
 import type { Entry, Fields, OptionsOf, RequiredField } from "./table.ts"
@@ -18,9 +18,9 @@ export function withDefaults<F extends Fields>(fields: F, values: OptionsOf<F>):
 }
 
 function withDefault(key: string, entry: Entry, fallback: unknown): Entry {
-  if (!("problem" in entry))
+  if (!("validate" in entry))
     throw new GigpoError("BAD_ARGUMENT", `${key} is a group of options; give its own keys their defaults.`)
   const complaints: readonly Complaint[] = readTable({ [key]: fallback }, { [key]: entry }, "code").complaints
   if (complaints.length > 0) throw refusal("BAD_ARGUMENT", "The defaults", complaints, () => "A default")
-  return { ...without(entry as RequiredField<unknown>, "otherwise", "required"), fallback }
+  return { ...without(entry as RequiredField<unknown>, "defaultText", "required"), default: fallback }
 }

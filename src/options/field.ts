@@ -1,25 +1,34 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { KeysOf } from "./arguments.ts"
 import { display } from "./display.ts"
 import { rampShapes } from "./schedule.ts"
 import type {
   Bounds,
   Choice,
+  CustomValue,
   Field,
   Fields,
   Group,
   OptionalChoice,
   OptionalGroup,
   OptionsOf,
-  OwnValue,
   RequiredField,
   ScheduledField,
+  ValueSchema,
 } from "./table.ts"
+
+import { unknownKey } from "./unknown-key.ts"
 
 // The constructors of tables: a default (undefined for none), what is said of the option, and what its values may be.
 
 interface Words {
   /** What holds where the option is left out and has no default: "every core". */
-  readonly otherwise?: string
+  readonly defaultText?: string
+}
+
+interface About extends Words {
+  /** What JSON Schema can say of its values. */
+  readonly schema?: ValueSchema
 }
 
 /** `Fallback` where it is undefined: an option without a default. */
@@ -30,12 +39,20 @@ export function field<T, const Help extends string>(
   fallback: T,
   help: Help,
   problem: (value: unknown) => string | undefined,
-  { otherwise }: Words = {},
+  { defaultText, schema }: About = {},
 ): Field<T, Help> {
   const wrong = fallback === undefined ? undefined : problem(fallback)
   if (wrong !== undefined)
     throw new GigpoError("BAD_ARGUMENT", `The default of the option "${help}" ${wrong}, not ${display(fallback)}.`)
-  return { fallback, help, problem, otherwise }
+  return { default: fallback, help, validate: problem, defaultText, ...(schema && { schema }) }
+}
+
+const boundKeys: KeysOf<Bounds & Words> = { min: true, max: true, above: true, below: true, defaultText: true }
+
+/** Refuses a bound of another name, which would bound nothing. */
+function checkBounds(help: string, bounds: Bounds & Words): void {
+  const unknown = unknownKey(bounds, boundKeys)
+  if (unknown) throw new GigpoError("BAD_ARGUMENT", `The option "${help}" has bounds of which ${unknown}.`)
 }
 
 /** A finite number. */
@@ -44,21 +61,22 @@ export function number<F extends number | undefined, const Help extends string>(
   help: Help,
   bounds: Bounds & Words = {},
 ): Field<number | Absent<F>, Help> {
-  return field<number | Absent<F>, Help>(
-    fallback as Absent<F>,
-    help,
-    (value) => misfit(value, "number", bounds),
-    bounds,
-  )
+  checkBounds(help, bounds)
+  return field<number | Absent<F>, Help>(fallback as Absent<F>, help, (value) => misfit(value, "number", bounds), {
+    ...bounds,
+    schema: boundedSchema("number", bounds),
+  })
 }
 
-export function whole<F extends number | undefined, const Help extends string>(
+export function integer<F extends number | undefined, const Help extends string>(
   fallback: F,
   help: Help,
   bounds: Bounds & Words = {},
 ): Field<number | Absent<F>, Help> {
+  checkBounds(help, bounds)
   const problem = (value: unknown) => misfit(value, "whole number", bounds)
-  return field<number | Absent<F>, Help>(fallback as Absent<F>, help, problem, bounds)
+  const about = { ...bounds, schema: boundedSchema("integer", bounds) }
+  return field<number | Absent<F>, Help>(fallback as Absent<F>, help, problem, about)
 }
 
 /** A number above a bound, or Infinity: no limit at all. */
@@ -67,17 +85,16 @@ export function limit<const Help extends string>(
   help: Help,
   { above }: { readonly above: number },
 ): Field<number, Help> {
-  return field<number, Help>(fallback, help, (value) =>
+  const problem = (value: unknown) =>
     typeof value === "number" && value > above
       ? undefined
-      : `must be a number above ${above}, or Infinity (.inf in YAML) to turn it off`,
-  )
+      : `must be a number above ${above}, or Infinity (.inf in YAML) to turn it off`
+  return field<number, Help>(fallback, help, problem, { schema: boundedSchema("number", { above }) })
 }
 
-export function flag<const Help extends string>(fallback: boolean, help: Help): Field<boolean, Help> {
-  return field<boolean, Help>(fallback, help, (value) =>
-    typeof value === "boolean" ? undefined : "must be true or false",
-  )
+export function boolean<const Help extends string>(fallback: boolean, help: Help): Field<boolean, Help> {
+  const problem = (value: unknown) => (typeof value === "boolean" ? undefined : "must be true or false")
+  return field<boolean, Help>(fallback, help, problem, { schema: { type: "boolean" } })
 }
 
 export function oneOf<const T, F extends T | undefined, const Help extends string>(
@@ -88,18 +105,19 @@ export function oneOf<const T, F extends T | undefined, const Help extends strin
 ): Field<T | Absent<F>, Help> {
   const wanted = values.map((value) => JSON.stringify(value)).join(" or ")
   const problem = (value: unknown) => (values.includes(value as T) ? undefined : `must be ${wanted}`)
-  return field<T | Absent<F>, Help>(fallback as Absent<F>, help, problem, words)
+  return field<T | Absent<F>, Help>(fallback as Absent<F>, help, problem, { ...words, schema: { enum: values } })
 }
 
 /** A text that is not blank. */
-export function text<F extends string | undefined, const Help extends string>(
+export function string<F extends string | undefined, const Help extends string>(
   fallback: F,
   help: Help,
   words?: Words,
 ): Field<string | Absent<F>, Help> {
   const problem = (value: unknown) =>
     typeof value === "string" && value.trim() !== "" ? undefined : "must be a text that is not blank"
-  return field<string | Absent<F>, Help>(fallback as Absent<F>, help, problem, words)
+  const schema = { type: "string", pattern: "\\S" } as const
+  return field<string | Absent<F>, Help>(fallback as Absent<F>, help, problem, { ...words, schema })
 }
 
 /** Values that each are as `of` has them. */
@@ -108,28 +126,29 @@ export function list<T, const Help extends string>(
   of: Field<T>,
   help: Help,
 ): Field<readonly T[], Help> {
-  return field<readonly T[], Help>(fallback, help, (value) => {
+  const problem = (value: unknown) => {
     if (!Array.isArray(value)) return "must be a list"
-    const wrong = value.findIndex((one) => of.problem(one) !== undefined)
-    return wrong < 0 ? undefined : `must be a list of which each ${of.problem(value[wrong])}`
-  })
+    const wrong = value.findIndex((one) => of.validate(one) !== undefined)
+    return wrong < 0 ? undefined : `must be a list of which each ${of.validate(value[wrong])}`
+  }
+  return field<readonly T[], Help>(fallback, help, problem, { schema: { type: "array", items: of.schema ?? {} } })
 }
 
 /** A function: only programs can give one, configuration files cannot. */
 export function callback<T, const Help extends string>(fallback: T, help: Help, words?: Words): Field<T, Help> {
   const problem = (value: unknown) => (typeof value === "function" ? undefined : "must be a function")
-  return { ...field<T, Help>(fallback, help, problem, words), inCode: true }
+  return { ...field<T, Help>(fallback, help, problem, words), codeOnly: true }
 }
 
 /** Only programs can give one. */
 export function abortSignal<const Help extends string>(help: Help): Field<AbortSignal | undefined, Help> {
   const problem = (value: unknown) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal")
-  return { ...field<AbortSignal | undefined, Help>(undefined, help, problem), inCode: true }
+  return { ...field<AbortSignal | undefined, Help>(undefined, help, problem), codeOnly: true }
 }
 
 /** The same option, to be given always. */
 export function required<T, Help extends string>(of: Field<T, Help>): RequiredField<Exclude<T, undefined>, Help> {
-  return { ...of, fallback: undefined as Exclude<T, undefined>, required: true }
+  return { ...of, default: undefined as Exclude<T, undefined>, required: true }
 }
 
 /** The same option, or an object with keys of its own. */
@@ -138,31 +157,37 @@ export function orObject<T, Help extends string, F extends Fields>(
   form: F,
 ): Field<T | OptionsOf<F>, Help> {
   const problem = (value: unknown) => {
-    const wrong = of.problem(value)
+    const wrong = of.validate(value)
     return wrong && `${wrong}, or { ${Object.keys(form).join(", ")} }`
   }
-  return { ...of, form, problem }
+  return { ...of, objectForm: form, validate: problem }
 }
 
 /** The same number, or a schedule of it: a ramp, whose both ends obey its bounds, or in code a function of the moment. */
 export function scheduled<F extends number | undefined, Help extends string>(
   of: Field<F, Help>,
 ): ScheduledField<Help, Absent<F>> {
-  const fallback = of.fallback as number | Absent<F>
+  const fallback = of.default as number | Absent<F>
   const { from, to, ...rest } = rampFields
   // From a number to Infinity there is no way.
-  const problem = (value: unknown) => of.problem(value) ?? misfit(value, "number", {})
-  return { ...of, fallback, form: { from: { ...from, problem }, to: { ...to, problem }, ...rest }, changes: true }
+  const problem = (value: unknown) => of.validate(value) ?? misfit(value, "number", {})
+  const end = { validate: problem, schema: of.schema }
+  return {
+    ...of,
+    default: fallback,
+    objectForm: { from: { ...from, ...end }, to: { ...to, ...end }, ...rest },
+    changes: true,
+  }
 }
 
-const end = number(undefined, "")
+const rampEnd = number(undefined, "")
 
 /** The keys of a ramp; see `Ramp`. */
 export const rampFields = {
-  from: required({ ...end, help: "What it starts from." }),
-  to: required({ ...end, help: "What it comes to." }),
-  over: whole(undefined, "Iterations that it takes.", { least: 1, otherwise: "all that are left after `after`" }),
-  after: whole(0, "Iterations before it begins.", { least: 0 }),
+  from: required({ ...rampEnd, help: "What it starts from." }),
+  to: required({ ...rampEnd, help: "Last value." }),
+  over: integer(undefined, "Iterations that it takes.", { min: 1, defaultText: "all that are left after `after`" }),
+  after: integer(0, "Iterations before it begins.", { min: 0 }),
   shape: oneOf("linear", rampShapes, "How it goes from one to the other."),
   power: number(2, "The exponent of the shape power.", { above: 0 }),
 }
@@ -174,9 +199,9 @@ export function group<F extends Fields, const Help extends string>(fields: F, he
 export function optionalGroup<F extends Fields, const Help extends string>(
   fields: F,
   help: Help,
-  otherwise: string,
+  defaultText: string,
 ): OptionalGroup<F, Help> {
-  return { fields, help, otherwise }
+  return { fields, help, defaultText }
 }
 
 /** One of `variants`, by `name`, or something of one's own. */
@@ -194,9 +219,9 @@ export function choice<
     own,
     common = {} as Common,
     ...rest
-  }: { readonly own: OwnValue<Own>; readonly common?: Common; readonly asGiven?: true },
+  }: { readonly own: CustomValue<Own>; readonly common?: Common; readonly asGiven?: true },
 ): Choice<Variants, Fallback, Common, Own, Help> {
-  return { fallback, variants, help, own, common, ...rest }
+  return { default: fallback, variants, help, own, common, ...rest }
 }
 
 /** The same choice, that need not be made. */
@@ -208,23 +233,33 @@ export function optionalChoice<
   Common extends Fields,
 >(
   of: Choice<Variants, Fallback, Common, Own, Help>,
-  otherwise: string,
+  defaultText: string,
 ): OptionalChoice<Variants, Fallback, Common, Own, Help> {
-  return { ...of, otherwise }
+  return { ...of, defaultText }
+}
+
+function boundedSchema(type: "number" | "integer", { min, max, above, below }: Bounds): ValueSchema {
+  return {
+    type,
+    ...(min !== undefined && { minimum: min }),
+    ...(max !== undefined && { maximum: max }),
+    ...(above !== undefined && { exclusiveMinimum: above }),
+    ...(below !== undefined && { exclusiveMaximum: below }),
+  }
 }
 
 function misfit(value: unknown, kind: "number" | "whole number", bounds: Bounds): string | undefined {
-  const { least = Number.NEGATIVE_INFINITY, most = Number.POSITIVE_INFINITY } = bounds
+  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = bounds
   const { above = Number.NEGATIVE_INFINITY, below = Number.POSITIVE_INFINITY } = bounds
   const isKind = typeof value === "number" && (kind === "number" ? Number.isFinite(value) : Number.isSafeInteger(value))
-  if (isKind && value >= least && value <= most && value > above && value < below) return undefined
-  if (Number.isFinite(least) && Number.isFinite(most)) return `must be a ${kind} from ${least} to ${most}`
+  if (isKind && value >= min && value <= max && value > above && value < below) return undefined
+  if (Number.isFinite(min) && Number.isFinite(max)) return `must be a ${kind} from ${min} to ${max}`
   if (typeof value !== "number" || Number.isNaN(value)) return "must be a number"
   if (!isKind) return `must be a ${kind === "number" ? "finite number" : kind}`
   const words = [
-    ...(Number.isFinite(least) ? [`at least ${least}`] : []),
+    ...(Number.isFinite(min) ? [`at least ${min}`] : []),
     ...(Number.isFinite(above) ? [`above ${above}`] : []),
-    ...(Number.isFinite(most) ? [`at most ${most}`] : []),
+    ...(Number.isFinite(max) ? [`at most ${max}`] : []),
     ...(Number.isFinite(below) ? [`below ${below}`] : []),
   ]
   return `must be ${words.join(" and ")}`

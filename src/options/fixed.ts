@@ -9,13 +9,13 @@ export type Fixed<F> = {
 export function fixed<F extends Fields>(fields: F): Fixed<F> {
   const plain = Object.entries(fields).map(([key, entry]) => {
     if (!("changes" in entry)) return [key, entry]
-    const { form: _, changes: __, ...field } = entry as ScheduledField
+    const { objectForm: _, changes: __, ...field } = entry as ScheduledField
     return [key, field]
   })
   return Object.fromEntries(plain)
 }
 
-/** A table, or its values, without some keys. */
+/** A table, or its values, without some keys. A table that options are declared by spreads it: editors show no help through `Omit`. */
 export function without<F extends object, Key extends keyof F & string>(fields: F, ...keys: Key[]): Omit<F, Key> {
   const kept = Object.entries(fields).filter(([key]) => !keys.includes(key as Key))
   return Object.fromEntries(kept) as Omit<F, Key>

@@ -19,11 +19,11 @@ export function walk(fields: Fields, given: unknown, above: readonly string[] = 
 export function fieldsOf(entry: Entry, given: unknown): Fields {
   if ("variants" in entry) return { ...chosen(entry, given), ...entry.common }
   if ("fields" in entry) return entry.fields
-  return typeof given === "object" && given !== null ? (entry.form ?? {}) : {}
+  return typeof given === "object" && given !== null ? (entry.objectForm ?? {}) : {}
 }
 
 function chosen(choice: Choice, given: unknown): Fields | undefined {
-  const { name = choice.fallback, use } = (given ?? {}) as Readonly<Record<string, unknown>>
+  const { name = choice.default, use } = (given ?? {}) as Readonly<Record<string, unknown>>
   return use === undefined && Object.hasOwn(choice.variants, String(name)) ? choice.variants[String(name)] : {}
 }
 

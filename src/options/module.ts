@@ -2,11 +2,11 @@ import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { extname, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { ended } from "./display.ts"
 import { isClass } from "./own.ts"
 import { isObject } from "./read.ts"
-import type { Fields, OwnValue } from "./table.ts"
+import type { CustomValue, Fields } from "./table.ts"
 
 // A module of somebody's own. Its default export is the value, or a function of its options where it also exports `options`, a
 // table made with the constructors of field.ts. It is the user's code as much as any: it is run as it is.
@@ -56,10 +56,10 @@ export async function loadModule(path: string, folder: string): Promise<Module> 
  *
  * @throws GigpoError `BAD_CONFIG` where it is none, or could not be made.
  */
-export async function makeOwn<T>(module: Module, options: object, own: OwnValue<T>): Promise<T> {
+export async function makeCustom<T>(module: Module, options: object, own: CustomValue<T>): Promise<T> {
   const { path, exported } = module
   const value: unknown = module.options ? await make(path, exported as (options: object) => unknown, options) : exported
-  const wrong = own.problem(value)
+  const wrong = own.validate(value)
   if (wrong === undefined) return value as T
   throw bad(ended(`${path}: ${module.options ? "what its default export returns" : "its default export"} ${wrong}`))
 }
@@ -104,7 +104,7 @@ function isTable(value: unknown): value is Fields {
   const isEntry = (entry: unknown) =>
     isObject(entry) &&
     typeof entry.help === "string" &&
-    ("problem" in entry || "fields" in entry || "variants" in entry)
+    ("validate" in entry || "fields" in entry || "variants" in entry)
   return isObject(value) && Object.values(value).every(isEntry)
 }
 

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { ended } from "./display.ts"
 import type { PartKind } from "./own.ts"
 import { isObject } from "./read.ts"

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { display, ended, notThis } from "./display.ts"
 import { nearestName } from "./nearest.ts"
 import { isObject } from "./read.ts"

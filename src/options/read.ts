@@ -1,9 +1,10 @@
-import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 import { display, ended, notThis } from "./display.ts"
 import { listKeys } from "./keys.ts"
 import { isModulePath } from "./module-path.ts"
 import { nearestKey, nearestName } from "./nearest.ts"
-import type { Moment, Schedule } from "./schedule.ts"
+import { newName, newValue } from "./renamed.ts"
+import type { Schedule, TrainingProgress } from "./schedule.ts"
 import type { Choice, Entry, Field, Fields, Resolved } from "./table.ts"
 
 /** One thing that is wrong with options: where, and a sentence that begins with the key. */
@@ -45,6 +46,9 @@ export function refusal(
   )
 }
 
+/** Complaints among which keys that were probably meant are looked for: a file from elsewhere may hold thousands of wrong ones. */
+const mostHints = 50
+
 /**
  * The same without an error: what it comes to, and what is wrong with it. In a file a module's path stands for a value.
  *
@@ -60,7 +64,11 @@ export function readTable<F extends Fields>(
   const complain = (path: readonly string[], text: string) => {
     complaints.push({ path, text: `${path.join(".") || "the file"}${text}` })
   }
-  const reader: Reader = { source, complain, keys: () => listKeys(table, given, above) }
+  const reader: Reader = {
+    source,
+    complain,
+    keys: () => (complaints.length < mostHints ? listKeys(table, given, above) : []),
+  }
   // What is part of something larger and has a table of its own is a module's.
   const none = above.length === 0 ? undefined : nothingBeside(above)
   return { value: readFields(reader, given, table, above, none) as Resolved<F>, complaints }
@@ -107,30 +115,33 @@ function unknownKeys(given: Values, fields: Fields): string[] {
 
 function readEntry(reader: Reader, value: unknown, entry: Entry, path: readonly string[]): unknown {
   if ("variants" in entry) return readChoice(reader, value, entry, path)
-  if ("problem" in entry) return readField(reader, value, entry, path)
-  if (value === undefined && "otherwise" in entry) return undefined
+  if ("validate" in entry) return readField(reader, value, entry, path)
+  if (value === undefined && "defaultText" in entry) return undefined
   return readFields(reader, value === undefined ? {} : value, entry.fields, path)
 }
 
 function readField(reader: Reader, value: unknown, field: Field<unknown>, path: readonly string[]): unknown {
   if (value === undefined) {
     if ("required" in field) reader.complain(path, ` is missing. ${field.help}`.trimEnd())
-    return field.fallback
+    return field.default
   }
-  if (field.form && isObject(value)) return readFields(reader, value, field.form, path)
+  if (field.objectForm && isObject(value)) return readFields(reader, value, field.objectForm, path)
   if ("changes" in field && typeof value === "function") return checkedSchedule(value as ScheduleFunction, field, path)
-  const wrong = field.problem(value)
-  if (wrong !== undefined) reader.complain(path, ` ${wrong}, not ${display(value)}.`)
+  const wrong = field.validate(value)
+  if (wrong === undefined) return value
+  const renamed = newValue(path, value, (one) => field.validate(one) === undefined)
+  const hint = renamed === undefined ? "" : ` ${display(value)} was renamed to ${display(renamed)}.`
+  reader.complain(path, ` ${wrong}, not ${display(value)}.${hint}`)
   return value
 }
 
-type ScheduleFunction = Extract<Schedule, (moment: Moment) => number>
+type ScheduleFunction = Extract<Schedule, (moment: TrainingProgress) => number>
 
 /** What a schedule says is checked when it says it. */
 function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path: readonly string[]): Schedule {
   return (moment) => {
     const value: unknown = schedule(moment)
-    const wrong = field.problem(value)
+    const wrong = field.validate(value)
     if (wrong === undefined) return value as number
     const when = `in iteration ${moment.iteration + 1} of ${moment.iterations}`
     throw new GigpoError("BAD_ARGUMENT", `${path.join(".")} ${wrong}; its schedule gave ${display(value)} ${when}.`)
@@ -138,17 +149,28 @@ function checkedSchedule(schedule: ScheduleFunction, field: Field<unknown>, path
 }
 
 function readChoice(reader: Reader, value: unknown, choice: Choice, path: readonly string[]): unknown {
-  const { own, common, help, fallback } = choice
-  if (value === undefined && "otherwise" in choice) return undefined
+  const { own, common, help, default: fallback } = choice
+  if (value === undefined && "defaultText" in choice) return undefined
   if (value === undefined && fallback === undefined) return reader.complain(path, ` is missing. ${help}`)
   const given = value === undefined ? {} : reader.source === "file" ? spelledOut(value) : value
   if (reader.source === "code") {
-    const wrong = own.problem(given)
+    const wrong = own.validate(given)
     if (wrong === undefined) return { use: given, ...readFields(reader, {}, common, path) }
     if (isObject(given) && own.meant?.(given)) return reader.complain(path, ended(` ${wrong}`))
   }
-  if (!isObject(given)) return reader.complain(path, ` must be a group of keys, not ${display(given)}.`)
+  if (!isObject(given))
+    return reader.complain(path, ` must be a group of keys, not ${display(given)}.${spelling(given, choice)}`)
   return given.use === undefined ? readNamed(reader, given, choice, path) : readOwn(reader, given, choice, path)
+}
+
+/** What to write in code in place of a name alone, which only a file may have. */
+function spelling(value: unknown, { variants }: Choice): string {
+  if (typeof value !== "string") return ""
+  const names = Object.keys(variants)
+  const near = names.includes(value) ? value : nearestName(value, names)
+  return near === undefined
+    ? ` Write { name }, with one of ${names.join(", ")}.`
+    : ` Write { name: ${JSON.stringify(near)} }, with its options beside the name.`
 }
 
 /** In a file a text alone is a name, and a name that is a path is a module. */
@@ -160,13 +182,15 @@ function spelledOut(value: unknown): unknown {
 }
 
 function readNamed(reader: Reader, given: Values, choice: Choice, path: readonly string[]): unknown {
-  const { name = choice.fallback, use: _, ...rest } = given
+  const { name = choice.default, use: _, ...rest } = given
   const names = Object.keys(choice.variants)
   const place = [...path, "name"]
   const own = reader.source === "file" ? " A module of your own is named by its path, say ./mine.mjs." : ""
   if (name === undefined) return reader.complain(place, ` is missing. It is one of ${names.join(", ")}.${own}`)
   if (typeof name !== "string" || !names.includes(name)) {
     const wanted = names.map((one) => JSON.stringify(one)).join(" or ")
+    const renamed = newValue(place, name, (one) => names.includes(one))
+    if (renamed !== undefined) return reader.complain(place, ` ${display(name)} was renamed to ${renamed}.`)
     const near = nearestName(String(name), names)
     const hint = near === undefined ? own : ` Did you mean ${near}?`
     return reader.complain(place, ` must be ${wanted}, not ${display(name)}.${hint}`)
@@ -195,7 +219,7 @@ function readOwn(reader: Reader, given: Values, { own, common }: Choice, path: r
   const { use, name, ...rest } = given
   if (name !== undefined) reader.complain(path, ` has both name and use; give one of them.`)
   if (reader.source === "code") {
-    const wrong = own.problem(use)
+    const wrong = own.validate(use)
     if (wrong !== undefined) reader.complain([...path, "use"], ended(` ${wrong}${notThis(use)}`))
     return { use, ...readFields(reader, rest, common, path, nothingBeside(path)) }
   }
@@ -210,10 +234,11 @@ function nothingBeside(path: readonly string[]): string {
 }
 
 function refuseUnknown(reader: Reader, path: readonly string[], siblings: readonly string[], none?: string): void {
-  const meant = nearestKey(path, reader.keys())
+  const renamed = newName(path, siblings)
+  const meant = renamed ? undefined : nearestKey(path, reader.keys())
   const known = siblings.length === 0 ? `${none}.` : `known: ${siblings.join(", ")}.`
   const hint = meant ? `did you mean ${meant.join(".")}?` : known
-  reader.complain(path, ` is not an option; ${hint}`)
+  reader.complain(path, renamed ? ` was renamed to ${renamed.join(".")}.` : ` is not an option; ${hint}`)
 }
 
 export function isObject(value: unknown): value is Values {

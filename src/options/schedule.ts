@@ -1,5 +1,5 @@
 /** Where a run stands when a number is asked for. */
-export interface Moment {
+export interface TrainingProgress {
   /** Iterations completed before this one. */
   readonly iteration: number
   /** Iterations of the whole run. */
@@ -7,8 +7,9 @@ export interface Moment {
 }
 
 /** A number that changes over a run: from one to another, or, in code, any function. */
-export type Schedule = ((moment: Moment) => number) | Ramp
+export type Schedule = ((moment: TrainingProgress) => number) | Ramp
 
+/** Change of a number from one value to another over iterations. */
 export interface Ramp {
   readonly from: number
   readonly to: number
@@ -33,13 +34,15 @@ const shapes = {
   cubic: (q: number) => (1 + (2 * q - 1) ** 3) / 2,
 }
 
+/** Shape of a ramp. */
 export type RampShape = keyof typeof shapes
 export const rampShapes = Object.keys(shapes) as readonly RampShape[]
 
+/** Number, or a schedule of it. */
 export type Scheduled = number | Schedule
 
 /** The number at this moment. */
-export function at(value: Scheduled, moment: Moment): number {
+export function scheduleValue(value: Scheduled, moment: TrainingProgress): number {
   if (typeof value === "number") return value
   if (typeof value === "function") return value(moment)
   const { from, to, after = 0, shape = "linear", power = 2 } = value
@@ -52,8 +55,11 @@ export function at(value: Scheduled, moment: Moment): number {
 export type AtMoment<T> = { readonly [Key in keyof T]: T[Key] extends Scheduled ? number : T[Key] }
 
 /** Every number of a group of options at this moment; what is no schedule stays. */
-export function atMoment<T extends object>(options: T, moment: Moment): AtMoment<T> {
-  const numbers = Object.entries(options).map(([key, value]) => [key, isSchedule(value) ? at(value, moment) : value])
+export function scheduleValues<T extends object>(options: T, moment: TrainingProgress): AtMoment<T> {
+  const numbers = Object.entries(options).map(([key, value]) => [
+    key,
+    isSchedule(value) ? scheduleValue(value, moment) : value,
+  ])
   return Object.fromEntries(numbers)
 }
 

@@ -6,17 +6,31 @@ import type { Scheduled } from "./schedule.ts"
 /** One option. */
 export interface Field<T, Help extends string = string> {
   /** Its default; undefined where it has none. */
-  readonly fallback: T
+  readonly default: T
   /** Says what it is, with units and without the default, which is told from `fallback`. */
   readonly help: Help
   /** What the value must be (`must be a whole number from 1 to 50`), or `undefined` where it is fine. */
-  readonly problem: (value: unknown) => string | undefined
+  readonly validate: (value: unknown) => string | undefined
   /** What holds where there is no default to show: "every core". */
-  readonly otherwise?: string | undefined
+  readonly defaultText?: string | undefined
   /** The keys of a value that is an object. */
-  readonly form?: Fields
+  readonly objectForm?: Fields
   /** Only programs can give it. */
-  readonly inCode?: true
+  readonly codeOnly?: true
+  /** JSON Schema of the values that a file can give, without help and default; left out where any JSON may fit. */
+  readonly schema?: ValueSchema | undefined
+}
+
+/** The part of JSON Schema that values of options need. */
+export interface ValueSchema {
+  readonly type?: "string" | "number" | "integer" | "boolean" | "array" | "object"
+  readonly enum?: readonly unknown[]
+  readonly items?: ValueSchema
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMinimum?: number
+  readonly exclusiveMaximum?: number
 }
 
 /** One that must be given. */
@@ -27,7 +41,7 @@ export interface RequiredField<T, Help extends string = string> extends Field<T,
 /** A number that may change over a run; `Absent` is undefined where it has no default. */
 export interface ScheduledField<Help extends string = string, Absent extends undefined = never>
   extends Field<Scheduled | Absent, Help> {
-  readonly form: Fields
+  readonly objectForm: Fields
   readonly changes: true
 }
 
@@ -39,7 +53,7 @@ export interface Group<F extends Fields = Fields, Help extends string = string> 
 
 /** A group that is only there where it is given; `otherwise` says what holds without. */
 export interface OptionalGroup<F extends Fields = Fields, Help extends string = string> extends Group<F, Help> {
-  readonly otherwise: string
+  readonly defaultText: string
 }
 
 /** One of several things, each with options of its own: chosen by `name`, or handed in by `use`. */
@@ -52,10 +66,10 @@ export interface Choice<
 > {
   readonly variants: Variants
   /** The name where none is given; undefined where one must be. */
-  readonly fallback: Fallback
+  readonly default: Fallback
   /** Options whatever is chosen, also beside `use`. */
   readonly common: Common
-  readonly own: OwnValue<Own>
+  readonly own: CustomValue<Own>
   readonly help: Help
   /** Stays as it is given: whoever opens it fills in the defaults. */
   readonly asGiven?: true
@@ -69,13 +83,13 @@ export interface OptionalChoice<
   Own = unknown,
   Help extends string = string,
 > extends Choice<Variants, Fallback, Common, Own, Help> {
-  readonly otherwise: string
+  readonly defaultText: string
 }
 
 /** What may be handed in in place of a name. In configuration files it is the path of a module. */
-export interface OwnValue<T> {
+export interface CustomValue<T> {
   /** What is wrong with it, to be said after what it is called ("must be …", "has no …"); undefined where it is one. */
-  readonly problem: (value: unknown) => string | undefined
+  readonly validate: (value: unknown) => string | undefined
   /** Whether an object is meant as one, even if it is wrong: what is not is read as options of a name. */
   readonly meant?: (value: object) => boolean
   /** The type alone. */
@@ -84,14 +98,15 @@ export interface OwnValue<T> {
 
 export type Entry = Field<unknown> | Group | Choice
 
+/** Table of options by name. */
 export interface Fields {
   readonly [key: string]: Entry
 }
 
 /** Where a number may lie: least and most belong to it, above and below do not. */
 export interface Bounds {
-  readonly least?: number
-  readonly most?: number
+  readonly min?: number
+  readonly max?: number
   readonly above?: number
   readonly below?: number
 }

@@ -1,4 +1,5 @@
 import { nearestName } from "./nearest.ts"
+import { newName } from "./renamed.ts"
 
 /** The keys of a table, to know others by. */
 export function keysOf(table: object): Readonly<Record<string, true>> {
@@ -15,6 +16,8 @@ export function unknownKey(given: object, known: Readonly<Record<string, true>>)
   const key = Object.keys(given).find((one) => !Object.hasOwn(known, one))
   if (key === undefined) return undefined
   const names = Object.keys(known)
+  const renamed = newName([key], names)
+  if (renamed) return `"${key}" was renamed to "${renamed.join(".")}"`
   const near = nearestName(key, names)
   return `"${key}" is not known (${near === undefined ? `known: ${names.join(", ")}` : `did you mean "${near}"?`})`
 }

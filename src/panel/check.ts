@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { PanelDefinition } from "./definition.ts"
 import { tasksDigest } from "./digest.ts"
 import type { PanelTask } from "./tasks.ts"

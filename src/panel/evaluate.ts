@@ -1,17 +1,17 @@
-import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
-import { whole } from "../options/field.ts"
+import { integer } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
-import { Random } from "../random.ts"
 import { checkMethods } from "../rollout/check-setup.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
+import { evaluateFields } from "../training/evaluation-options.ts"
 import { besidePlayer, type HeldOutSetup, playHeldOut } from "../training/held-out.ts"
-import { evaluateFields } from "../training/options.ts"
 import { isSolved, outcomeOf } from "../training/summary.ts"
-import { version } from "../version.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Random } from "../util/random.ts"
+import { version } from "../util/version.ts"
 import type { EvaluatedEpisode, EvaluationHeader, PanelEvaluation } from "./evaluation-file.ts"
 import { pick, plainOptions, speech, worldOf } from "./options.ts"
 import type { Panel } from "./panel.ts"
@@ -20,9 +20,10 @@ import type { PanelTask } from "./tasks.ts"
 
 const panelFields = {
   ...without(evaluateFields, "tasks"),
-  repeats: whole(1, "Episodes of each task.", { least: 1, most: 10_000 }),
+  repeats: integer(1, "Episodes of each task.", { min: 1, max: 10_000 }),
 }
 
+/** Arguments of `evaluatePanel`. */
 export interface EvaluatePanelSetup<Task = unknown>
   extends OptionsOf<typeof panelFields>,
     Omit<HeldOutSetup<Task>, "environment"> {
@@ -50,6 +51,7 @@ export async function evaluatePanel<Task>(
   checkMethods("panel", panel, [])
   if (!Array.isArray(panel.tasks)) throw new GigpoError("BAD_ARGUMENT", "panel must be what openPanel gave.")
   const { groups, ...failures } = await playHeldOut(
+    "evaluatePanel",
     { ...setup, environment: panel.environment },
     {
       tasks: panel.tasks.map(({ task }) => task),
@@ -62,7 +64,7 @@ export async function evaluatePanel<Task>(
       temperature,
     },
   )
-  const { maxReplyTokens, retries } = rollout
+  const { maxCompletionTokens, maxRetries: retries } = rollout
   const environment = plainOptions({ ...worldOf(panel.options), ...pick(panel.options, speech) })
   const header: EvaluationHeader = {
     evaluation: 1,
@@ -73,7 +75,7 @@ export async function evaluatePanel<Task>(
     tasks: panel.tasks.length,
     repeats,
     seed,
-    settings: { temperature, maxReplyTokens, retries, environment },
+    settings: { temperature, maxCompletionTokens, retries, environment },
   }
   const evaluation = { header, episodes: panel.tasks.flatMap((task, index) => linesOf(groups[index]!, index, task)) }
   return { evaluation, report: { ...reportPanel(evaluation), ...failures } }
@@ -81,8 +83,7 @@ export async function evaluatePanel<Task>(
 
 function linesOf({ episodes }: Group, task: number, { key, kind }: PanelTask): EvaluatedEpisode[] {
   return episodes.map((episode, repeat) => {
-    const { outcome, return: total, steps, metrics } = outcomeOf(episode)
-    const success = isSolved(episode)
-    return { task, repeat, key, ...(kind !== undefined && { kind }), outcome, success, return: total, steps, metrics }
+    const played = outcomeOf(episode)
+    return { task, repeat, key, ...(kind !== undefined && { kind }), ...played, success: isSolved(episode) }
   })
 }

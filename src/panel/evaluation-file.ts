@@ -1,10 +1,10 @@
 import { resolve } from "node:path"
 import { readJsonLines } from "../environment/json-lines.ts"
-import { GigpoError } from "../errors.ts"
 import { replaceFile } from "../files/atomic-file.ts"
 import { checkPath } from "../options/arguments.ts"
 import { isObject } from "../options/read.ts"
 import { type Outcome, outcomes } from "../rollout/outcome.ts"
+import { GigpoError } from "../util/errors.ts"
 import { isDigest } from "./digest-text.ts"
 
 /** What a panel is known by: SHA-256 in hexadecimal digits. */
@@ -52,6 +52,9 @@ export interface EvaluatedEpisode {
   readonly return: number
   readonly steps: number
   readonly metrics: Readonly<Record<string, number>>
+  /** Replies that the environment could read, and that were cut at `maxCompletionTokens`; older files have none. */
+  readonly valid?: number | undefined
+  readonly cut?: number | undefined
 }
 
 /** The outcomes of every task of a panel. */
@@ -118,6 +121,8 @@ const episodeChecks: Checks<EvaluatedEpisode> = {
   return: Number.isFinite,
   steps: isCount,
   metrics: (value) => isObject(value) && Object.values(value).every(Number.isFinite),
+  valid: (value) => value === undefined || isCount(value),
+  cut: (value) => value === undefined || isCount(value),
 }
 
 /** Refuses what is no whole evaluation. `path` is what it is called in messages. */

@@ -4,12 +4,13 @@ import { setImmediate } from "node:timers/promises"
 import { householdFiles } from "../environment/alfworld/generate/files.ts"
 import { type HouseholdOptions, householdFields } from "../environment/alfworld/generate/options.ts"
 import type { HouseholdTask } from "../environment/alfworld/generate/tasks.ts"
-import { GigpoError } from "../errors.ts"
 import { resolveFolder, writeDirectory } from "../files/atomic-directory.ts"
 import { checkArguments, checkPath, type KeysOf } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 import { pick } from "./options.ts"
 import type { Panel } from "./panel.ts"
 
+/** Options of `exportGames`. */
 export interface ExportGamesOptions {
   /** Replace what this package wrote there. Default false, which accepts an empty folder only. */
   readonly overwrite?: boolean | undefined

@@ -1,6 +1,6 @@
-import { GigpoError } from "../errors.ts"
 import { display } from "../options/display.ts"
 import { nearestName } from "../options/nearest.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { PanelDefinition } from "./definition.ts"
 import { readPanelFile } from "./panel-file.ts"
 import { shippedPanels } from "./shipped.ts"

@@ -1,5 +1,5 @@
 import type { Environment, EpisodeContext } from "../environment/environment.ts"
-import { Random } from "../random.ts"
+import { Random } from "../util/random.ts"
 import type { PanelTask } from "./tasks.ts"
 
 /**

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { regularizedBeta } from "./beta.ts"
 
 /**

@@ -1,5 +1,5 @@
-import { GigpoError } from "../errors.ts"
 import { checkList } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 import { tQuantile } from "./student-t.ts"
 
 /** A mean with its 95 % interval. */

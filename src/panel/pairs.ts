@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { byTask, type TaskEpisodes } from "./by-task.ts"
 import { shortDigest } from "./digest-text.ts"
 import type { PanelEvaluation } from "./evaluation-file.ts"

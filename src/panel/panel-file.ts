@@ -1,11 +1,13 @@
-import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
+import { isDeepStrictEqual } from "node:util"
 import { type EnvironmentName, environmentFields, environmentNames } from "../environment/registry.ts"
 import { unreadable } from "../environment/unreadable.ts"
-import { GigpoError } from "../errors.ts"
 import { replaceFile } from "../files/atomic-file.ts"
+import { readLinked } from "../files/regular-file.ts"
+import { readJson } from "../json/depth.ts"
 import { isObject } from "../options/read.ts"
-import { version } from "../version.ts"
+import { GigpoError } from "../util/errors.ts"
+import { version } from "../util/version.ts"
 import type { PanelDefinition } from "./definition.ts"
 import { isDigest } from "./digest-text.ts"
 import { places, worldOf } from "./options.ts"
@@ -17,6 +19,9 @@ interface PanelFile extends Required<PanelDefinition> {
   readonly gigpo: string
 }
 
+/** Bytes: a million keys take some 25 MB. */
+const largest = 64 * 2 ** 20
+
 const isText = (value: unknown): value is string => typeof value === "string" && value !== ""
 const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
 
@@ -24,7 +29,8 @@ export function isPanelName(value: unknown): boolean {
   return isText(value) && /^[\p{L}\p{N}][\p{L}\p{N}._/-]{0,99}@\d{1,9}$/u.test(value)
 }
 
-const checks: { readonly [Key in keyof PanelFile]: (value: unknown) => boolean } = {
+type Values = Readonly<Record<string, unknown>>
+const checks: { readonly [Key in keyof PanelFile]: (value: unknown, file: Values) => boolean } = {
   panel: (value) => value === 1,
   gigpo: isText,
   name: isPanelName,
@@ -32,23 +38,24 @@ const checks: { readonly [Key in keyof PanelFile]: (value: unknown) => boolean }
   environment: (value) => environmentNames.includes(value as EnvironmentName),
   options: isObject,
   places: (value) => isTexts(value) && value.every((place) => places.includes(place)),
-  tasks: (value) => isObject(value) && Number.isSafeInteger(value.count) && (value.count as number) > 0,
+  // No more than the file has keys for: as many tasks are made before anything can be compared.
+  tasks: (value, { keys }) => isDeepStrictEqual(value, { count: Array.isArray(keys) ? keys.length : 0 }),
   digests: (value) => isObject(value) && ["tasks", "world", "prompt"].every((part) => isDigest(value[part])),
-  keys: isTexts,
+  keys: (value) => isTexts(value) && value.length > 0 && value.every((key) => /^[0-9a-f]{16}(-\d{1,9})?$/.test(key)),
 }
 
 /** @throws GigpoError `BAD_DATA` with the key where it is no panel's file */
 export async function readPanelFile(path: string): Promise<PanelDefinition> {
   let read: unknown
   try {
-    read = JSON.parse(await readFile(path, "utf8"))
+    read = readJson(await readLinked(path, largest))
   } catch (cause) {
     throw unreadable(path, cause)
   }
-  const file: Readonly<Record<string, unknown>> = isObject(read) ? read : {}
+  const file: Values = isObject(read) ? read : {}
   const misfit = (key: string) =>
     new GigpoError("BAD_DATA", `${path}: its ${key} is not that of a panel; give a file that gigpo panel pin wrote.`)
-  const wrong = Object.entries(checks).find(([key, fits]) => !fits(file[key]))
+  const wrong = Object.entries(checks).find(([key, fits]) => !fits(file[key], file))
   if (wrong) throw misfit(wrong[0])
   const { panel: _, gigpo: __, ...definition } = file as unknown as PanelFile
   const { environment, options } = definition

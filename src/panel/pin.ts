@@ -1,10 +1,10 @@
 import { basename } from "node:path"
 import type { EnvironmentName } from "../environment/registry.ts"
-import { GigpoError } from "../errors.ts"
 import { checkNewFile } from "../files/check-new-file.ts"
 import { checkArguments, checkPath, type KeysOf } from "../options/arguments.ts"
 import { display } from "../options/display.ts"
 import { isObject } from "../options/read.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { PanelDefinition } from "./definition.ts"
 import { promptDigest, tasksDigest, worldDigest } from "./digest.ts"
 import { panelNames } from "./find.ts"
@@ -12,6 +12,7 @@ import { pick, places, plainOptions, worldOf } from "./options.ts"
 import { isPanelName, writePanelFile } from "./panel-file.ts"
 import { type OpenPanelOptions, surveyWorld } from "./survey.ts"
 
+/** Options of `pinPanel`. */
 export interface PinPanelOptions extends OpenPanelOptions {
   readonly environment: EnvironmentName
   /** The environment's options. Default: none. */

@@ -1,13 +1,13 @@
 import { setMaxListeners } from "node:events"
 import type { Environment, Observation, Turn } from "../environment/environment.ts"
-import { linkAbort } from "../linked-abort.ts"
-import { Pace } from "../pace.ts"
-import { Random } from "../random.ts"
 import { expertReplies, randomActions } from "../rollout/choosers.ts"
 import { startEpisode } from "../rollout/environment-episode.ts"
 import { together } from "../rollout/groups.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
-import { type Chooser, type Played, playTurns } from "../rollout/turns.ts"
+import { type ActionSelector, type Played, playTurns } from "../rollout/turns.ts"
+import { linkAbort } from "../util/linked-abort.ts"
+import { Pace } from "../util/pace.ts"
+import { Random } from "../util/random.ts"
 import type { PanelTask } from "./tasks.ts"
 
 // What the rules of a world are, is told by playing it: the expert's way through a task, and a way of fixed dice, unreadable replies
@@ -98,7 +98,7 @@ async function playTask(stage: Stage, task: PanelTask): Promise<Play[]> {
 async function playOne(
   { environment, rest, signal }: Stage,
   task: PanelTask,
-  choose: Chooser<Played["choice"], "stopped">,
+  choose: ActionSelector<Played["choice"], "stopped">,
   random: Random,
 ): Promise<Play> {
   await rest()
@@ -114,7 +114,7 @@ async function playOne(
   }
 }
 
-function dice(random: Random): Chooser {
+function dice(random: Random): ActionSelector {
   const act = randomActions(random)
   return async (situation) => {
     if (situation.now.actions && random.below(fixedOf) > 0) return await act(situation)

@@ -1,4 +1,4 @@
-import type { EvaluationReport } from "../training/options.ts"
+import type { EvaluationReport } from "../runs/report.ts"
 import { summarize } from "../training/summary.ts"
 import { byTask, countSolved } from "./by-task.ts"
 import { clusterInterval, passAtK } from "./clusters.ts"
@@ -16,6 +16,7 @@ export interface PanelReport extends EvaluationReport {
   readonly kinds: readonly KindReport[]
 }
 
+/** Results of one kind of tasks of a panel. */
 export interface KindReport {
   readonly kind: string
   readonly tasks: number

@@ -1,12 +1,13 @@
 import type { Environment } from "../environment/environment.ts"
 import { type EnvironmentName, environmentFields, openEnvironment } from "../environment/registry.ts"
-import { GigpoError } from "../errors.ts"
 import { display } from "../options/display.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { PanelDefinition } from "./definition.ts"
 import { located, speech } from "./options.ts"
 import { type Play, playTasks } from "./plays.ts"
 import { chooseTasks, type PanelTask } from "./tasks.ts"
 
+/** Options of `openPanel` that change no result. */
 export interface OpenPanelOptions {
   /** Plays side by side by which the environment's rules are found to be the panel's. Default 32. */
   readonly concurrency?: number | undefined

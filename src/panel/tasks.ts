@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto"
-import { canonical } from "../canonical.ts"
 import type { Environment, OffersTasks } from "../environment/environment.ts"
-import { Pace } from "../pace.ts"
-import { Random } from "../random.ts"
+import { canonicalJson } from "../json/numbers.ts"
+import { stringify } from "../json/text.ts"
 import { startEpisode } from "../rollout/environment-episode.ts"
 import { rolloutDefaults } from "../rollout/options.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
+import { Pace } from "../util/pace.ts"
+import { Random } from "../util/random.ts"
 import type { TaskChoice } from "./definition.ts"
 import { shortDigest } from "./digest-text.ts"
 import { withoutPlaces } from "./options.ts"
@@ -48,7 +49,7 @@ export async function chooseTasks(
     openings.add(opening)
     tasks.push(task)
   }
-  const told = tasks.map((task) => ({ task, text: withoutPlaces(canonical(task), options) }))
+  const told = tasks.map((task) => ({ task, text: withoutPlaces(canonicalJson(stringify(task)), options) }))
   // By code units: the order of no language and of no disk.
   if (sorted) told.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text)))
   const seen = new Map<string, number>()

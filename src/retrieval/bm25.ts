@@ -1,5 +1,5 @@
-import { GigpoError } from "../errors.ts"
-import { Pace } from "../pace.ts"
+import { GigpoError } from "../util/errors.ts"
+import { atOnce, Pace, type Pieces } from "../util/pace.ts"
 import { analyse } from "./analyse.ts"
 import { byteToLength } from "./length-byte.ts"
 import { compareIds, idOf, postingsOf, type Segment } from "./segment.ts"
@@ -51,8 +51,10 @@ export class Bm25Index {
   readonly #inverses: Float32Array
   /** [count][length byte]: 1 + count × inverse. */
   readonly #denominators: Float32Array
-  /** Sums of one segment; all 0 between searches. */
-  readonly #sums: Float64Array
+  /** Sums of one segment each, all 0, for searches that are not under way. */
+  readonly #spare: Float64Array[] = []
+  /** Documents of the largest segment. */
+  readonly #longest: number
 
   /**
    * Reads all documents. Yields to the event loop every few milliseconds. Throws `BAD_ARGUMENT` for k1 and b out of range,
@@ -103,7 +105,7 @@ export class Bm25Index {
       { length: tabulated * 256 },
       (_, i) => 1 + f((i >> 8) * this.#inverses[i & 255]!),
     )
-    this.#sums = new Float64Array(Math.max(0, ...parts.segments.map((segment) => segment.size)))
+    this.#longest = Math.max(0, ...parts.segments.map((segment) => segment.size))
   }
 
   /**
@@ -111,10 +113,19 @@ export class Bm25Index {
    * query without any other finds nothing.
    */
   search(query: string, limit = 50): Hit[] {
+    return atOnce(this.#search(query, limit))
+  }
+
+  /** The same, with turns of the event loop between the terms of a query. Throws the signal's reason once it is aborted. */
+  async searchSlowly(query: string, limit: number, signal?: AbortSignal): Promise<Hit[]> {
+    return await new Pace(signal).through(this.#search(query, limit))
+  }
+
+  *#search(query: string, limit: number): Pieces<Hit[]> {
     if (!Number.isInteger(limit) || limit < 0)
       throw new GigpoError("BAD_ARGUMENT", `limit must be a whole number from 0, not ${limit}.`)
     const top = new Top(limit, (document, other) => this.#compareIds(document, other) < 0)
-    this.#score(query, top)
+    yield* this.#score(query, top)
     return top.ranked().map(({ document, score }) => {
       const segment = this.#segmentOf(document)
       return { document, id: idOf(segment, document - segment.base), score }
@@ -123,27 +134,36 @@ export class Bm25Index {
 
   /** How many documents have at least one of the query's terms. */
   total(query: string): number {
-    return this.#score(query, new Top(0, () => false))
+    return atOnce(this.#score(query, new Top(0, () => false)))
   }
 
   /** Offers every document that matches; returns how many did. */
-  #score(query: string, top: Top): number {
-    const weights = this.#weights(query)
+  *#score(query: string, top: Top): Pieces<number> {
+    const weights = yield* this.#weights(query)
     let total = 0
     if (weights.length === 0) return total
+    const sums = this.#spare.pop() ?? new Float64Array(this.#longest)
     for (const segment of this.#segments) {
-      for (const [term, weight] of weights) this.#accumulate(segment, term, weight)
-      total += this.#collect(segment, top)
+      for (const [term, weight] of weights) {
+        this.#accumulate(sums, segment, term, weight)
+        yield
+      }
+      total += this.#collect(sums, segment, top)
+      yield
     }
+    this.#spare.push(sums)
     return total
   }
 
   /** Each known term of the query with m ln(1 + (N - df + 0.5) / (df + 0.5)), where m counts it in the query. */
-  #weights(query: string): [term: number, weight: number][] {
+  *#weights(query: string): Pieces<[term: number, weight: number][]> {
     const occurrences = new Map<number, number>()
-    for (const term of analyse(query)) {
-      const known = this.#vocabulary.find(term)
-      if (known !== undefined) occurrences.set(known, (occurrences.get(known) ?? 0) + 1)
+    for (const part of parts(query)) {
+      for (const term of analyse(part)) {
+        const known = this.#vocabulary.find(term)
+        if (known !== undefined) occurrences.set(known, (occurrences.get(known) ?? 0) + 1)
+      }
+      yield
     }
     return Array.from(occurrences, ([term, m]) => {
       let df = 0
@@ -156,10 +176,9 @@ export class Bm25Index {
   }
 
   /** Adds w - w / (1 + count × inverse) to every document of the segment that has the term. */
-  #accumulate(segment: Segment, term: number, weight: number): void {
+  #accumulate(sums: Float64Array, segment: Segment, term: number, weight: number): void {
     const { from, to } = postingsOf(segment, term)
     const { documents, counts, lengths } = segment
-    const sums = this.#sums
     const denominators = this.#denominators
     for (let posting = from; posting < to; posting++) {
       const document = documents[posting]!
@@ -173,8 +192,7 @@ export class Bm25Index {
     }
   }
 
-  #collect({ base, size }: Segment, top: Top): number {
-    const sums = this.#sums
+  #collect(sums: Float64Array, { base, size }: Segment, top: Top): number {
     let matching = 0
     let { threshold } = top
     for (let i = 0; i < size; i++) {
@@ -204,6 +222,20 @@ export class Bm25Index {
       else high = middle - 1
     }
     return this.#segments[low]!
+  }
+}
+
+/** Characters of a query that are analysed without a turn of the event loop. */
+const partLength = 2048
+
+/** A text cut at white space, which always stands between two words. */
+function* parts(text: string): Generator<string> {
+  const space = /[ \t\n\r]/g
+  for (let from = 0; from < text.length; ) {
+    space.lastIndex = from + partLength
+    const to = space.exec(text)?.index ?? text.length
+    yield text.slice(from, to)
+    from = to
   }
 }
 

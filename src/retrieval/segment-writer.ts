@@ -1,4 +1,4 @@
-import type { Pace } from "../pace.ts"
+import type { Pace } from "../util/pace.ts"
 import { lengthToByte } from "./length-byte.ts"
 import type { Segment } from "./segment.ts"
 

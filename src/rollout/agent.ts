@@ -2,8 +2,8 @@ import { createHash } from "node:crypto"
 import { inspect } from "node:util"
 import { checkWhole } from "../engine/check-arguments.ts"
 import { checkMessages, checkParsed, environmentError, playing } from "../environment/contract.ts"
-import { linkAbort, unlessAborted } from "../linked-abort.ts"
 import { unknownKey } from "../options/unknown-key.ts"
+import { linkAbort, unlessAborted } from "../util/linked-abort.ts"
 import { checkMeasured, checkSampled } from "./check-step.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
 import { Deadline } from "./deadline.ts"
@@ -11,11 +11,11 @@ import { checkFits, EndOfEpisode } from "./end-of-episode.ts"
 import type { Episode, EpisodeSetup, EpisodeStep } from "./episode.ts"
 import { RolloutFault } from "./faults.ts"
 import { guardPolicy, notAtOnce } from "./guard-policy.ts"
-import type { Play, PlayContext, PlaySampleOptions, RecordedStep } from "./play.ts"
+import type { AgentLoop, AgentLoopContext, RecordedStep, SampleOptions } from "./play.ts"
 import { episodeOf, StepLog } from "./step-log.ts"
 
 export interface AgentSetup<Task> extends Omit<EpisodeSetup<Task>, "environment" | "environmentTimeout"> {
-  readonly play: Play<Task>
+  readonly play: AgentLoop<Task>
   readonly index: number
   readonly member: number
 }
@@ -23,7 +23,7 @@ export interface AgentSetup<Task> extends Omit<EpisodeSetup<Task>, "environment"
 const contract = playing("play")
 
 const commonKeys = { conversation: true, agent: true, anchor: true, observation: true } as const
-const sampleKeys: Record<keyof PlaySampleOptions, true> = {
+const sampleKeys: Record<keyof SampleOptions, true> = {
   ...commonKeys,
   maxTokens: true,
   stopTokens: true,
@@ -54,7 +54,7 @@ export async function runAgent<Task>(
   setup: AgentSetup<Task>,
   onStep?: (step: EpisodeStep, index: number) => void,
 ): Promise<Episode> {
-  const { play, signal, random, tokenizer, temperature, maxReplyTokens, maxPositions } = setup
+  const { play, signal, random, tokenizer, temperature, maxCompletionTokens, maxPositions } = setup
   const { task, index, member } = setup
   using deadline = new Deadline(signal)
   const own = new AbortController()
@@ -109,10 +109,10 @@ export async function runAgent<Task>(
     }
   }
 
-  const sample: PlayContext["sample"] = async (messages, options = {}) => {
+  const sample: AgentLoopContext["sample"] = async (messages, options = {}) => {
     const step = reserve() // before anything is waited for
     checkKeys("the options of sample()", options, sampleKeys)
-    const { maxTokens = maxReplyTokens, stopTokens = tokenizer.eosTokens, parse, ...said } = options
+    const { maxTokens = maxCompletionTokens, stopTokens = tokenizer.eosTokens, parse, ...said } = options
     checkMessages(contract, messages)
     checkWhole(maxTokens, "maxTokens")
     const { tokens: prompt, attachments } = await encodePrompt(tokenizer, messages, vocabularySize)
@@ -129,8 +129,8 @@ export async function runAgent<Task>(
     return { step, text, tokens, action, valid, finishReason }
   }
 
-  const context: PlayContext<Task> = {
-    ...{ task, index, member, policy, tokenizer, maxPositions, temperature, maxReplyTokens },
+  const context: AgentLoopContext<Task> = {
+    ...{ task, index, member, policy, tokenizer, maxPositions, temperature, maxCompletionTokens },
     random: random.fork("agent"),
     signal: own.signal,
     sample(messages, options) {

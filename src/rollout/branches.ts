@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util"
 import { playing } from "../environment/contract.ts"
 import type { Observation, StepResult } from "../environment/environment.ts"
-import type { Random } from "../random.ts"
+import type { Random } from "../util/random.ts"
 import type { Episode, EpisodeStep } from "./episode.ts"
 import type { EpisodeStart, SampledReply } from "./hooks.ts"
 import type { Choice } from "./turns.ts"
 
 // Episodes that branch off others. An episode and its branches are played one after the other, parents before their branches: so what is left
-// of `rollout.forks` does not depend on which of them is quicker, and no more episodes are in flight than the rollout may have.
+// of `rollout.maxForks` does not depend on which of them is quicker, and no more episodes are in flight than the rollout may have.
 
 /** A state that further episodes are to begin from, while the one that came to it goes on. */
 export interface Fork {
@@ -44,16 +44,16 @@ export interface Course {
 }
 
 /** An episode and those that branched off it, in the order of their steps. */
-export interface Grown {
+export interface EpisodeTree {
   readonly episode: Episode
-  readonly branches: readonly (Grown & { readonly step: number })[]
+  readonly branches: readonly (EpisodeTree & { readonly step: number })[]
 }
 
-interface Sprout {
+interface BranchStart {
   readonly random: Random
   readonly step: number
   readonly origin?: Origin
-  readonly branches: Sprout[]
+  readonly branches: BranchStart[]
   episode?: Episode
 }
 
@@ -71,15 +71,15 @@ export interface FamilyPlace {
 export async function playFamily(
   { random, forks, retries, signal }: { random: Random; forks: number; retries: number; signal: AbortSignal },
   play: (random: Random, course: Course, place: FamilyPlace) => Promise<Episode>,
-): Promise<Grown> {
-  const root: Sprout = { random, step: 0, branches: [] }
+): Promise<EpisodeTree> {
+  const root: BranchStart = { random, step: 0, branches: [] }
   const family = [root]
   for (const [branch, sprout] of family.entries()) {
     for (let attempt = 0; sprout.episode === undefined; attempt++) {
       const own = attempt > 0 ? sprout.random.fork("attempt", attempt) : sprout.random
       const { first, ...again } = sprout.origin ?? {}
       const origin = attempt > 0 && sprout.origin ? (again as Origin) : sprout.origin
-      const begun: Sprout[] = []
+      const begun: BranchStart[] = []
       const fork = ({ step, more, draw, ...at }: Fork) => {
         for (let number = 1; number <= more && family.length + begun.length <= forks; number++) {
           const random = own.fork("branch", step, number)
@@ -99,11 +99,11 @@ export async function playFamily(
       family.push(...sprout.branches)
     }
   }
-  return root as Grown
+  return root as EpisodeTree
 }
 
 /** The members of a group, then their branches, in the order of parents, steps and branches. */
-export function ordered(members: readonly Grown[]): Episode[] {
+export function ordered(members: readonly EpisodeTree[]): Episode[] {
   const all = [...members]
   const episodes = members.map(({ episode }) => episode)
   for (const [of, { branches }] of all.entries())

@@ -1,14 +1,14 @@
 import { reason } from "../environment/contract.ts"
-import { GigpoError } from "../errors.ts"
-import { unlessAborted } from "../linked-abort.ts"
-import type { Moment } from "../options/schedule.ts"
-import type { Random } from "../random.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
+import { GigpoError } from "../util/errors.ts"
+import { unlessAborted } from "../util/linked-abort.ts"
+import type { Random } from "../util/random.ts"
 import type { HookContext } from "./hooks.ts"
 
 /** Where hooks are called from. */
 export interface HookCaller {
   /** Default: the first iteration of one. */
-  readonly moment?: Moment | undefined
+  readonly moment?: TrainingProgress | undefined
   readonly random: Random
   readonly signal?: AbortSignal | undefined
 }

@@ -10,11 +10,12 @@ import {
 } from "../environment/contract.ts"
 import type { Environment, EnvironmentEpisode, Observation, StepResult } from "../environment/environment.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
-import { Random } from "../random.ts"
+import { Random } from "../util/random.ts"
 import { expertReplies, randomActions } from "./choosers.ts"
 import { unlessLate } from "./time-limit.ts"
-import { type Choice, type Chooser, type GuardedEpisode, playTurns } from "./turns.ts"
+import { type ActionSelector, type Choice, type GuardedEpisode, playTurns } from "./turns.ts"
 
+/** Options of `checkEnvironment`. */
 export interface CheckOptions {
   /** Seed of the tasks and of the actions tried. Default 1. */
   readonly seed?: number
@@ -125,7 +126,11 @@ async function play<Task>(check: Check<Task>, task: Task, index: number, member:
 }
 
 /** Every second task is played by the expert, where there is one, as long as it knows what to do; the others by random actions. */
-async function chooser<Task>({ environment, ...check }: Check<Task>, task: Task, index: number): Promise<Chooser> {
+async function chooser<Task>(
+  { environment, ...check }: Check<Task>,
+  task: Task,
+  index: number,
+): Promise<ActionSelector> {
   const atRandom = randomActions(check.random.fork("actions", index), check.actions)
   const expert = index % 2 === 0 ? await check.call("expert", () => environment.expert?.(task)) : undefined
   const advise = expertReplies({

@@ -2,14 +2,14 @@ import { inspect } from "node:util"
 import { checkSamplingTemperature, checkWhole } from "../engine/check-arguments.ts"
 import type { Sampler } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
-import { checkArguments, type KeysOf } from "../options/arguments.ts"
+import { checkArguments, type KeysOf, refusePromise } from "../options/arguments.ts"
 import { unknownKey } from "../options/unknown-key.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import type { RolloutHooks, TaskSource } from "./hooks.ts"
 import type { rolloutFields } from "./options.ts"
-import type { Play } from "./play.ts"
+import type { AgentLoop } from "./play.ts"
 import type { RolloutSetup } from "./rollout.ts"
 
 // What is refused before anything is played.
@@ -17,7 +17,7 @@ import type { RolloutSetup } from "./rollout.ts"
 /** Who plays what. */
 export interface Players<Task> {
   readonly environment?: Environment<Task> | undefined
-  readonly play?: Play<Task> | undefined
+  readonly play?: AgentLoop<Task> | undefined
   readonly hooks?: RolloutHooks<Task> | undefined
   /** Default: the environment's. */
   readonly tasks?: readonly Task[] | TaskSource<Task> | undefined
@@ -72,18 +72,18 @@ const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
   moment: true,
   maxPositions: true,
   temperature: true,
-  maxReplyTokens: true,
+  maxCompletionTokens: true,
   concurrency: true,
   maxSteps: true,
   environmentTimeout: true,
   turnTimeout: true,
   episodeTimeout: true,
   groupTimeout: true,
-  retries: true,
-  leastGroupSize: true,
-  resamples: true,
-  forks: true,
-  refills: true,
+  maxRetries: true,
+  minGroupSize: true,
+  maxResamples: true,
+  maxForks: true,
+  maxRefillRounds: true,
   onlyVaried: true,
   hooks: true,
   onEpisode: true,
@@ -94,6 +94,29 @@ const setupKeys: KeysOf<RolloutSetup & EpisodeSetup & typeof rolloutFields> = {
 /** Refuses what is no setup of episodes, and keys that none has. */
 export function checkEpisodes(name: string, setup: object): void {
   checkArguments(name, setup, setupKeys)
+}
+
+/**
+ * Refuses replies so long that no prompt fits beside them: no episode could make a step. An agent's replies are cut to what is left
+ * beside its prompts, so these pass.
+ *
+ * @param name what the limit of a reply is called there
+ */
+export function checkLengths(
+  limits: { readonly maxCompletionTokens: number; readonly maxPositions: number; readonly play?: unknown },
+  name = "maxCompletionTokens",
+): void {
+  const { maxCompletionTokens, maxPositions, play } = limits
+  if (play !== undefined || maxCompletionTokens < maxPositions) return
+  throw bad(tooLong(name, maxCompletionTokens, `the model has ${maxPositions} positions (maxPositions)`))
+}
+
+/** The sentence for it, which ends without a full stop. */
+export function tooLong(name: string, maxCompletionTokens: number, positions: string): string {
+  return (
+    `${name} is ${maxCompletionTokens}, but ${positions} for a prompt and its reply together, so that no prompt fits. ` +
+    `Lower ${name}, or take a model with more positions`
+  )
 }
 
 /** Whether this can speak and be spoken to. */
@@ -107,18 +130,28 @@ export function checkSampler(policy: Sampler, tokenizer: ChatCodec): void {
 /** Checks the setup of a rollout and says how many groups are wanted. */
 export function checkSetup<Task>(setup: RolloutSetup<Task>): number {
   checkEpisodes("rollout", setup)
-  const { policy, tokenizer, tasks, groups, resamples = 0, forks = 0, refills = 0, retries = 0 } = setup
+  const {
+    policy,
+    tokenizer,
+    tasks,
+    groups,
+    maxResamples = 0,
+    maxForks = 0,
+    maxRefillRounds = 0,
+    maxRetries = 0,
+  } = setup
   checkSampler(policy, tokenizer)
-  for (const name of ["groupSize", "concurrency", "maxSteps", "maxPositions", "maxReplyTokens"] as const)
+  for (const name of ["groupSize", "concurrency", "maxSteps", "maxPositions", "maxCompletionTokens"] as const)
     checkWhole(setup[name], name)
   checkSamplingTemperature(setup.temperature)
   const { environmentTimeout, turnTimeout = none, episodeTimeout = none, groupTimeout = none } = setup
   for (const [name, seconds] of Object.entries({ environmentTimeout, turnTimeout, episodeTimeout, groupTimeout }))
     if (!(seconds > 0)) throw bad(`${name} is ${seconds}; it must be above 0 seconds`)
-  for (const [name, value] of Object.entries({ resamples, forks, refills, retries }))
+  for (const [name, value] of Object.entries({ maxResamples, maxForks, maxRefillRounds, maxRetries }))
     if (!(Number.isSafeInteger(value) && value >= 0))
       throw bad(`${name} is ${value}; it must be a whole number of at least 0`)
   checkPlayers(setup)
+  checkLengths(setup)
   if (tasks === undefined) throw bad("A rollout needs tasks: a list, or a source of tasks such as environmentTasks()")
   const wanted = groups ?? (isList(tasks) ? tasks.length : undefined)
   if (wanted === undefined) throw bad("Say with groups how many tasks are to be taken from their source")
@@ -146,6 +179,7 @@ function checkHooks<Task>(hooks: RolloutHooks<Task>, byAgent: boolean): void {
 
 /** Refuses what lacks one of these methods. */
 export function checkMethods<T>(name: string, value: T, methods: readonly (string & keyof T)[]): void {
+  refusePromise(name, value)
   if (typeof value !== "object" || value === null)
     throw bad(
       `${name} is ${shown(value)}; it must be an object${methods.length > 0 ? ` with ${methods.join(", ")}` : ""}`,

@@ -1,11 +1,11 @@
 import type { Message, Observation, Turn } from "../environment/environment.ts"
-import type { Random } from "../random.ts"
-import type { Choice, Chooser } from "./turns.ts"
+import type { Random } from "../util/random.ts"
+import type { ActionSelector, Choice } from "./turns.ts"
 
 /** What an environment's expert says, until it does not know what to do. */
 export function expertReplies(expert: {
   reply(now: Observation, history: readonly Turn[]): string | undefined | Promise<string | undefined>
-}): Chooser<Choice, "stopped"> {
+}): ActionSelector<Choice, "stopped"> {
   return async ({ now, history, parse }) => {
     const reply = await expert.reply(now, history)
     return reply === undefined ? "stopped" : { ...(await parse(reply)), reply }
@@ -13,7 +13,7 @@ export function expertReplies(expert: {
 }
 
 /** Any of the actions that the environment offers, or of `others` where it names none, else what it makes of an empty reply. */
-export function randomActions(random: Random, others: readonly string[] = []): Chooser {
+export function randomActions(random: Random, others: readonly string[] = []): ActionSelector {
   return async ({ now, parse }) => {
     const { actions = others } = now
     const action = actions.length > 0 ? actions[random.below(actions.length)]! : (await parse("")).action
@@ -24,9 +24,9 @@ export function randomActions(random: Random, others: readonly string[] = []): C
 /** These actions or choices one after the other, then whatever the other chooser says; to that the first `uncounted` of them are no turns. */
 export function firstTake<Chosen extends Choice, Stop extends string>(
   taken: readonly (string | Choice)[],
-  choose: Chooser<Chosen, Stop>,
+  choose: ActionSelector<Chosen, Stop>,
   uncounted: number = taken.length,
-): Chooser<Chosen | Choice, Stop> {
+): ActionSelector<Chosen | Choice, Stop> {
   return async (situation) => {
     const choice = taken[situation.index]
     if (choice !== undefined) return typeof choice === "string" ? bareAction(choice) : choice
@@ -36,8 +36,8 @@ export function firstTake<Chosen extends Choice, Stop extends string>(
 
 /** With the prompt that a model would be shown before it replies. */
 export function withMessages<Stop extends string>(
-  choose: Chooser<Choice, Stop>,
-): Chooser<Choice & { readonly messages: readonly Message[] }, Stop> {
+  choose: ActionSelector<Choice, Stop>,
+): ActionSelector<Choice & { readonly messages: readonly Message[] }, Stop> {
   return async (situation) => {
     const choice = await choose(situation)
     return typeof choice === "string" ? choice : { ...choice, messages: await situation.messages() }

@@ -1,8 +1,8 @@
 import { inspect, types } from "node:util"
 import { reason } from "../environment/contract.ts"
 import type { Message } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
 import type { ChatCodec, Prompt } from "../tokenizer/chat-codec.ts"
+import { GigpoError } from "../util/errors.ts"
 import { tokenOutside } from "./check-step.ts"
 import { RolloutFault } from "./faults.ts"
 

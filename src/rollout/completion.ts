@@ -1,6 +1,6 @@
 import { inspect, types } from "node:util"
 import type { Completion, SampleRequest } from "../engine/engine.ts"
-import { GigpoError, type GigpoErrorCode } from "../errors.ts"
+import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
 import { isColumn, tokenOutside } from "./check-step.ts"
 
 /** What an engine sampled, or a hook with it, checked before anything is learned from it. */

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events"
-import { GigpoError } from "../errors.ts"
-import { linkAbort, unlessAborted } from "../linked-abort.ts"
+import { GigpoError } from "../util/errors.ts"
+import { linkAbort, unlessAborted } from "../util/linked-abort.ts"
 import { after } from "./time-limit.ts"
 
 // Deadlines of turns, episodes and groups: what is late is aborted, fails, and nobody waits for it, nor hears of it any more.

@@ -4,18 +4,18 @@ import { callHook } from "./call-hook.ts"
 import { checkCompletion } from "./completion.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
-import type { SampledReply, TurnSituation } from "./hooks.ts"
+import type { SampledReply, TurnContext } from "./hooks.ts"
 import { replyRequest, sampleReply } from "./sample-reply.ts"
 
 /** One reply to a prompt, as `hooks.sample` samples it, else in one request. Keyed by the episode, the turn, the attempt and the candidate. */
 export async function drawReply<Task>(
   setup: EpisodeSetup<Task>,
-  situation: TurnSituation<Task>,
+  situation: TurnContext<Task>,
   prompt: Prompt,
   attempt = 0,
   candidate = 0,
 ): Promise<SampledReply> {
-  const { policy, random, maxReplyTokens: maxTokens, hooks } = setup
+  const { policy, random, maxCompletionTokens: maxTokens, hooks } = setup
   const { index, vocabularySize } = situation
   // The first attempt's key, and the first candidate's, is what it would be without a hook.
   const further = [...(attempt > 0 ? [attempt] : []), ...(candidate > 0 ? ["candidate", candidate] : [])]

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /** An episode must end here: its steps so far count. */
 export class EndOfEpisode extends GigpoError {

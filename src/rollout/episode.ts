@@ -1,9 +1,9 @@
 import type { Sampler } from "../engine/engine.ts"
 import { environmentError } from "../environment/contract.ts"
 import type { Environment, Observation } from "../environment/environment.ts"
-import type { GigpoError } from "../errors.ts"
-import type { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { GigpoError } from "../util/errors.ts"
+import type { Random } from "../util/random.ts"
 import { type Course, checkBrought, type Taken } from "./branches.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import { checkEpisodes, checkMethods, checkSampler } from "./check-setup.ts"
@@ -65,10 +65,12 @@ export type Candidate = Pick<
   "prompt" | "attachments" | "reply" | "logProbs" | "entropies" | "forced" | "text" | "action" | "valid"
 >
 
+/** Candidate completion with its score. */
 export interface ScoredCandidate extends Candidate {
   readonly score: number
 }
 
+/** One played episode. */
 export interface Episode {
   readonly steps: readonly EpisodeStep[]
   readonly outcome: Outcome
@@ -80,12 +82,13 @@ export interface Episode {
   readonly last?: Observation
   /** Why it failed. */
   readonly error?: GigpoError
-  /** How many times it was played before and failed, with `rollout.retries`; absent where it is the first attempt. */
+  /** How many times it was played before and failed, with `rollout.maxRetries`; absent where it is the first attempt. */
   readonly attempt?: number
   /** Where it branched off another one: that one's number in its group, and the first step that is not the other's. Earlier ones are the same objects. */
   readonly branch?: { readonly of: number; readonly step: number }
 }
 
+/** Arguments of `playEpisode` and `runEpisode`. */
 export interface EpisodeSetup<Task = unknown> extends HookCaller {
   readonly policy: Sampler
   readonly tokenizer: ChatCodec
@@ -96,7 +99,7 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
   /** Longest prompt and reply together. */
   readonly maxPositions: number
   readonly temperature: number
-  readonly maxReplyTokens: number
+  readonly maxCompletionTokens: number
   /** Steps after which the episode is cut off. */
   readonly maxSteps: number
   /** Seconds for one call of the environment. */
@@ -108,7 +111,7 @@ export interface EpisodeSetup<Task = unknown> extends HookCaller {
   /** Where episodes begin, how replies are sampled, and which are acted on. An episode that is played alone has no branches. */
   readonly hooks?: Pick<RolloutHooks<Task>, "begin" | "candidates" | "sample" | "onTurn"> | undefined
   /** Most replies to one prompt that `onTurn` may reject; the one after that is taken as it is. Default 3. */
-  readonly resamples?: number | undefined
+  readonly maxResamples?: number | undefined
 }
 
 /**

@@ -1,11 +1,12 @@
 import { environmentError } from "../environment/contract.ts"
 import type { Message } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkEpisodes, checkMethods } from "./check-setup.ts"
 import { expertReplies, withMessages } from "./choosers.ts"
 import { type EnvironmentEpisodeSetup, startEpisode } from "./environment-episode.ts"
 import { playTurns } from "./turns.ts"
 
+/** Arguments of `playExpert`. */
 export interface ExpertSetup<Task = unknown> extends EnvironmentEpisodeSetup<Task> {
   /** Steps after which the episode is cut off. */
   readonly maxSteps: number
@@ -15,6 +16,8 @@ export interface ExpertSetup<Task = unknown> extends EnvironmentEpisodeSetup<Tas
 export interface ExpertStep {
   readonly messages: readonly Message[]
   readonly reply: string
+  /** Whether the environment could read it. */
+  readonly valid: boolean
 }
 
 /** Lets the environment's expert play one episode, to its end or until it does not know what to do. */
@@ -28,8 +31,8 @@ export async function* playExpert<Task>(setup: ExpertSetup<Task>): AsyncGenerato
     const choose = withMessages(expertReplies(environment.expert(task)))
     await using episode = await startEpisode(setup)
     for await (const { choice } of playTurns(episode, choose, { maxTurns: maxSteps })) {
-      const { messages, reply } = choice
-      yield { messages, reply }
+      const { messages, reply, valid } = choice
+      yield { messages, reply, valid }
     }
   } catch (error) {
     signal?.throwIfAborted()

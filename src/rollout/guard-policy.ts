@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises"
 import { checkRequest } from "../engine/check-request.ts"
 import type { Completion, SampleRequest, Sampler } from "../engine/engine.ts"
-import { GigpoError, type GigpoErrorCode } from "../errors.ts"
-import { linkAbort } from "../linked-abort.ts"
+import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
+import { linkAbort } from "../util/linked-abort.ts"
 import { checkCompletion } from "./completion.ts"
 import { RolloutFault } from "./faults.ts"
 

@@ -1,7 +1,7 @@
 import { inspect } from "node:util"
 import type { Contract } from "../environment/contract.ts"
-import { GigpoError } from "../errors.ts"
 import { unknownKey } from "../options/unknown-key.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkMeasured, checkStep, type StepLimits } from "./check-step.ts"
 import { type Episode, outcomes, totalReward } from "./episode.ts"
 import type { Candidates, EpisodeStart, Group, TurnDecision } from "./hooks.ts"

@@ -1,16 +1,17 @@
 import type { Completion, SampleRequest } from "../engine/engine.ts"
 import type { Message, Observation, ParsedAction, Turn } from "../environment/environment.ts"
-import type { Moment } from "../options/schedule.ts"
-import type { Random } from "../random.ts"
-import type { Stateful } from "../state.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { Random } from "../util/random.ts"
+import type { Stateful } from "../util/state.ts"
 import type { Candidate, Episode, ScoredCandidate } from "./episode.ts"
 
 // The seams of a rollout, used in training only. Each is given what is recorded, random numbers keyed by what it is asked about, and
 // a signal, so that what it decides depends on nothing else and a run can be repeated and resumed.
 
+/** Values that every rollout hook may use. */
 export interface HookContext {
-  readonly moment: Moment
+  readonly moment: TrainingProgress
   /** Keyed by seed, iteration, task, member and step, as far as they apply. */
   readonly random: Random
   readonly signal: AbortSignal
@@ -26,7 +27,7 @@ export interface SampledReply extends Completion {
 }
 
 /** A turn that is about to be played. */
-export interface TurnSituation<Task = unknown> {
+export interface TurnContext<Task = unknown> {
   readonly task: Task
   /** The step's number in its episode, from 0. */
   readonly index: number
@@ -40,7 +41,7 @@ export interface TurnSituation<Task = unknown> {
 }
 
 /** A reply that is about to be sampled. */
-export interface SamplingTurn<Task = unknown> extends TurnSituation<Task> {
+export interface SamplingTurn<Task = unknown> extends TurnContext<Task> {
   /** Replies that were rejected before this one. */
   readonly attempt: number
   readonly request: SampleRequest
@@ -49,7 +50,7 @@ export interface SamplingTurn<Task = unknown> extends TurnSituation<Task> {
 }
 
 /** A reply that was sampled and is not acted on yet. */
-export interface SampledTurn<Task = unknown> extends TurnSituation<Task> {
+export interface SampledTurn<Task = unknown> extends TurnContext<Task> {
   /** Replies that were rejected before this one. */
   readonly attempt: number
   readonly completion: SampledReply
@@ -60,7 +61,7 @@ export interface SampledTurn<Task = unknown> extends TurnSituation<Task> {
 
 /**
  * What becomes of a sampled turn. A fork acts on the reply, too, and has `into` - 1 further episodes begin from the state before it, with
- * replies of their own: they join the group behind its members, as far as `rollout.forks` lets them.
+ * replies of their own: they join the group behind its members, as far as `rollout.maxForks` lets them.
  */
 export type TurnDecision =
   | { readonly kind: "accept" }
@@ -103,6 +104,7 @@ export interface Group<Task = unknown> {
   readonly episodes: readonly Episode[]
 }
 
+/** Values with which a hook may guide a group. */
 export interface GuideContext extends HookContext {
   /**
    * Plays the group's task once more, with as many episodes as a group has, all from this start and by the hooks of turns (`candidates`,
@@ -116,13 +118,13 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
   begin?(task: Task, context: HookContext): EpisodeStart | undefined | Promise<EpisodeStart | undefined>
   /** Asked once a turn: how many replies are sampled for it and what each is worth. By default one is, and nobody scores it. */
   candidates?(
-    situation: TurnSituation<Task>,
+    situation: TurnContext<Task>,
     context: HookContext,
   ): Candidates | undefined | Promise<Candidates | undefined>
   /** How a reply is sampled, in one request or several: the whole reply, of at most `maxTokens`. */
   sample?(turn: SamplingTurn<Task>, context: HookContext): Promise<SampledReply>
   /**
-   * Whether a reply is acted on or sampled again. After `rollout.resamples` replies to one prompt were rejected the next is acted on
+   * Whether a reply is acted on or sampled again. After `rollout.maxResamples` replies to one prompt were rejected the next is acted on
    * whatever is said of it. A branch is asked about its first reply as well, but not forked there once more.
    */
   onTurn?(turn: SampledTurn<Task>, context: HookContext): TurnDecision | Promise<TurnDecision>
@@ -140,7 +142,7 @@ export interface RolloutHooks<Task = unknown> extends Partial<Stateful> {
    */
   score?(group: Group<Task>, context: HookContext): readonly Episode[] | Promise<readonly Episode[]>
   /**
-   * Whether a group is learned from. One that is dropped is replaced by the next task's, in at most `rollout.refills` rounds. Called
+   * Whether a group is learned from. One that is dropped is replaced by the next task's, in at most `rollout.maxRefillRounds` rounds. Called
    * for the scored groups of a round in the order of tasks, one after the other.
    */
   keep?(group: Group<Task>, context: HookContext): boolean | Promise<boolean>

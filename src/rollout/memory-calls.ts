@@ -1,8 +1,8 @@
 import { checkWhole } from "../engine/check-arguments.ts"
 import { checkMessages, playing } from "../environment/contract.ts"
 import type { Message, Observation } from "../environment/environment.ts"
-import type { AskOptions } from "../environment/memory/memory.ts"
-import { GigpoError } from "../errors.ts"
+import type { ModelCallOptions } from "../environment/memory/memory.ts"
+import { GigpoError } from "../util/errors.ts"
 import { decodeReply, encodePrompt } from "./codec.ts"
 import { checkFits } from "./end-of-episode.ts"
 import type { EpisodeSetup, EpisodeStep } from "./episode.ts"
@@ -11,7 +11,7 @@ import { recordedReply } from "./policy-choice.ts"
 import { replyRequest, sampleReply } from "./sample-reply.ts"
 
 /** What a memory asks of whoever plays, at the observation that a prompt is made for. */
-export type Ask = (messages: readonly Message[], options: AskOptions & AskedAt) => Promise<string>
+export type Ask = (messages: readonly Message[], options: ModelCallOptions & AskedAt) => Promise<string>
 
 export interface AskedAt {
   readonly agent: string
@@ -62,9 +62,9 @@ export class MemoryCalls<Task> {
     return taken.filter((step) => step !== undefined)
   }
 
-  async #call(messages: readonly Message[], options: AskOptions & AskedAt, place: number) {
-    const { policy, tokenizer, environment, random, maxPositions, maxReplyTokens } = this.#setup
-    const { agent, now, anchor = `${agent}\n${now.anchor}`, conversation, maxTokens = maxReplyTokens } = options
+  async #call(messages: readonly Message[], options: ModelCallOptions & AskedAt, place: number) {
+    const { policy, tokenizer, environment, random, maxPositions, maxCompletionTokens } = this.#setup
+    const { agent, now, anchor = `${agent}\n${now.anchor}`, conversation, maxTokens = maxCompletionTokens } = options
     checkMessages(playing(environment.name), messages)
     checkWhole(maxTokens, "maxTokens")
     const prompt = await encodePrompt(tokenizer, messages, policy.vocabularySize)

@@ -2,7 +2,7 @@ import { environmentError } from "../environment/contract.ts"
 import { startEpisode } from "./environment-episode.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"
 import type { ExpertSetup } from "./expert.ts"
-import { type Choice, type Chooser, playTurns } from "./turns.ts"
+import { type ActionSelector, type Choice, playTurns } from "./turns.ts"
 
 const none = { prompt: new Int32Array(0), reply: new Int32Array(0), logProbs: new Float32Array(0) }
 
@@ -10,7 +10,10 @@ const none = { prompt: new Int32Array(0), reply: new Int32Array(0), logProbs: ne
  * Plays one episode without a model, so without tokens: what the chooser does. One that stops drops the episode; an environment's fault is
  * an outcome as it is where a model plays. Rejects only when the signal is aborted.
  */
-export async function playBy<Task>(setup: ExpertSetup<Task>, choose: Chooser<Choice, "stopped">): Promise<Episode> {
+export async function playBy<Task>(
+  setup: ExpertSetup<Task>,
+  choose: ActionSelector<Choice, "stopped">,
+): Promise<Episode> {
   const { environment, maxSteps, signal } = setup
   const steps: EpisodeStep[] = []
   const end = (how: Pick<Episode, "outcome" | "last" | "error">): Episode => ({

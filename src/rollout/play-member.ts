@@ -1,6 +1,6 @@
-import type { Random } from "../random.ts"
+import type { Random } from "../util/random.ts"
 import { runAgent } from "./agent.ts"
-import { type Course, type FamilyPlace, type Grown, playFamily } from "./branches.ts"
+import { type Course, type EpisodeTree, type FamilyPlace, playFamily } from "./branches.ts"
 import { type EpisodeStep, runCourse } from "./episode.ts"
 import { rolloutDefaults } from "./options.ts"
 import type { RolloutSetup } from "./rollout.ts"
@@ -16,8 +16,8 @@ export async function playMember<Task>(
   { task: index, member }: { readonly task: number; readonly member: number },
   signal: AbortSignal,
   key: readonly (string | number)[] = [],
-): Promise<Grown> {
-  const { retries = rolloutDefaults.retries, forks = rolloutDefaults.forks } = setup
+): Promise<EpisodeTree> {
+  const { maxRetries: retries = rolloutDefaults.maxRetries, maxForks: forks = rolloutDefaults.maxForks } = setup
   const family = { random: setup.random.fork(index, member, ...key), forks, retries, signal }
   return await playFamily(family, async (random: Random, course: Course, place: FamilyPlace) => {
     const told =

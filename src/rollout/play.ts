@@ -1,7 +1,7 @@
 import type { Sampler } from "../engine/engine.ts"
 import type { Message, Observation, ParsedAction } from "../environment/environment.ts"
-import type { Random } from "../random.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import type { Random } from "../util/random.ts"
 
 // The seam of agents that play by themselves: their own loop, tools, conversations and agents, in place of an environment's loop.
 
@@ -12,9 +12,10 @@ import type { ChatCodec } from "../tokenizer/chat-codec.ts"
  * your own for tools and other services. Where the recorded steps are to be the same in every run, the
  * order of the calls must not depend on which of them answers first, or be told (`order`).
  */
-export type Play<Task = unknown> = (context: PlayContext<Task>) => Promise<EpisodeEnd | null>
+export type AgentLoop<Task = unknown> = (context: AgentLoopContext<Task>) => Promise<EpisodeEnd | null>
 
-export interface PlayContext<Task = unknown> {
+/** Task of one episode, with what a custom player needs to play it. */
+export interface AgentLoopContext<Task = unknown> {
   readonly task: Task
   /** The task's number in its iteration, and the episode's in its group, from 0. */
   readonly index: number
@@ -28,13 +29,13 @@ export interface PlayContext<Task = unknown> {
   readonly tokenizer: ChatCodec
   readonly maxPositions: number
   readonly temperature: number
-  readonly maxReplyTokens: number
+  readonly maxCompletionTokens: number
   /**
    * Samples a reply to these messages and records it as a step. The step's place, and with it the reply's random numbers, is that
    * of the call: calls may run side by side and end in any order. A prompt that does not fit the model with its reply, or a step
    * beyond `maxSteps`, throws; where that ends the agent, the episode ends as "overflow" or "truncated" and its steps count.
    */
-  sample(messages: readonly Message[], options?: PlaySampleOptions): Promise<PlaySample>
+  sample(messages: readonly Message[], options?: SampleOptions): Promise<SampleReply>
   /**
    * The place of a step that is about to be sampled otherwise, for `record`: steps stand in the order in which they were asked for. Throws
    * beyond `maxSteps`, as `sample` does.
@@ -46,7 +47,8 @@ export interface PlayContext<Task = unknown> {
   reward(step: number, value: number): void
 }
 
-export interface PlaySampleOptions {
+/** Options of one `sample` call of a custom player. */
+export interface SampleOptions {
   /** Which conversation and which agent of the episode it belongs to, where there are several. */
   readonly conversation?: string | number | undefined
   readonly agent?: string | number | undefined
@@ -54,7 +56,7 @@ export interface PlaySampleOptions {
   readonly anchor?: string | undefined
   /** What is observed. Default: the last message. */
   readonly observation?: string | undefined
-  /** Default: the rollout's `maxReplyTokens`. */
+  /** Default: the rollout's `maxCompletionTokens`. */
   readonly maxTokens?: number | undefined
   /** Default: those of the tokenizer that end a turn. */
   readonly stopTokens?: readonly number[] | undefined
@@ -62,7 +64,8 @@ export interface PlaySampleOptions {
   readonly parse?: ((reply: string) => ParsedAction) | undefined
 }
 
-export interface PlaySample extends ParsedAction {
+/** One completion that a custom player has sampled. */
+export interface SampleReply extends ParsedAction {
   /** The step's number in the episode. */
   readonly step: number
   readonly text: string
@@ -102,7 +105,7 @@ export interface RecordedStep {
    * are a conversation; of several that go on from the same step the first goes on with it, and each other begins its own.
    */
   readonly follows?: number | null | undefined
-  /** Whether an earlier reply, where it goes on from one, stands in its prompt in other tokens than were sampled; counted in `rows/unmerged`. */
+  /** Whether the prompt holds an earlier reply in other tokens than were sampled; counted in `sequence/unmerged`. */
   readonly unmerged?: boolean | undefined
   /** An episode's steps stand in the order of these texts, and where they are equal as they were asked for. Default "". */
   readonly order?: string | undefined

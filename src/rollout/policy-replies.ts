@@ -1,6 +1,6 @@
 import { addToPrompt } from "../environment/add-to-prompt.ts"
 import type { Message } from "../environment/environment.ts"
-import { unlessAborted } from "../linked-abort.ts"
+import { unlessAborted } from "../util/linked-abort.ts"
 import type { Fork, Origin } from "./branches.ts"
 import { callHook } from "./call-hook.ts"
 import { chooseCandidate } from "./candidates.ts"
@@ -10,10 +10,10 @@ import { EndOfEpisode } from "./end-of-episode.ts"
 import type { EpisodeSetup } from "./episode.ts"
 import { orEndRollout } from "./faults.ts"
 import { checkCandidates, checkDecision } from "./hook-answers.ts"
-import type { SampledReply, TurnSituation } from "./hooks.ts"
+import type { SampledReply, TurnContext } from "./hooks.ts"
 import { rolloutDefaults } from "./options.ts"
 import type { PolicyChoice } from "./policy-choice.ts"
-import type { Chooser, Situation } from "./turns.ts"
+import type { ActionSelector, SelectionContext } from "./turns.ts"
 
 export interface RepliesCourse {
   /** Added to every prompt. */
@@ -30,20 +30,20 @@ export interface RepliesCourse {
 export function policyReplies<Task>(
   setup: EpisodeSetup<Task>,
   { hint, offPolicy = false, origin, fork }: RepliesCourse = {},
-): Chooser<PolicyChoice, "overflow"> {
-  const { policy, tokenizer, task, signal, hooks, resamples = rolloutDefaults.resamples } = setup
+): ActionSelector<PolicyChoice, "overflow"> {
+  const { policy, tokenizer, task, signal, hooks, maxResamples: resamples = rolloutDefaults.maxResamples } = setup
   const { vocabularySize } = policy
   const earlier = (origin?.turns ?? []).flatMap(({ choice: { completion } }) => completion ?? [])
   const branchedAt = origin && earlier.length
 
   /** The prompt with this hint and all that is known before a reply to it; undefined where these would not fit. */
-  const show = async (situation: Situation, rendered: readonly Message[], hint: string | undefined) => {
+  const show = async (situation: SelectionContext, rendered: readonly Message[], hint: string | undefined) => {
     const messages = hint === undefined ? rendered : addToPrompt(rendered, hint)
     const prompt = await encodePrompt(tokenizer, messages, vocabularySize)
-    if (prompt.tokens.length + setup.maxReplyTokens > setup.maxPositions) return undefined
+    if (prompt.tokens.length + setup.maxCompletionTokens > setup.maxPositions) return undefined
     const { index, now: observation, history } = situation
     const known = { task, index, observation, history: [...history], earlier: earlier.slice(0, index) }
-    return { prompt, turn: { ...known, messages, tokenizer, vocabularySize } satisfies TurnSituation<Task> }
+    return { prompt, turn: { ...known, messages, tokenizer, vocabularySize } satisfies TurnContext<Task> }
   }
 
   return async (situation) => {

@@ -1,8 +1,8 @@
 import { type Contract, checkTold } from "../environment/contract.ts"
 import type { Message, Observation, Turn } from "../environment/environment.ts"
-import type { Memory, MemoryContext, Told } from "../environment/memory/memory.ts"
-import { GigpoError } from "../errors.ts"
-import { unlessAborted } from "../linked-abort.ts"
+import type { Memory, MemoryContext, MemoryPrompt } from "../environment/memory/memory.ts"
+import { GigpoError } from "../util/errors.ts"
+import { unlessAborted } from "../util/linked-abort.ts"
 import type { Ask } from "./memory-calls.ts"
 
 export interface RememberSetup extends Omit<MemoryContext, "ask" | "signal"> {
@@ -16,7 +16,7 @@ export function remember(
   memory: Memory,
   { ask, ...setup }: RememberSetup,
   contract: Contract,
-): (history: readonly Turn[], now: Observation) => Promise<Told> {
+): (history: readonly Turn[], now: Observation) => Promise<MemoryPrompt> {
   const { name } = memory
   let at: Observation
   const episode = memory.begin({
@@ -37,7 +37,7 @@ export function remember(
 }
 
 /** The messages with what a memory told before the text of the last. */
-export function withPast(messages: readonly Message[], { past }: Told): readonly Message[] {
+export function withPast(messages: readonly Message[], { past }: MemoryPrompt): readonly Message[] {
   const last = messages.at(-1)
   if (past === "" || last === undefined) return messages
   return [...messages.slice(0, -1), { ...last, content: `${past}\n\n${last.content}` }]

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events"
 import type { Environment } from "../environment/environment.ts"
-import { linkAbort } from "../linked-abort.ts"
-import type { Random } from "../random.ts"
+import { linkAbort } from "../util/linked-abort.ts"
+import type { Random } from "../util/random.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import { checkSetup, isList } from "./check-setup.ts"
 import type { StepLimits } from "./check-step.ts"
@@ -11,17 +11,18 @@ import { guideGroups } from "./guide.ts"
 import { checkKeep, checkScored } from "./hook-answers.ts"
 import type { Group, RolloutHooks, TaskSource } from "./hooks.ts"
 import { rolloutDefaults } from "./options.ts"
-import type { Play } from "./play.ts"
+import type { AgentLoop } from "./play.ts"
 import { playMember } from "./play-member.ts"
 import { drawInOrder, listedTasks } from "./tasks.ts"
 import { isVaried } from "./varied.ts"
 
+/** Arguments of `rollout`. */
 export interface RolloutSetup<Task = unknown>
   extends Omit<EpisodeSetup<Task>, "task" | "random" | "environment" | "hooks"> {
   /** Its loop plays, unless `play` does. */
   readonly environment?: Environment<Task> | undefined
   /** An agent that plays by itself, in place of an environment's loop. */
-  readonly play?: Play<Task> | undefined
+  readonly play?: AgentLoop<Task> | undefined
   readonly tasks: readonly Task[] | TaskSource<Task>
   /** Groups wanted. Default: one for each of the listed tasks; a source has no default. */
   readonly groups?: number | undefined
@@ -37,14 +38,14 @@ export interface RolloutSetup<Task = unknown>
    * Most times that an episode that failed is played again: on a fresh environment, with random numbers of its own, for attempt a
    * `random.fork(t, m, "attempt", a)`. The last attempt counts. Default 0.
    */
-  readonly retries?: number | undefined
+  readonly maxRetries?: number | undefined
   /** Most branches that an episode and its branches may have, where `hooks.onTurn` forks; beyond it a fork is an accept. Default 4. */
-  readonly forks?: number | undefined
+  readonly maxForks?: number | undefined
   readonly hooks?: RolloutHooks<Task> | undefined
   /** Drop groups whose episodes all have the same return: DAPO's dynamic sampling (arXiv 2503.14476, eq. 11). Default false. */
   readonly onlyVaried?: boolean | undefined
   /** Most rounds in which groups that were dropped are replaced. Default 10. */
-  readonly refills?: number | undefined
+  readonly maxRefillRounds?: number | undefined
   /** Told whenever an episode ends, with its branches where it has some, with how many there are to be as far as is known. */
   readonly onEpisode?: ((done: number, total: number) => void) | undefined
   /** Told of every step as it happens. */
@@ -78,7 +79,14 @@ export interface Rollout<Task = unknown> {
  */
 export async function rollout<Task>(setup: RolloutSetup<Task>): Promise<Rollout<Task>> {
   const wanted = checkSetup(setup)
-  const { groupSize, concurrency, random, hooks, refills = rolloutDefaults.refills, onEpisode } = setup
+  const {
+    groupSize,
+    concurrency,
+    random,
+    hooks,
+    maxRefillRounds: refills = rolloutDefaults.maxRefillRounds,
+    onEpisode,
+  } = setup
   const { maxPositions, temperature } = setup
   const limits = { vocabularySize: setup.policy.vocabularySize, maxPositions, temperature }
   const stop = new AbortController()

@@ -1,7 +1,7 @@
 import { inspect } from "node:util"
 import { type Contract, checkObservation, checkReward } from "../environment/contract.ts"
-import { GigpoError } from "../errors.ts"
 import { unknownKey } from "../options/unknown-key.ts"
+import { GigpoError } from "../util/errors.ts"
 import { checkMeasured, checkSaid } from "./check-step.ts"
 import { EndOfEpisode } from "./end-of-episode.ts"
 import { type Episode, type EpisodeStep, totalReward } from "./episode.ts"

@@ -1,9 +1,10 @@
 import { checkWhole } from "../engine/check-arguments.ts"
 import { environmentError } from "../environment/contract.ts"
 import type { Environment, OffersTasks } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
-import { Pace } from "../pace.ts"
-import type { Random } from "../random.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Pace } from "../util/pace.ts"
+import type { Random } from "../util/random.ts"
+import { type OnWarning, warn } from "../util/warn.ts"
 import { callHook, type HookCaller } from "./call-hook.ts"
 import { checkMethods } from "./check-setup.ts"
 import type { TaskSource } from "./hooks.ts"
@@ -25,13 +26,13 @@ export function takeTasks<Task>(environment: Environment<Task>, split: Split, ra
 /**
  * The tasks of a split in the environment's own order, each drawn when it is asked for. For one iteration: `random` decides which
  * they are. Disposing of it closes the environment's supply. An environment that fails after its first task has no more, which
- * `onWarning` (default `process.emitWarning`) is told.
+ * `onWarning` (default: a warning of Node.js) receives the message.
  */
 export function environmentTasks<Task>(
   environment: Environment<Task>,
   split: Split,
   random: Random,
-  onWarning: (message: string) => void = (message) => process.emitWarning(message),
+  onWarning: OnWarning = warn,
 ): TaskSource<Task> & Disposable {
   checkMethods("environment", environment, ["tasks"])
   const tasks = drawnTasks(environment, split, random)

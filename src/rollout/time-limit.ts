@@ -1,5 +1,5 @@
-import { GigpoError } from "../errors.ts"
-import { unlessAborted } from "../linked-abort.ts"
+import { GigpoError } from "../util/errors.ts"
+import { unlessAborted } from "../util/linked-abort.ts"
 
 /** The longest that a timer can run. */
 const longestMs = 2 ** 31 - 1

@@ -11,7 +11,7 @@ export interface GuardedEpisode {
 }
 
 /** What a chooser is asked about. */
-export interface Situation {
+export interface SelectionContext {
   /** The turn's number in the episode, from 0. */
   readonly index: number
   readonly now: Observation
@@ -28,8 +28,8 @@ export interface Choice extends ParsedAction {
 }
 
 /** Chooses what to do next, or says with a word of its own why the episode stops here. */
-export type Chooser<Chosen extends Choice = Choice, Stop extends string = never> = (
-  situation: Situation,
+export type ActionSelector<Chosen extends Choice = Choice, Stop extends string = never> = (
+  situation: SelectionContext,
 ) => Promise<Chosen | Stop>
 
 /** One turn that was played. */
@@ -57,7 +57,7 @@ export interface TurnLimits {
 /** Plays an episode and hands out its turns as they happen. */
 export async function* playTurns<Chosen extends Choice, Stop extends string = never>(
   episode: GuardedEpisode,
-  choose: Chooser<Chosen, Stop>,
+  choose: ActionSelector<Chosen, Stop>,
   { maxTurns = Number.POSITIVE_INFINITY, askAgain }: TurnLimits = {},
 ): AsyncGenerator<Played<Chosen>, TurnsEnd<Stop>, undefined> {
   const history: Turn[] = []

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 // Numbers as little-endian bytes, which is how every machine that this package runs on has them, too.
 
@@ -10,12 +10,22 @@ export type Values = Float32Array | Int32Array
 
 const widths: Readonly<Record<number, number>> = { 1: 4, 2: 8, 3: 4, 4: 2 }
 
-/** @throws GigpoError `BAD_ARGUMENT` where the bytes are no whole number of values, or one does not fit into 32 bits. */
-export function readValues(bytes: Uint8Array, dtype: number): Values {
+/**
+ * How many values the bytes hold.
+ *
+ * @throws GigpoError `BAD_ARGUMENT` where they are no whole number of values.
+ */
+export function countValues(bytes: Uint8Array, dtype: number): number {
   const width = widths[dtype]
   if (width === undefined) throw new GigpoError("BAD_ARGUMENT", `There is no type of numbers ${dtype}.`)
   if (bytes.length % width > 0)
     throw new GigpoError("BAD_ARGUMENT", `${bytes.length} bytes are no whole number of values of ${width} bytes.`)
+  return bytes.length / width
+}
+
+/** @throws GigpoError `BAD_ARGUMENT` as `countValues` does, and where an integer does not fit into 32 bits. */
+export function readValues(bytes: Uint8Array, dtype: number): Values {
+  countValues(bytes, dtype)
   const { buffer } = new Uint8Array(bytes) // a copy is aligned
   if (dtype === dtypes.float32) return new Float32Array(buffer)
   if (dtype === dtypes.int32) return new Int32Array(buffer)
@@ -25,12 +35,14 @@ export function readValues(bytes: Uint8Array, dtype: number): Values {
 
 /** @param halves - the low and the high half of each. */
 function fromInt64(halves: Int32Array): Int32Array {
-  return Int32Array.from({ length: halves.length / 2 }, (_, i) => {
+  const values = new Int32Array(halves.length / 2)
+  for (let i = 0; i < values.length; i++) {
     const low = halves[2 * i]!
     if (halves[2 * i + 1] !== low >> 31)
       throw new GigpoError("BAD_ARGUMENT", "A whole number does not fit into 32 bits.")
-    return low
-  })
+    values[i] = low
+  }
+  return values
 }
 
 /** bfloat16 is the upper half of a float32. */

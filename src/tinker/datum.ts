@@ -1,5 +1,6 @@
-import { GigpoError } from "../errors.ts"
-import { bytesOf, dtypes, int64Bytes, readInt32, readInt64, readValues, type Values } from "./arrays.ts"
+import { GigpoError } from "../util/errors.ts"
+import { bytesOf, countValues, dtypes, int64Bytes, readInt32, readInt64, readValues, type Values } from "./arrays.ts"
+import { mostChunks, mostInputs, mostTokens } from "./limits.ts"
 import type { WireDatum, WireTensor } from "./messages.ts"
 
 /** One sequence of a batch: at each place the loss tells of the token that comes next. */
@@ -27,31 +28,61 @@ function tensorToWire(values: Values): WireTensor {
   }
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` where it is of images, of more than one target a place, or its lengths do not agree. */
-export function datumFromWire({ modelInput, lossInputs }: WireDatum): Datum {
-  const pieces = modelInput.map(({ text }) => {
+/**
+ * Sizes are compared before anything is allocated for them: what a tensor declares is not what it has.
+ *
+ * @param most - tokens that it may have
+ * @throws GigpoError `BAD_ARGUMENT` where it has more, holds images, has several targets a place, or its lengths do not agree.
+ */
+export function datumFromWire({ modelInput, lossInputs }: WireDatum, most: number = mostTokens): Datum {
+  let count = 0
+  for (const { text } of modelInput) {
     if (!text) throw bad("model_input holds an image or audio; only encoded_text is read here")
-    return readInt32(text.tokens)
-  })
-  return checked(
-    joined(pieces),
-    Array.from(lossInputs, ([name, { dense, sparse, dtype, shape }]) => {
-      if (sparse) {
-        const [rows = 0, columns = 1] = shape
-        if (columns !== 1) throw manyTargets(name)
-        return [name, spread(rows, readValues(sparse.values, dtype), readInt64(sparse.rowPointers))]
-      }
-      if (shape.length > 1 && shape[1] !== 1) throw manyTargets(name)
-      return [name, readValues(dense ?? new Uint8Array(), dtype)]
-    }),
-  )
+    count += countValues(text.tokens, dtypes.int32)
+  }
+  checkCount(count, most)
+  const tokens = joined(modelInput.map(({ text }) => readInt32(text!.tokens)))
+  return {
+    tokens,
+    inputs: new Map(
+      Array.from(lossInputs, ([name, tensor]) => [name, typed(name, tensorFromWire(name, tensor, count))]),
+    ),
+  }
+}
+
+/** Integers are real numbers too, but where they are tokens. */
+function typed(name: string, values: Values): Values {
+  return name === "target_tokens" || values instanceof Float32Array ? values : Float32Array.from(values)
+}
+
+/** One value for each of so many tokens. */
+function tensorFromWire(name: string, { dense, sparse, dtype, shape }: WireTensor, tokens: number): Values {
+  const [rows, columns = 1] = shape
+  if (columns !== 1 || shape.slice(2).some((size) => size !== 1)) throw manyTargets(name)
+  if (rows !== undefined) checkLength(name, rows, tokens)
+  if (sparse) {
+    if (rows === undefined) throw bad(`${name} is compressed and has no shape`)
+    if (countValues(sparse.values, dtype) > tokens) throw manyTargets(name)
+    return spread(name, sparse, dtype, tokens)
+  }
+  const bytes = dense ?? new Uint8Array()
+  checkLength(name, countValues(bytes, dtype), tokens)
+  return readValues(bytes, dtype)
 }
 
 /** Compressed rows of at most one value each; a missing one is 0. */
-function spread(rows: number, values: Values, rowPointers: Int32Array): Values {
+function spread(name: string, sparse: NonNullable<WireTensor["sparse"]>, dtype: number, rows: number): Values {
+  const malformed = () => bad(`${name} is no compressed tensor of ${rows} rows and one column`)
+  if (countValues(sparse.rowPointers, dtypes.int64) !== rows + 1) throw malformed()
+  const pointers = readInt64(sparse.rowPointers)
+  const values = readValues(sparse.values, dtype)
+  if (pointers[0] !== 0 || pointers[rows] !== values.length) throw malformed()
   const whole = values instanceof Int32Array ? new Int32Array(rows) : new Float32Array(rows)
-  for (let row = 0; row < rows; row++)
-    if (rowPointers[row + 1]! > rowPointers[row]!) whole[row] = values[rowPointers[row]!]!
+  for (let row = 0; row < rows; row++) {
+    const [begin, end] = [pointers[row]!, pointers[row + 1]!]
+    if (end !== begin && end !== begin + 1) throw malformed()
+    if (end > begin) whole[row] = values[begin]!
+  }
   return whole
 }
 
@@ -79,46 +110,61 @@ export function tensorToJson(values: Values): JsonTensor {
 }
 
 /** @throws GigpoError `BAD_ARGUMENT` as `datumFromWire` does, and where it is no datum at all. */
-export function datumFromJson(given: unknown): Datum {
-  const { model_input, loss_fn_inputs } = (given ?? {}) as Partial<Record<keyof JsonDatum, unknown>>
-  return checked(
-    promptFromJson(model_input),
-    Object.entries((loss_fn_inputs ?? {}) as object).map(([name, tensor]) => [name, tensorFromJson(name, tensor)]),
-  )
+export function datumFromJson(given: unknown, most: number = mostTokens): Datum {
+  const { model_input, loss_fn_inputs = {} } = (given ?? {}) as Partial<Record<keyof JsonDatum, unknown>>
+  const tokens = promptFromJson(model_input, most)
+  if (typeof loss_fn_inputs !== "object" || loss_fn_inputs === null) throw bad("loss_fn_inputs must be an object")
+  const inputs = Object.entries(loss_fn_inputs)
+  if (inputs.length > mostInputs) throw bad(`A datum may have ${mostInputs} loss_fn_inputs`)
+  return {
+    tokens,
+    inputs: new Map(inputs.map(([name, tensor]) => [name, typed(name, tensorFromJson(name, tensor, tokens.length))])),
+  }
 }
 
-/** The tokens of `{ chunks: [{ type: "encoded_text", tokens }] }`. */
-export function promptFromJson(given: unknown): Int32Array {
+/** The tokens of `{ chunks: [{ type: "encoded_text", tokens }] }`, at most so many. */
+export function promptFromJson(given: unknown, most: number = mostTokens): Int32Array {
   const { chunks } = (given ?? {}) as { chunks?: unknown }
   if (!Array.isArray(chunks)) throw bad("model_input has no chunks")
+  if (chunks.length > mostChunks) throw bad(`model_input may have ${mostChunks} chunks`)
+  let count = 0
   return joined(
     chunks.map((chunk: { type?: unknown; tokens?: unknown } | null) => {
       if (chunk?.type !== undefined && chunk.type !== "encoded_text")
-        throw bad(`A chunk is of type ${JSON.stringify(chunk.type)}; only encoded_text is read here`)
+        throw bad(`A chunk is of type ${quoted(chunk.type)}; only encoded_text is read here`)
+      count += lengthOf(chunk?.tokens)
+      checkCount(count, most)
       return wholeNumbers("tokens", chunk?.tokens)
     }),
   )
 }
 
-function tensorFromJson(name: string, given: unknown): Values {
+function tensorFromJson(name: string, given: unknown, tokens: number): Values {
   const { data, dtype, shape } = (given ?? {}) as Partial<Record<keyof JsonTensor, unknown>>
   if (Array.isArray(shape) && shape.length > 1 && shape[1] !== 1) throw manyTargets(name)
+  if (Array.isArray(data)) checkLength(name, data.length, tokens)
   if (dtype === "int64" || dtype === "int32") return wholeNumbers(name, data)
-  if (!Array.isArray(data) || !data.every((value) => typeof value === "number")) throw bad(`${name} holds no numbers`)
+  if (!Array.isArray(data) || !data.every((value) => typeof value === "number"))
+    throw bad(`${shortened(name)} holds no numbers`)
   return Float32Array.from(data as number[])
 }
 
-function wholeNumbers(name: string, given: unknown): Int32Array {
+/** A list of 32-bit integers. */
+export function wholeNumbers(name: string, given: unknown): Int32Array {
   if (!Array.isArray(given) || !given.every((value) => Number.isInteger(value) && Math.abs(value) < 2 ** 31))
-    throw bad(`${name} must hold whole numbers`)
+    throw bad(`${shortened(name)} must hold whole numbers`)
   return Int32Array.from(given as number[])
 }
 
-function checked(tokens: Int32Array, inputs: readonly (readonly [string, Values])[]): Datum {
-  for (const [name, { length }] of inputs)
-    if (length !== tokens.length)
-      throw bad(`${name} has ${length} values, and model_input ${tokens.length} tokens; give one a token`)
-  return { tokens, inputs: new Map(inputs) }
+const lengthOf = (list: unknown): number => (Array.isArray(list) ? list.length : 0)
+
+function checkCount(tokens: number, most: number): void {
+  if (tokens > most) throw bad(`model_input has more than ${most} tokens, the most that are read here`)
+}
+
+function checkLength(name: string, length: number, tokens: number): void {
+  if (length !== tokens)
+    throw bad(`${shortened(name)} has ${length} values, and model_input ${tokens} tokens; give one a token`)
 }
 
 function joined(pieces: readonly Int32Array[]): Int32Array {
@@ -132,5 +178,8 @@ function joined(pieces: readonly Int32Array[]): Int32Array {
   return whole
 }
 
-const manyTargets = (name: string) => bad(`${name} has several values a place; only one is read here`)
+/** What messages quote of a name from anybody. */
+const shortened = (name: string) => name.slice(0, 100)
+const quoted = (type: unknown) => (typeof type === "string" ? JSON.stringify(shortened(type)) : typeof type)
+const manyTargets = (name: string) => bad(`${shortened(name)} has several values a place; only one is read here`)
 const bad = (what: string) => new GigpoError("BAD_ARGUMENT", `${what}.`)

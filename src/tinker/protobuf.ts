@@ -1,5 +1,7 @@
-import { PbfReader, PbfWriter } from "pbf"
-import { GigpoError } from "../errors.ts"
+import { PbfWriter } from "pbf"
+import { GigpoError } from "../util/errors.ts"
+import { atOnce, type Pieces } from "../util/pace.ts"
+import { cutOff, otherType, tooMany, WireReader } from "./wire-reader.ts"
 
 // Messages of protocol buffers, each declared once as a table of its fields: what reads it is what writes it.
 
@@ -10,7 +12,7 @@ export interface Field<T> {
   readonly empty: () => T
   readonly isEmpty: (value: T) => boolean
   /** Takes one occurrence; a repeated field adds it to what came before. */
-  readonly read: (reader: PbfReader, before: T) => T
+  readonly read: (reader: WireReader, before: T) => T
   readonly write: (writer: PbfWriter, value: T) => void
 }
 
@@ -29,14 +31,27 @@ export class Message<T extends object> {
     this.#byTag = new Map(this.#fields.map((entry) => [entry[1].tag, entry]))
   }
 
-  /** @throws GigpoError `BAD_ARGUMENT` where the bytes are no such message. */
+  /** @throws GigpoError `BAD_ARGUMENT` where the bytes are no such message, or hold more than its fields may. */
   decode(buffer: Uint8Array): Readonly<T> {
+    return atOnce(this.read(buffer))
+  }
+
+  /** The same, one outermost field after another. */
+  *read(buffer: Uint8Array): Pieces<Readonly<T>> {
+    const reader = new WireReader(buffer)
+    const message = this.blank()
     try {
-      return this.readFrom(new PbfReader(buffer), buffer.length)
+      for (let tag = reader.nextField(); tag !== 0; tag = reader.nextField()) {
+        reader.beginPart()
+        this.#take(reader, tag, message)
+        yield
+      }
     } catch (cause) {
       if (GigpoError.is(cause)) throw cause
       throw new GigpoError("BAD_ARGUMENT", "These bytes are no message of the protocol.", { cause })
     }
+    if (reader.pos !== reader.length) throw cutOff()
+    return message
   }
 
   encode(message: Readonly<T>): Uint8Array {
@@ -45,19 +60,24 @@ export class Message<T extends object> {
     return writer.finish()
   }
 
-  readFrom(reader: PbfReader, end: number): T {
-    if (end > reader.length) throw cutOff()
-    const message = Object.fromEntries(this.#fields.map(([name, { empty }]) => [name, empty()])) as T
-    reader.readFields(
-      (tag) => {
-        const [name, field] = this.#byTag.get(tag) ?? []
-        if (name !== undefined && field) message[name] = field.read(reader, message[name])
-      },
-      message,
-      end,
-    )
+  readFrom(reader: WireReader, end: number): T {
+    const message = this.blank()
+    for (let tag = reader.nextField(end); tag !== 0; tag = reader.nextField(end)) {
+      reader.countField()
+      this.#take(reader, tag, message)
+    }
     if (reader.pos !== end) throw cutOff()
     return message
+  }
+
+  #take(reader: WireReader, tag: number, message: T): void {
+    const [name, field] = this.#byTag.get(tag) ?? []
+    if (name !== undefined && field) message[name] = field.read(reader, message[name])
+  }
+
+  /** The message of no bytes. */
+  blank(): T {
+    return Object.fromEntries(this.#fields.map(([name, { empty }]) => [name, empty()])) as T
   }
 
   writeTo(writer: PbfWriter, message: Readonly<T>): void {
@@ -65,20 +85,18 @@ export class Message<T extends object> {
   }
 }
 
-const cutOff = () => new GigpoError("BAD_ARGUMENT", "A message of the protocol is cut off.")
-
 /** How values of a kind stand on the wire. */
 interface Kind<T> {
   /** 0 a varint, 1 eight bytes, 2 as many as a varint says. */
   readonly wire: 0 | 1 | 2
   readonly empty: () => T
   readonly isEmpty: (value: T) => boolean
-  readonly take: (reader: PbfReader) => T
+  readonly take: (reader: WireReader) => T
   readonly put: (writer: PbfWriter, tag: number, value: T) => void
 }
 
-function take<T>(kind: Kind<T>, reader: PbfReader): T {
-  if (reader.type !== kind.wire) throw new GigpoError("BAD_ARGUMENT", "A field of the message has another type.")
+function take<T>(kind: Kind<T>, reader: WireReader): T {
+  if (reader.type !== kind.wire) throw otherType()
   return kind.take(reader)
 }
 
@@ -119,9 +137,9 @@ const switches: Kind<boolean> = {
 }
 const messages = <T extends object>(message: Message<T>): Kind<T> => ({
   wire: 2,
-  empty: () => message.readFrom(new PbfReader(new Uint8Array()), 0),
+  empty: () => message.blank(),
   isEmpty: () => false,
-  take: (reader) => message.readFrom(reader, reader.readVarint() + reader.pos),
+  take: (reader) => message.readFrom(reader, reader.readEnd()),
   put: (writer, tag, value) => writer.writeMessage(tag, (inner, into) => message.writeTo(into, inner), value),
 })
 
@@ -159,14 +177,15 @@ export const doubleIfThere = explicit(doubles)
 /** A message that may be absent. */
 export const messageIfThere = <T extends object>(tag: number, message: Message<T>) => explicit(messages(message))(tag)
 
-/** Repeated messages. */
-export function many<T extends object>(tag: number, message: Message<T>): Field<readonly T[]> {
+/** Repeated messages, at most so many. */
+export function many<T extends object>(tag: number, message: Message<T>, most: number): Field<readonly T[]> {
   const kind = messages(message)
   return {
     tag,
     empty: () => [],
     isEmpty: (values) => values.length === 0,
     read: (reader, before) => {
+      if (before.length >= most) throw tooMany(`${most} elements in field ${tag}`)
       ;(before as T[]).push(take(kind, reader))
       return before
     },
@@ -176,17 +195,17 @@ export function many<T extends object>(tag: number, message: Message<T>): Field<
   }
 }
 
-/** Repeated integers, packed. */
-export const manyIntegers = (tag: number): Field<readonly number[]> => ({
+/** Repeated integers, packed, at most so many. */
+export const manyIntegers = (tag: number, most: number): Field<readonly number[]> => ({
   tag,
   empty: () => [],
   isEmpty: (values) => values.length === 0,
-  read: (reader, before) => reader.readPackedVarint(before as number[], true),
+  read: (reader, before) => reader.readIntegers(before as number[], most),
   write: (writer, values) => writer.writePackedVarint(tag, values as number[]),
 })
 
-/** map<string, …>: repeated entries {1 key, 2 value}, both written whatever they are. */
-function mapOf<T>(tag: number, kind: Kind<T>): Field<ReadonlyMap<string, T>> {
+/** map<string, …>: repeated entries {1 key, 2 value}, both written whatever they are; at most so many. */
+function mapOf<T>(tag: number, kind: Kind<T>, most: number): Field<ReadonlyMap<string, T>> {
   const written = { isEmpty: () => false }
   const key = { ...text(1), ...written }
   const entry = messages(new Message<{ key: string; value: T }>({ key, value: { ...plain(kind)(2), ...written } }))
@@ -196,6 +215,7 @@ function mapOf<T>(tag: number, kind: Kind<T>): Field<ReadonlyMap<string, T>> {
     isEmpty: (values) => values.size === 0,
     read: (reader, before) => {
       const { key, value } = take(entry, reader)
+      if (before.size >= most || before.has(key)) throw tooMany(`${most} entries in field ${tag}, each once`)
       return (before as Map<string, T>).set(key, value)
     },
     write: (writer, values) => {
@@ -204,5 +224,6 @@ function mapOf<T>(tag: number, kind: Kind<T>): Field<ReadonlyMap<string, T>> {
   }
 }
 
-export const mapOfDoubles = (tag: number) => mapOf(tag, doubles)
-export const mapOfMessages = <T extends object>(tag: number, message: Message<T>) => mapOf(tag, messages(message))
+export const mapOfDoubles = (tag: number, most: number) => mapOf(tag, doubles, most)
+export const mapOfMessages = <T extends object>(tag: number, message: Message<T>, most: number) =>
+  mapOf(tag, messages(message), most)

@@ -1,9 +1,24 @@
-import { GigpoError } from "../errors.ts"
-import { bytesOf, dtypes, int64Bytes, readFloat32, readInt32, readInt64 } from "./arrays.ts"
-import { type JsonTensor, tensorToJson } from "./datum.ts"
-import { forwardBackwardOutput, sampleResponse } from "./messages.ts"
+import { GigpoError } from "../util/errors.ts"
+import { bytesOf, countValues, dtypes, int64Bytes, readFloat32, readInt32, readInt64, readValues } from "./arrays.ts"
+import { type JsonTensor, tensorToJson, wholeNumbers } from "./datum.ts"
+import { mostData, mostMetrics, mostSamples } from "./limits.ts"
+import { type ForwardBackwardOutput, forwardBackwardOutput, sampleResponse } from "./messages.ts"
 
 // What futures of /forward_backward and /asample hold, in either form.
+
+/** An object of which one field is a long list, whose items are made one by one. */
+export interface ListedJson {
+  readonly rest: object
+  readonly name: string
+  readonly items: readonly (() => object)[]
+}
+
+/** Its text, an item at a time. */
+export function* writtenParts({ rest, name, items }: ListedJson): Generator<string> {
+  yield `${JSON.stringify(rest).slice(0, -1)},${JSON.stringify(name)}:[`
+  for (const [i, make] of items.entries()) yield `${i > 0 ? "," : ""}${JSON.stringify(make())}`
+  yield "]}"
+}
 
 export interface TrainingResult {
   /** Of each datum's targets, [n], under the weights as they were. */
@@ -28,36 +43,59 @@ export function encodeTraining({ logProbs, metrics }: TrainingResult): Uint8Arra
   })
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` */
-export function decodeTraining(bytes: Uint8Array): TrainingResult {
+/**
+ * The result that was encoded.
+ *
+ * @param most - data that were asked about: a result counts them, and nothing is allocated for more.
+ * @throws GigpoError `BAD_ARGUMENT`
+ */
+export function decodeTraining(bytes: Uint8Array, most: number = mostData): TrainingResult {
   const { outputs, metrics } = forwardBackwardOutput.decode(bytes)
-  const logProbs = outputs.flatMap(({ fields, count }) => {
-    const column = fields.get("logprobs")
-    if (!column) return Array.from({ length: count }, () => new Float32Array())
-    const offsets = readInt64(column.offsets)
-    return Array.from({ length: count }, (_, i) => readFloat32(column.data.subarray(offsets[i], offsets[i + 1])))
-  })
+  const logProbs: Float32Array[] = []
+  for (const output of outputs) {
+    if (!(output.count >= 0 && output.count <= most - logProbs.length))
+      throw bad(`A result has ${output.count} data more, of ${most} that were asked about.`)
+    logProbs.push(...columnOf(output))
+  }
   return { logProbs, metrics: Object.fromEntries(metrics) }
 }
 
-export function trainingToJson({ logProbs, metrics }: TrainingResult): object {
-  return {
-    loss_fn_output_type: outputType,
-    loss_fn_outputs: logProbs.map((one) => ({ logprobs: tensorToJson(one) })),
-    metrics,
-  }
+function columnOf({ fields, count }: ForwardBackwardOutput["outputs"][number]): Float32Array[] {
+  const column = fields.get("logprobs")
+  if (!column) return Array.from({ length: count }, () => new Float32Array())
+  const { data, offsets, dtype } = column
+  if (countValues(offsets, dtypes.int64) !== count + 1) throw bad("A result has not one offset for each datum.")
+  const places = readInt64(offsets)
+  return Array.from({ length: count }, (_, i) => {
+    const [begin, end] = [places[i]!, places[i + 1]!]
+    if (begin < 0 || end < begin || end > data.length) throw bad("The offsets of a result are not those of its data.")
+    const values = readValues(data.subarray(begin, end), dtype || dtypes.float32)
+    return values instanceof Float32Array ? values : Float32Array.from(values)
+  })
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` */
-export function trainingFromJson(body: unknown): TrainingResult {
-  const { loss_fn_outputs, metrics } = (body ?? {}) as Record<string, unknown>
-  if (!Array.isArray(loss_fn_outputs))
-    throw new GigpoError("BAD_ARGUMENT", "A result of the loss has no loss_fn_outputs.")
-  const logProbs = loss_fn_outputs.map((output: { logprobs?: JsonTensor } | null) =>
-    Float32Array.from(output?.logprobs?.data ?? []),
-  )
-  return { logProbs, metrics: (metrics ?? {}) as TrainingResult["metrics"] }
+/** JSON of a result, an output at a time. */
+export function trainingParts({ logProbs, metrics }: TrainingResult): ListedJson {
+  const items = logProbs.map((one) => () => ({ logprobs: tensorToJson(one) }))
+  return { rest: { loss_fn_output_type: outputType, metrics }, name: "loss_fn_outputs", items }
 }
+
+/** The same of JSON. */
+export function trainingFromJson(body: unknown, most: number = mostData): TrainingResult {
+  const { loss_fn_outputs, metrics } = (body ?? {}) as Record<string, unknown>
+  if (!Array.isArray(loss_fn_outputs)) throw bad("A result of the loss has no loss_fn_outputs.")
+  if (loss_fn_outputs.length > most)
+    throw bad(`A result has ${loss_fn_outputs.length} data, of ${most} that were asked about.`)
+  const logProbs = loss_fn_outputs.map((output: { logprobs?: JsonTensor } | null) =>
+    Float32Array.from(listOf(output?.logprobs?.data), orNaN),
+  )
+  const told = typeof metrics === "object" && metrics !== null ? Object.entries(metrics).slice(0, mostMetrics) : []
+  return { logProbs, metrics: Object.fromEntries(told.filter(([, value]) => typeof value === "number")) }
+}
+
+/** An object with a length is none. */
+const listOf = (given: unknown): readonly unknown[] => (Array.isArray(given) ? given : [])
+const bad = (what: string) => new GigpoError("BAD_ARGUMENT", what)
 
 export interface SampleResult {
   readonly sequences: readonly {
@@ -71,7 +109,7 @@ export interface SampleResult {
   readonly promptTop?: Top | undefined
 }
 
-/** [length × count] of the likeliest tokens; an empty cell is token 0 with -99999. */
+/** [length × count] of the most likely tokens; an empty cell is token 0 with -99999. */
 export interface Top {
   readonly count: number
   readonly tokens: Int32Array
@@ -105,43 +143,46 @@ export function decodeSample(bytes: Uint8Array): SampleResult {
   }
 }
 
-export function sampleToJson({ sequences, promptLogProbs, promptTop }: SampleResult): object {
-  return {
+/** JSON of a result, a sequence at a time. */
+export function sampleParts({ sequences, promptLogProbs, promptTop }: SampleResult): ListedJson {
+  const rest = {
     type: "sample",
-    sequences: sequences.map(({ tokens, logProbs, stopped, top }) => ({
-      stop_reason: stopped ? "stop" : "length",
-      tokens: Array.from(tokens),
-      ...(logProbs && { logprobs: Array.from(logProbs) }),
-      ...(top && { topk_logprobs: topToJson(top) }),
-    })),
     ...(promptLogProbs && { prompt_logprobs: Array.from(promptLogProbs, orNull) }),
     ...(promptTop && { topk_prompt_logprobs: topToJson(promptTop) }),
   }
+  const items = sequences.map(({ tokens, logProbs, stopped, top }) => () => ({
+    stop_reason: stopped ? "stop" : "length",
+    tokens: Array.from(tokens),
+    ...(logProbs && { logprobs: Array.from(logProbs) }),
+    ...(top && { topk_logprobs: topToJson(top) }),
+  }))
+  return { rest, name: "sequences", items }
 }
 
 /** @throws GigpoError `BAD_ARGUMENT` */
 export function sampleFromJson(body: unknown): SampleResult {
   const { sequences, prompt_logprobs } = (body ?? {}) as Record<string, unknown>
-  if (!Array.isArray(sequences)) throw new GigpoError("BAD_ARGUMENT", "A result of sampling has no sequences.")
-  const numbers = (given: unknown) =>
-    Array.isArray(given) ? Float32Array.from(given, (value) => value ?? Number.NaN) : undefined
+  if (!Array.isArray(sequences)) throw bad("A result of sampling has no sequences.")
+  if (sequences.length > mostSamples) throw bad(`A result has ${sequences.length} sequences.`)
+  const numbers = (given: unknown) => (Array.isArray(given) ? Float32Array.from(given, orNaN) : undefined)
   return {
-    sequences: sequences.map((one: Record<string, unknown>) => ({
-      tokens: Int32Array.from((one.tokens ?? []) as number[]),
-      logProbs: numbers(one.logprobs),
-      stopped: one.stop_reason === "stop",
+    sequences: sequences.map((one: Record<string, unknown> | null) => ({
+      tokens: wholeNumbers("tokens", one?.tokens),
+      logProbs: numbers(one?.logprobs),
+      stopped: one?.stop_reason === "stop",
     })),
     promptLogProbs: numbers(prompt_logprobs),
   }
 }
 
+const orNaN = (value: unknown) => (typeof value === "number" ? value : Number.NaN)
 const orNull = (value: number) => (Number.isNaN(value) ? null : value)
 
 function topToWire({ count, tokens, logProbs }: Top) {
   return { tokens: bytesOf(tokens), logProbs: bytesOf(logProbs), count, length: tokens.length / count }
 }
 
-/** At each place [token, log-probability], the likeliest first; null where nothing is known. */
+/** At each place [token, log-probability], the most likely first; null where nothing is known. */
 function topToJson({ count, tokens, logProbs }: Top): ([number, number][] | null)[] {
   return Array.from({ length: tokens.length / count }, (_, place) => {
     const cells = Array.from({ length: count }, (_, i): [number, number] => [

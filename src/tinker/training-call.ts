@@ -1,5 +1,7 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Pieces } from "../util/pace.ts"
 import { type Datum, datumFromJson, datumFromWire, datumToJson, datumToWire } from "./datum.ts"
+import { mostData, mostSettings, mostTokens } from "./limits.ts"
 import { forwardBackwardRequest } from "./messages.ts"
 
 /** What /forward_backward and /forward are asked, in either form. */
@@ -31,12 +33,18 @@ export function encodeCall({ modelId, seqId, data, loss, config, forwardOnly }: 
   })
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` */
-export function decodeCall(bytes: Uint8Array): TrainingCall {
-  const { modelId, seqId, data, loss, config, configValues, forwardOnly } = forwardBackwardRequest.decode(bytes)
+/**
+ * The call that was encoded, one datum after another.
+ *
+ * @param most - tokens that one datum may have
+ * @throws GigpoError `BAD_ARGUMENT`
+ */
+export function* decodeCall(bytes: Uint8Array, most: number = mostTokens): Pieces<TrainingCall> {
+  const { modelId, data, loss, configValues, forwardOnly, ...wire } = yield* forwardBackwardRequest.read(bytes)
   const values = Array.from(configValues, ([key, { number, text }]) => [key, number ?? text ?? 0] as const)
-  const all = Object.fromEntries<number | string>(values.length > 0 ? values : config)
-  return { modelId, seqId, loss, forwardOnly, data: data.map(datumFromWire), config: all }
+  const config = Object.fromEntries<number | string>(values.length > 0 ? values : wire.config)
+  const seqId = checkSeqId(wire.seqId)
+  return { modelId, seqId, loss, forwardOnly, data: yield* each(data, (one) => datumFromWire(one, most)), config }
 }
 
 /** JSON: the body, whose inner part is named by where it goes. */
@@ -45,15 +53,44 @@ export function callToJson({ modelId, seqId, data, loss, config, forwardOnly }: 
   return { model_id: modelId, seq_id: seqId, [inputName(forwardOnly)]: input }
 }
 
-/** @throws GigpoError `BAD_ARGUMENT` */
-export function callFromJson(body: unknown, forwardOnly: boolean): TrainingCall {
+/** The same of JSON. */
+export function* callFromJson(body: unknown, forwardOnly: boolean, most: number = mostTokens): Pieces<TrainingCall> {
   const { model_id, seq_id, ...rest } = (body ?? {}) as Record<string, unknown>
   const name = inputName(forwardOnly)
   const { data, loss_fn, loss_fn_config } = (rest[name] ?? {}) as Record<string, unknown>
   if (typeof model_id !== "string" || typeof seq_id !== "number" || !Array.isArray(data) || typeof loss_fn !== "string")
     throw new GigpoError("BAD_ARGUMENT", `A call needs model_id, seq_id and ${name} with data and loss_fn.`)
-  const config = (loss_fn_config ?? {}) as TrainingCall["config"]
-  return { modelId: model_id, seqId: seq_id, data: data.map(datumFromJson), loss: loss_fn, config, forwardOnly }
+  if (data.length > mostData) throw new GigpoError("BAD_ARGUMENT", `A call may have ${mostData} data.`)
+  return {
+    ...{ modelId: model_id, seqId: checkSeqId(seq_id), loss: loss_fn, forwardOnly },
+    config: configFromJson(loss_fn_config ?? {}),
+    data: yield* each(data, (one) => datumFromJson(one, most)),
+  }
+}
+
+function configFromJson(given: unknown): TrainingCall["config"] {
+  if (typeof given !== "object" || Array.isArray(given) || Object.keys(given as object).length > mostSettings)
+    throw new GigpoError("BAD_ARGUMENT", `loss_fn_config must be an object of at most ${mostSettings} settings.`)
+  return given as TrainingCall["config"]
+}
+
+/** Reads the data of a call, whose tokens are bounded together. */
+function* each<T>(given: readonly T[], read: (datum: T) => Datum): Pieces<Datum[]> {
+  const data: Datum[] = []
+  let tokens = 0
+  for (const one of given) {
+    yield
+    const datum = read(one)
+    tokens += datum.tokens.length
+    if (tokens > mostTokens) throw new GigpoError("BAD_ARGUMENT", `A call may have ${mostTokens} tokens.`)
+    data.push(datum)
+  }
+  return data
+}
+
+function checkSeqId(seqId: number): number {
+  if (Number.isInteger(seqId) && seqId >= 0 && seqId < 2 ** 31) return seqId
+  throw new GigpoError("BAD_ARGUMENT", "seq_id must be a whole number from 0 to 2^31 - 1.")
 }
 
 const inputName = (forwardOnly: boolean) => (forwardOnly ? "forward_input" : "forward_backward_input")

@@ -17,6 +17,11 @@ export interface ChatCodec {
   encode(text: string): Int32Array
   /** A reply as text, without special tokens where `skipSpecial`. */
   decode(tokens: Int32Array, options?: { readonly skipSpecial?: boolean }): string
+  /**
+   * Has prompts show this date (a local time without a zone) from now on, unless a date was set before. Returns the date
+   * in force; undefined where prompts show none.
+   */
+  keepDate?(now: string): string | undefined
   /** Throws `BAD_TOKENIZER` where its ids do not fit a model of so many tokens. */
   checkVocabulary?(size: number): void
   /** Its files, to be put beside saved weights. */

@@ -1,46 +1,35 @@
-import { createRequire } from "node:module"
-import { Worker } from "node:worker_threads"
-import { GigpoError } from "../errors.ts"
-import {
-  type TemplateAnswer,
-  type TemplateRequest,
-  type TemplateWorkerData,
-  templateWorkerSource,
-} from "./template-worker.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Pace } from "../util/pace.ts"
+import { JinjaError } from "./jinja/errors.ts"
+import { type Moment, parseMoment, wallClock } from "./jinja/strftime.ts"
+import { JinjaTemplate } from "./jinja/template.ts"
 
 export interface ChatTemplateLimits {
-  /** Longest that one render may take, in ms; parsing has 10 s. Default 250. */
+  /** Longest that one render may take, in ms. Default 250. */
   readonly timeoutMs?: number
   /** Longest text that one render may give, in UTF-16 units. Default 1 048 576. */
   readonly maxLength?: number
 }
 
-interface Render {
-  readonly request: TemplateRequest
-  readonly resolve: (text: string) => void
-  readonly reject: (error: GigpoError) => void
+export interface RenderOptions {
+  /**
+   * What `strftime_now` formats: local time without a zone, e.g. "2026-11-25T14:20:04". Default: the time at which the
+   * template was made.
+   */
+  readonly now?: string | undefined
 }
 
-const parseTimeoutMs = 10_000
-
 /**
- * A Jinja chat template, which is a program from the internet: it runs in a worker thread under a time and a size
- * limit. The worker starts with the first render, answers in order, is replaced after a render that had to be stopped
- * and does not keep the process alive while it is idle.
+ * A Jinja chat template, rendered as transformers renders it in Python. It may come from strangers: it sees nothing
+ * but its variables, and each render has a limit of time and of size.
  */
 export class ChatTemplate {
   readonly source: string
   readonly #name: string
   readonly #timeoutMs: number
   readonly #maxLength: number
-  /** Unanswered renders by id, oldest first. */
-  readonly #renders = new Map<number, Render>()
-  #worker: Worker | undefined
-  #progress: BigInt64Array = new BigInt64Array(2)
-  #lastId = 0
-  #watchdog: NodeJS.Timeout | undefined
-  /** The work for whose sake the worker is being terminated. */
-  #stopping: number | undefined
+  readonly #made = wallClock(new Date())
+  #template: JinjaTemplate | undefined
   #disposed = false
 
   /** `name` is the file that error messages blame. */
@@ -51,131 +40,60 @@ export class ChatTemplate {
     this.#maxLength = limits.maxLength ?? 2 ** 20
   }
 
-  /** Fails with BAD_TOKENIZER where the template is not Jinja. */
+  /** Fails with BAD_TOKENIZER where the template is not Jinja, or names what is not supported. */
   async parse(): Promise<void> {
-    await this.#send(null)
+    this.#parsed()
   }
 
   /**
-   * The text that the template makes of these variables. Fails with TEMPLATE_TIMEOUT where it takes too long and with
-   * BAD_TOKENIZER where it fails or its text is too long; both leave the template usable.
+   * The text that the template makes of these variables, which are plain data with RawJson in it. Fails with
+   * TEMPLATE_TIMEOUT where it takes too long, with BAD_TOKENIZER where it fails or its text is too long, and with
+   * BAD_ARGUMENT for variables that are not data. The template stays usable.
    */
-  render(variables: Readonly<Record<string, unknown>>): Promise<string> {
-    return this.#send(variables)
+  async render(variables: Readonly<Record<string, unknown>>, options: RenderOptions = {}): Promise<string> {
+    const template = this.#parsed()
+    const now = moment(options.now ?? this.#made)
+    const limits = { timeoutMs: this.#timeoutMs, maxLength: this.#maxLength }
+    try {
+      return await new Pace().through(template.renderInPieces(variables, now, limits))
+    } catch (error) {
+      throw this.#asError(error)
+    }
   }
 
-  /** Stops the worker. What is still unanswered fails with DISPOSED. */
+  /** Later use fails with DISPOSED. */
   async dispose(): Promise<void> {
     this.#disposed = true
-    await this.#worker?.terminate()
+    this.#template = undefined
   }
 
-  #send(variables: TemplateRequest["variables"]): Promise<string> {
-    return new Promise((resolve, reject) => {
-      if (this.#disposed) reject(this.#disposedError())
-      else this.#post({ request: { id: ++this.#lastId, variables }, resolve, reject })
-    })
-  }
-
-  #post(render: Render): void {
+  #parsed(): JinjaTemplate {
+    if (this.#disposed) throw new GigpoError("DISPOSED", `the tokenizer of ${this.#name} was used after dispose()`)
     try {
-      this.#worker ??= this.#start()
-      this.#worker.postMessage(render.request)
-    } catch (cause) {
-      const message = "the chat template's variables could not be sent to its worker: give plain data only"
-      render.reject(new GigpoError("BAD_ARGUMENT", message, { cause }))
-      return
+      this.#template ??= new JinjaTemplate(this.source)
+    } catch (error) {
+      throw this.#asError(error)
     }
-    this.#renders.set(render.request.id, render)
-    this.#worker.ref()
-    this.#watch(this.#timeoutMs)
+    return this.#template
   }
 
-  #start(): Worker {
-    this.#progress = new BigInt64Array(new SharedArrayBuffer(16))
-    const workerData: TemplateWorkerData = {
-      jinja: createRequire(import.meta.url).resolve("@huggingface/jinja"),
-      source: this.source,
-      maxLength: this.#maxLength,
-      progress: this.#progress,
-    }
-    let failure: unknown
-    // No execArgv: the loaders and hooks of the program are not for this thread.
-    const worker = new Worker(templateWorkerSource, { eval: true, workerData, execArgv: [], name: "chat template" })
-    worker
-      .on("message", (answer: TemplateAnswer) => {
-        if ("text" in answer) this.#take(answer.id)?.resolve(answer.text)
-        else this.#take(answer.id)?.reject(this.#error(answer.error))
-      })
-      .on("error", (error) => {
-        failure = error
-      })
-      .on("exit", () => this.#ended(failure))
-      .unref() // last: a new listener for messages refs again
-    return worker
-  }
-
-  #take(id: number): Render | undefined {
-    const render = this.#renders.get(id)
-    this.#renders.delete(id)
-    if (this.#renders.size === 0) this.#worker?.unref()
-    return render
-  }
-
-  /** What the worker is doing and for how long; undefined while it is idle or starting. */
-  #running(): { id: number; ms: number } | undefined {
-    const started = Atomics.load(this.#progress, 0)
-    const id = Number(this.#progress[1])
-    // The worker may have gone on between the two reads; then it is not stuck.
-    if (started === 0n || Atomics.load(this.#progress, 0) !== started) return undefined
-    return { id, ms: Number(process.hrtime.bigint() - started) / 1e6 }
-  }
-
-  /**
-   * Looks again and again whether the running render is over its time. It asks when that render began, not when the
-   * last answer was seen: this thread may itself have been busy for longer than the limit.
-   */
-  #watch(delayMs: number): void {
-    this.#watchdog ??= setTimeout(() => {
-      this.#watchdog = undefined
-      if (this.#renders.size === 0) return
-      const running = this.#running()
-      const leftMs = (running?.id === 0 ? parseTimeoutMs : this.#timeoutMs) - (running?.ms ?? 0)
-      if (running === undefined || leftMs > 0) this.#watch(leftMs + 1)
-      else {
-        this.#stopping = running.id
-        void this.#worker?.terminate()
-      }
-    }, delayMs).unref()
-  }
-
-  /** The worker is gone: what it was doing is to blame (everything, where that was no render); a new one does the rest. */
-  #ended(failure: unknown): void {
-    const guilty = this.#running()?.id ?? 0
-    const timedOut = this.#stopping !== undefined
-    const finishedJustInTime = timedOut && this.#stopping !== guilty
-    const renders = [...this.#renders.values()]
-    this.#worker = undefined
-    this.#stopping = undefined
-    this.#renders.clear()
-    for (const render of renders) {
-      if (this.#disposed) render.reject(this.#disposedError())
-      else if (finishedJustInTime || (guilty !== 0 && guilty !== render.request.id)) this.#post(render)
-      else render.reject(timedOut ? this.#timeoutError() : this.#error("its worker stopped", failure))
-    }
-  }
-
-  #error(reason: string, cause?: unknown): GigpoError {
+  /** An error of the template, with its name. */
+  #asError(cause: unknown): unknown {
+    if (!(cause instanceof JinjaError)) return cause
+    if (cause.kind === "TimeoutError") return this.#timeoutError()
+    const reason = cause.message.slice(0, 500)
     const message = `the chat template of ${this.#name} failed: ${reason}. Use messages that it takes, or another template`
-    return new GigpoError("BAD_TOKENIZER", message, cause === undefined ? {} : { cause })
+    return new GigpoError("BAD_TOKENIZER", message, { cause })
   }
 
   #timeoutError(): GigpoError {
     const message = `the chat template of ${this.#name} ran longer than ${this.#timeoutMs} ms: use another template or raise timeoutMs`
     return new GigpoError("TEMPLATE_TIMEOUT", message)
   }
+}
 
-  #disposedError(): GigpoError {
-    return new GigpoError("DISPOSED", `the tokenizer of ${this.#name} was used after dispose()`)
-  }
+function moment(now: string): Moment {
+  const parsed = parseMoment(now)
+  if (parsed !== undefined) return parsed
+  throw new GigpoError("BAD_ARGUMENT", `now is "${now}": give a local time such as "2026-11-25T14:20:04"`)
 }

@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -32,11 +32,3 @@ export function endOfTurnIds(
   const ids = [...tokens.map(idOf), ...(Array.isArray(modelEos) ? modelEos : [modelEos])]
   return [...new Set(ids.filter((id) => Number.isInteger(id)))]
 }
-
-/** The default among the templates of tokenizer_config.json: one text, or a list of named ones. */
-export function defaultTemplate(value: unknown): string | undefined {
-  if (typeof value === "string") return value
-  if (!Array.isArray(value)) return undefined
-  const named = value.filter(isObject).find(({ name }) => name === "default")
-  return typeof named?.template === "string" ? named.template : undefined
-}

@@ -1,4 +1,4 @@
-import { byteCharacters } from "./byte-level.ts"
+import { fromByteCharacters } from "./bpe/byte-characters.ts"
 import { badTokenizer, isObject, type JsonObject } from "./files.ts"
 import type { TokenizerJson } from "./tokenizer-json.ts"
 
@@ -21,34 +21,22 @@ export function tokenBytes(json: TokenizerJson, ends: readonly number[], size: n
   if (!isByteLevel(json.decoder))
     throw badTokenizer(path, "is not byte-level, so that it cannot be told which bytes its tokens stand for")
   const { vocab } = json.model
-  const texts = new Map(json.added_tokens.map(({ id, content, special }) => [id, Buffer.from(special ? "" : content)]))
+  const bytesOf = new Map<number, Uint8Array>()
+  for (const token in vocab) bytesOf.set(vocab[token]!, fromByteCharacters(token) ?? noBytes)
+  for (const { id, content, special } of json.added_tokens) bytesOf.set(id, Buffer.from(special ? "" : content))
   const offsets = new Int32Array(size + 1)
-  // Every byte is written as one character.
-  for (const token in vocab) offsets[vocab[token]! + 1] = decodes(token) ? token.length : 0
-  for (const [id, { length }] of texts) offsets[id + 1] = length
-  for (let id = 0; id < size; id++) offsets[id + 1]! += offsets[id]!
+  for (let id = 0; id < size; id++) offsets[id + 1] = offsets[id]! + (bytesOf.get(id)?.length ?? 0)
   const bytes = new Uint8Array(offsets[size]!)
-  for (const token in vocab) {
-    const [id, at] = [vocab[token]!, offsets[vocab[token]!]!]
-    if (offsets[id + 1] === at || texts.has(id)) continue
-    for (let place = 0; place < token.length; place++) bytes[at + place] = byteOf[token.charCodeAt(place)]!
-  }
-  for (const [id, text] of texts) bytes.set(text, offsets[id]!)
+  for (const [id, own] of bytesOf) bytes.set(own, offsets[id]!)
   return { bytes, offsets, ends: Int32Array.from(ends) }
 }
 
-/** [codes of characters] The byte that each is written for; -1 where it is none. */
-const byteOf: Int16Array = new Int16Array(0x200).fill(-1)
-for (const [byte, character] of byteCharacters.entries()) byteOf[character.charCodeAt(0)] = byte
+const noBytes = new Uint8Array()
 
-/** Whether this tokenizer makes a text of it. */
-function decodes(token: string): boolean {
-  for (let place = 0; place < token.length; place++) if ((byteOf[token.charCodeAt(place)] ?? -1) < 0) return false
-  return true
-}
-
+/** Whether the bytes of a text are those of its tokens in order: other decoders take away or put in some. */
 function isByteLevel(decoder: unknown): boolean {
   if (!isObject(decoder)) return false
   const { type, decoders } = decoder as JsonObject
-  return type === "ByteLevel" || (Array.isArray(decoders) && decoders.some(isByteLevel))
+  const [first, ...rest] = Array.isArray(decoders) ? decoders : []
+  return type === "ByteLevel" || (isByteLevel(first) && rest.every((step) => isObject(step) && step.type === "Fuse"))
 }

@@ -1,9 +1,10 @@
+import { GigpoError } from "../util/errors.ts"
+import { byteCharacters } from "./byte-level.ts"
 import { badTokenizer, isObject, type JsonObject } from "./files.ts"
 
-/** What is relied on in tokenizer.json; the library reads the rest. */
+/** What is relied on in tokenizer.json; `openBpe` checks the rest. */
 export interface TokenizerJson extends JsonObject {
   readonly model: {
-    readonly type: "BPE"
     readonly vocab: Readonly<Record<string, number>>
     readonly merges: readonly unknown[]
     readonly unk_token?: string | null
@@ -20,16 +21,23 @@ interface AddedTokenJson {
 /** Ids are indices of arrays: a corrupt one must not make a huge array. */
 const idLimit = 2 ** 24
 
-/** Refuses what the library would misread. */
+/** Fails with BAD_TOKENIZER where the file does not hold tokens and their ids. */
 export function checkTokenizerJson(json: JsonObject, path: string): asserts json is TokenizerJson {
   const { model, added_tokens: added } = json
-  if (!isObject(model) || model.type !== "BPE")
-    throw badTokenizer(path, "does not hold a BPE model, the one kind read here")
+  if (!isObject(model)) throw badTokenizer(path, "lacks model")
+  if (model.type !== undefined && model.type !== "BPE")
+    throw new GigpoError(
+      "BAD_TOKENIZER",
+      `${path} holds a model of the kind ${show(model.type)}; take a model whose tokenizer is BPE, the kind that is supported`,
+    )
   if (!isObject(model.vocab) || !Array.isArray(model.merges))
     throw badTokenizer(path, "lacks model.vocab or model.merges")
   for (const [token, id] of Object.entries(model.vocab))
     if (!isId(id)) throw badTokenizer(path, `gives the token ${show(token)} the id ${show(id)}`)
-  if (typeof model.unk_token === "string" && !Object.hasOwn(model.vocab, model.unk_token))
+  const { vocab } = model
+  // Early files name "" where a vocabulary of all bytes leaves nothing unknown.
+  const nothingUnknown = model.unk_token === "" && byteCharacters.every((byte) => Object.hasOwn(vocab, byte))
+  if (typeof model.unk_token === "string" && !nothingUnknown && !Object.hasOwn(vocab, model.unk_token))
     throw badTokenizer(path, `names the unknown token ${show(model.unk_token)} but has no id for it`)
   if (!Array.isArray(added)) throw badTokenizer(path, "lacks added_tokens")
   for (const token of added)

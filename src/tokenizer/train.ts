@@ -1,6 +1,6 @@
-import { GigpoError } from "../errors.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
-import { Pace } from "../pace.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Pace } from "../util/pace.ts"
 import { byteCharacters, preTokenPattern } from "./byte-level.ts"
 import { longestOf } from "./encoder.ts"
 

@@ -1,14 +1,21 @@
-import { mkdir, writeFile } from "node:fs/promises"
+import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { GigpoError } from "../errors.ts"
+import { replaceFile } from "../files/atomic-file.ts"
 import { ioError } from "../files/io-error.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
+import { GigpoError } from "../util/errors.ts"
 import { preTokenizer } from "./byte-level.ts"
 import type { ByteLevelBpe } from "./train.ts"
 
+// A template that holds the opening tag of thoughts in one piece is taken for that of a model that was taught to think.
+const thought =
+  "('<' + 'think>\\n' + message['reasoning_content'] + '\\n</think>\\n\\n' if message['reasoning_content'] else '')"
+const name = "(' name=' + message['name'] if message['name'] and message['role'] != 'tool' else '')"
+
 /**
- * ChatML: `<|im_start|>role\ncontent<|im_end|>\n` for every message. Tools are described in the system's, and called as Qwen's models
- * call them: a JSON object within <tool_call> tags.
+ * ChatML: `<|im_start|>role\ncontent<|im_end|>\n` for every message, with the participant's name behind the role and
+ * the reasoning in <think> tags before the content. Tools are described in the system's message, and called as Qwen's
+ * models call them: a JSON object within <tool_call> tags.
  */
 export const chatMlTemplate: string = [
   "{% if tools %}",
@@ -20,7 +27,7 @@ export const chatMlTemplate: string = [
   "{% endif %}",
   "{% for message in messages %}",
   "{% if not (tools and loop.first and message['role'] == 'system') %}",
-  "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] }}",
+  `{{ '<|im_start|>' + message['role'] + ${name} + '\\n' + ${thought} + message['content'] }}`,
   "{% if message['tool_calls'] %}{% for call in message['tool_calls'] %}",
   "{% if message['content'] or not loop.first %}{{ '\\n' }}{% endif %}",
   "{{ '<tool_call>\\n{\"name\": ' + call['function']['name'] | tojson }}",
@@ -103,9 +110,9 @@ export async function writeTokenizer(
   }
   try {
     await mkdir(directory, { recursive: true })
-    await writeFile(join(directory, "tokenizer.json"), `${JSON.stringify(tokenizer, null, 2)}\n`)
-    await writeFile(join(directory, "tokenizer_config.json"), `${JSON.stringify(config, null, 2)}\n`)
+    await replaceFile(join(directory, "tokenizer.json"), `${JSON.stringify(tokenizer, null, 2)}\n`)
+    await replaceFile(join(directory, "tokenizer_config.json"), `${JSON.stringify(config, null, 2)}\n`)
   } catch (cause) {
-    throw ioError("write", directory, cause)
+    throw GigpoError.is(cause) ? cause : ioError("write", directory, cause)
   }
 }

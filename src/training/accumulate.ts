@@ -1,15 +1,16 @@
 import type { LossReport, NativeLoss, Statistic, TopTokens, Trainable, Unit } from "../engine/engine.ts"
-import type { Row } from "../engine/rows.ts"
-import { joined } from "../joined.ts"
+import { eachSpan, type Sequence } from "../engine/rows.ts"
 import { evaluateLoss } from "../loss/as-token-loss.ts"
 import { lossInput } from "../loss/loss-input.ts"
 import type { TokenLoss } from "../loss/token-loss.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
-import type { Moment } from "../options/schedule.ts"
-import type { Random } from "../random.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
+import { joined } from "../util/joined.ts"
+import type { Random } from "../util/random.ts"
 
+/** Options of `accumulate`. */
 export interface AccumulateOptions {
-  readonly moment: Moment
+  readonly moment: TrainingProgress
   /** For losses that draw. */
   readonly random: Random
   /** What the rows were sampled at. Default 1. */
@@ -37,7 +38,7 @@ const optionKeys: KeysOf<AccumulateOptions> = {
  */
 export async function accumulate(
   policy: Trainable,
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   loss: TokenLoss,
   options: AccumulateOptions,
 ): Promise<LossReport> {
@@ -52,14 +53,14 @@ export async function accumulate(
   try {
     const { needs, teacherTop } = loss
     const asked = statisticsOf(loss)
-    const top = asked.includes("top") ? rows.map(teachersTokens) : undefined
+    const top = asked.includes("top") ? teachersTokens(rows) : undefined
     const statistics = await policy.logProbs(rows, { needs: asked, top, temperature, signal })
     const input = lossInput(rows, statistics, { needs, teacherTop, unit, imitation, moment, random })
     const output = evaluateLoss(loss, input)
     const coefficients = {
       coefficients: output.gradient,
       entropyCoefficients: output.entropyGradient,
-      ...(top && output.topGradient && { top: { ...together(top), logProbs: output.topGradient } }),
+      ...(top && output.topGradient && { top: { ...top, logProbs: output.topGradient } }),
     }
     const report = await policy.forwardBackward(rows, { kind: "linear", ...coefficients, temperature }, { signal })
     return {
@@ -80,23 +81,16 @@ export async function accumulate(
  */
 function told(
   report: LossReport,
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   loss: TokenLoss,
   { moment, random, unit, imitation }: AccumulateOptions,
 ): LossReport {
-  let end = 0
-  const statistics = rows.map(({ spans }) => {
-    const before = joined(
-      Float32Array,
-      spans.map(({ oldLogProbs, logProbs, length }) => oldLogProbs ?? logProbs ?? new Float32Array(length)),
-    )
-    const logProbs = before.map((old) => {
-      const now = report.logProbs![end++]!
-      return Number.isNaN(now) ? old : now
-    })
-    return { logProbs }
+  const logProbs = report.logProbs!.slice()
+  eachSpan(rows, (span, start) => {
+    const before = span.oldLogProbs ?? span.logProbs
+    for (let t = 0; t < span.length; t++) if (Number.isNaN(logProbs[start + t])) logProbs[start + t] = before?.[t] ?? 0
   })
-  const output = evaluateLoss(loss, lossInput(rows, statistics, { unit, imitation, moment, random }))
+  const output = evaluateLoss(loss, lossInput(rows, { logProbs }, { unit, imitation, moment, random }))
   return { ...report, loss: output.loss, metrics: { ...report.metrics, ...output.metrics } }
 }
 
@@ -106,25 +100,15 @@ export function statisticsOf({ needs = [], teacherTop = 0 }: Pick<TokenLoss, "ne
   return teacherTop > 0 ? [...own, "top"] : own
 }
 
-type Tokens = Pick<TopTokens, "count" | "tokens">
-
-/** The teacher's likeliest tokens at each sampled place of a row. */
-function teachersTokens({ spans }: Row): Tokens {
-  return together(spans.map(({ teacherTop }) => teacherTop ?? { count: 0, tokens: new Int32Array(0) }))
-}
-
-function together(all: readonly Tokens[]): Tokens {
-  return {
-    count: all[0]?.count ?? 0,
-    tokens: joined(
-      Int32Array,
-      all.map(({ tokens }) => tokens),
-    ),
-  }
+/** The teacher's most likely tokens at each sampled token of the rows. */
+function teachersTokens(rows: readonly Sequence[]): Pick<TopTokens, "count" | "tokens"> {
+  const all = rows.flatMap(({ spans }) => spans.map(({ teacherTop }) => teacherTop))
+  const tokens = all.map((top) => top?.tokens ?? new Int32Array(0))
+  return { count: all[0]?.count ?? 0, tokens: joined(Int32Array, tokens) }
 }
 
 /** What the engine is to run itself. Weights of tokens and clips of their own are beyond the built-in losses' kernels. */
-function nativeForm(policy: Trainable, loss: TokenLoss, moment: Moment, rows: readonly Row[]) {
+function nativeForm(policy: Trainable, loss: TokenLoss, moment: TrainingProgress, rows: readonly Sequence[]) {
   const native = runsItself(policy, loss.native?.(moment))
   if (!native) return undefined
   const plain = rows.every(({ spans }) => spans.every((span) => !span.weights && span.clipScale === undefined))

@@ -1,16 +1,16 @@
+import { stripVolatileText } from "../chat/normalize.ts"
 import { gigpoAdvantages } from "../credit/gigpo.ts"
 import { gigpoFields } from "../credit/options.ts"
-import { field, whole } from "../options/field.ts"
+import { field, integer } from "../options/field.ts"
 import { readOptions } from "../options/read.ts"
 import type { OptionsOf } from "../options/table.ts"
 import { isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { isVaried } from "../rollout/varied.ts"
-import { withoutNoise } from "../server/normalize.ts"
 import { type LimitShares, lengthAgainst, limitShares, wastedShare } from "./episode-shares.ts"
-import { collectSteps, learnedEpisodes } from "./rows.ts"
+import { collectSteps, learnedEpisodes } from "./steps.ts"
 
-export const anchorReportFields = {
+export const anchorCoverageFields = {
   gamma: gigpoFields.gamma,
   similarity: gigpoFields.similarity,
   expertSteps: field(
@@ -21,16 +21,17 @@ export const anchorReportFields = {
         ? undefined
         : "must be a list of numbers of steps, at least 1, or undefined",
   ),
-  frequent: whole(5, "Most frequent anchors that are told.", { least: 0 }),
+  frequent: integer(5, "Number of most frequent anchors to report.", { min: 0 }),
 }
 
-export type AnchorReportOptions = OptionsOf<typeof anchorReportFields>
+/** Options of `anchorCoverage`. */
+export type AnchorCoverageOptions = OptionsOf<typeof anchorCoverageFields>
 
 /**
  * How often the states of a group's episodes are the same, on which GiGPO's finer credit rests, and what there is to be told apart. Shares
  * are from 0 to 1.
  */
-export interface AnchorReport extends LimitShares {
+export interface AnchorCoverage extends LimitShares {
   readonly groups: number
   /** Groups whose episodes all came to the same return, which teach nothing. */
   readonly constant: number
@@ -45,7 +46,7 @@ export interface AnchorReport extends LimitShares {
   /** Share of the steps whose state another episode of the group has seen, too; and of those that are not their episode's first. */
   readonly shared: number
   readonly sharedLater: number
-  /** The last share, were times, UUIDs and ids of calls left out of anchors (`withoutNoise`). */
+  /** The last share, were times, UUIDs and ids of calls left out of anchors (`stripVolatileText`). */
   readonly sharedWithoutNoise: number
   /** Share of the steps in step groups whose discounted returns differ; and of those in such groups where two episodes meet. */
   readonly compared: number
@@ -59,6 +60,7 @@ export interface AnchorReport extends LimitShares {
   readonly finding: AnchorFinding
 }
 
+/** How often one anchor occurs. */
 export interface AnchorCount {
   readonly anchor: string
   /** In how many steps, episodes and groups it occurs. */
@@ -67,6 +69,7 @@ export interface AnchorCount {
   readonly groups: number
 }
 
+/** One observation about anchors, with advice. */
 export interface AnchorFinding {
   /** Whether steps are compared beyond what comparing whole episodes (GRPO) does. */
   readonly compares: boolean
@@ -75,8 +78,8 @@ export interface AnchorFinding {
 }
 
 /** Looks at the anchors of played groups: those of `rollout`, or of an observer of training. */
-export function anchorReport(groups: readonly Group[], options: AnchorReportOptions = {}): AnchorReport {
-  const settings = readOptions("anchorReport", options, anchorReportFields)
+export function anchorCoverage(groups: readonly Group[], options: AnchorCoverageOptions = {}): AnchorCoverage {
+  const settings = readOptions("anchorCoverage", options, anchorCoverageFields)
   const { gamma, similarity, expertSteps = [] } = settings
   const members = groups.map((group) => group.episodes)
   const episodes = members.flat()
@@ -84,7 +87,7 @@ export function anchorReport(groups: readonly Group[], options: AnchorReportOpti
   const steps: Seen[] = collectSteps(members).map(({ task, episode, reward, record }) => ({
     ...{ task, episode, reward, anchor: record.observation.anchor },
   }))
-  const clean = steps.map((step) => ({ ...step, anchor: withoutNoise(step.anchor) }))
+  const clean = steps.map((step) => ({ ...step, anchor: stripVolatileText(step.anchor) }))
   const [seen, quiet] = [steps, clean].map((those) => gigpoAdvantages(those, { gamma, similarity }))
   const { stepGroups: states, singletonShare, comparedShare, comparedAcrossShare } = seen!.diagnostics
   const length = lengthAgainst(members, expertSteps)
@@ -147,11 +150,11 @@ function mostFrequent(steps: readonly Seen[], most: number): AnchorCount[] {
 }
 
 const sayState =
-  "Say in which state the agent is before each call: step({ anchor }), or POST /gigpo/step, with what the environment is like and not " +
+  "Say in which state the agent is before each call: step({ anchor }), or POST /gigpo/step (agent.control), with what the environment is like and not " +
   "how it came about"
 const asGrpo = "the advantages are those of GRPO"
 
-function find(found: Omit<AnchorReport, "finding">, steps: readonly Seen[]): AnchorFinding {
+function find(found: Omit<AnchorCoverage, "finding">, steps: readonly Seen[]): AnchorFinding {
   const { groups, constant, states, sharedLater, sharedWithoutNoise } = found
   const nothing = (text: string) => ({ compares: false, text })
   if (steps.length === 0) return nothing("No episode came to a step that can be learned from: mend the agent first.")
@@ -165,7 +168,7 @@ function find(found: Omit<AnchorReport, "finding">, steps: readonly Seen[]): Anc
     return nothing(`Episodes have one step, so that there is nothing finer than an episode: ${asGrpo}.`)
   const noisy = sharedWithoutNoise > sharedLater
   const noise = noisy
-    ? ` Without times, UUIDs and ids of calls it would be ${percent(sharedWithoutNoise)}: set agent.normalize, or in code normalize: withoutNoise.`
+    ? ` Without times, UUIDs and ids of calls it would be ${percent(sharedWithoutNoise)}: set agent.normalize, or in code normalize: stripVolatileText.`
     : ""
   if (sharedLater === 0)
     return nothing(

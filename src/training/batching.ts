@@ -1,21 +1,25 @@
-import type { Row } from "../engine/rows.ts"
-import { oneOf, whole } from "../options/field.ts"
+import type { Sequence } from "../engine/rows.ts"
+import { integer, oneOf } from "../options/field.ts"
 import type { Resolved } from "../options/table.ts"
-import type { Random } from "../random.ts"
+import type { Random } from "../util/random.ts"
 import { batches, byEpisode, byTask } from "./rows.ts"
 
 /** How an iteration's rows become the batches of its optimizer steps. */
 export const batchFields = {
-  batchRows: whole(256, "Steps of episodes of one optimizer step.", { least: 1 }),
-  batchEpisodes: whole(undefined, "Episodes of one optimizer step, whose steps stay together; in place of batchRows.", {
-    least: 1,
-    otherwise: "batchRows counts",
+  batchSteps: integer(256, "Steps of episodes of one optimizer step.", { min: 1 }),
+  batchEpisodes: integer(
+    undefined,
+    "Episodes of one optimizer step, whose steps stay together; in place of batchSteps.",
+    {
+      min: 1,
+      defaultText: "batchSteps counts",
+    },
+  ),
+  updates: integer(undefined, "Optimizer steps of each pass, however much was played; in place of batchSteps.", {
+    min: 1,
+    defaultText: "as many as batchSteps, or batchEpisodes, makes",
   }),
-  updates: whole(undefined, "Optimizer steps of each pass, however much was played; in place of batchRows.", {
-    least: 1,
-    otherwise: "as many as batchRows, or batchEpisodes, makes",
-  }),
-  epochs: whole(1, "Passes over an iteration's steps.", { least: 1 }),
+  epochs: integer(1, "Passes over an iteration's steps.", { min: 1 }),
   unit: oneOf(
     "span",
     ["span", "row"],
@@ -32,14 +36,14 @@ export function batchProblem({ batchEpisodes, updates }: BatchOptions): string |
 }
 
 /** The batches of one iteration, pass after pass, each with the tasks in an order of its own. */
-export function planUpdates(rows: readonly Row[], options: BatchOptions, random: Random): Row[][] {
-  const { batchRows, batchEpisodes, updates, epochs, unit } = options
+export function planUpdates(rows: readonly Sequence[], options: BatchOptions, random: Random): Sequence[][] {
+  const { batchSteps, batchEpisodes, updates, epochs, unit } = options
   const tasks = byTask(rows)
-  const pass = (order: Random): Row[][] => {
+  const pass = (order: Random): Sequence[][] => {
     if (batchEpisodes === undefined)
       return batches(
         tasks,
-        updates === undefined ? batchRows : { parts: updates },
+        updates === undefined ? batchSteps : { parts: updates },
         order,
         unit === "row" ? () => 1 : undefined,
       )

@@ -1,5 +1,5 @@
 import type { Estimator } from "../credit/estimator.ts"
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 import { batchProblem } from "./batching.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
 
@@ -47,10 +47,10 @@ function problemOf(options: ResolvedTrainOptions): string | undefined {
     if (dropBelow > dropAbove)
       return `importance.dropBelow is ${dropBelow} and dropAbove ${dropAbove}, which drops everything.`
   }
-  if (overlong && overlong.cache > rollout.maxReplyTokens)
-    return `overlong.cache is ${overlong.cache}, but replies have at most ${rollout.maxReplyTokens} tokens (rollout.maxReplyTokens); give fewer.`
-  if (rollout.leastGroupSize > groupSize)
-    return `rollout.leastGroupSize is ${rollout.leastGroupSize}, but a group has ${groupSize} episodes (groupSize).`
+  if (overlong && overlong.cache > rollout.maxCompletionTokens)
+    return `overlong.cache is ${overlong.cache}, but replies have at most ${rollout.maxCompletionTokens} tokens (rollout.maxCompletionTokens); give fewer.`
+  if (rollout.minGroupSize > groupSize)
+    return `rollout.minGroupSize is ${rollout.minGroupSize}, but a group has ${groupSize} episodes (groupSize).`
   if (dynamicSampling && groupSize < 2)
     return "dynamicSampling compares the episodes of a group: set groupSize to 2 or more."
   return undefined

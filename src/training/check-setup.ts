@@ -1,7 +1,7 @@
 import type { Teacher, Trainable } from "../engine/engine.ts"
-import { GigpoError } from "../errors.ts"
 import { checkMethods } from "../rollout/check-setup.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { RunObserver } from "./observers.ts"
 
 // What was handed in of the wrong kind is refused before anything is touched, by the name of what it lacks.

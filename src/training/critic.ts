@@ -1,11 +1,10 @@
 import { spreadOf } from "../credit/diagnostics.ts"
-import { joinTokens } from "../credit/tokens.ts"
 import type { Critic, LossReport, StepReport } from "../engine/engine.ts"
-import type { Row } from "../engine/rows.ts"
-import { group, limit, scheduled, whole } from "../options/field.ts"
-import { at, type Moment } from "../options/schedule.ts"
+import type { Sequence } from "../engine/rows.ts"
+import { group, integer, limit, scheduled } from "../options/field.ts"
+import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import type { Resolved } from "../options/table.ts"
-import type { Random } from "../random.ts"
+import type { Random } from "../util/random.ts"
 import { nonFinite } from "./guards/step.ts"
 import { learningRateField, rateRules } from "./learning-rate.ts"
 import { meanAs } from "./mean.ts"
@@ -13,8 +12,9 @@ import { optimizerFields, type SettledOptimizerOptions } from "./optimizer.ts"
 import type { ReturnScale } from "./return-scale.ts"
 import { batches, gather } from "./rows.ts"
 import { adamwAt } from "./schedule.ts"
+import type { SequenceTable } from "./sequence-table.ts"
 
-// PPO's critic beside the policy: it foretells returns, and learns from the same batches.
+// PPO's critic beside the policy: it predicts returns, and learns from the same batches.
 
 export const criticFields = {
   clip: scheduled(
@@ -25,9 +25,11 @@ export const criticFields = {
       { above: 0 },
     ),
   ),
-  batchRows: whole(256, "Steps of episodes of one step of its optimizer.", { least: 1 }),
-  epochs: whole(1, "Passes over an iteration's steps.", { least: 1 }),
-  headStart: whole(0, "Iterations at the beginning in which the critic learns and the policy does not.", { least: 0 }),
+  batchSteps: integer(256, "Steps of episodes of one step of its optimizer.", { min: 1 }),
+  epochs: integer(1, "Passes over an iteration's steps.", { min: 1 }),
+  warmupIterations: integer(0, "Iterations at the beginning in which the critic learns and the policy does not.", {
+    min: 0,
+  }),
   optimizer: group(
     { ...optimizerFields, learningRate: learningRateField(rateRules.critic) },
     "How the critic's AdamW takes its steps.",
@@ -45,13 +47,17 @@ export interface CriticTotals {
 }
 
 /**
- * What it foretells, in its own units, [rows][tokens].
+ * Its value estimates in its own units, [sampled tokens of all rows].
  *
  * @throws GigpoError `NON_FINITE` where its weights have diverged.
  */
-export async function foretell(critic: Critic, rows: readonly Row[], signal?: AbortSignal): Promise<Float32Array[]> {
+export async function predictValues(
+  critic: Critic,
+  rows: readonly Sequence[],
+  signal?: AbortSignal,
+): Promise<Float32Array> {
   const values = await critic.predict(rows, { signal })
-  if (values.every((tokens) => tokens.every(Number.isFinite))) return values
+  if (values.every(Number.isFinite)) return values
   throw nonFinite("The critic's values are not finite: its weights have diverged. Lower critic.optimizer.learningRate.")
 }
 
@@ -63,19 +69,19 @@ export async function foretell(critic: Critic, rows: readonly Row[], signal?: Ab
  */
 export async function updateCritic(
   critic: Critic,
-  rows: readonly Row[],
-  { clip, batchRows, epochs, optimizer }: SettledCriticOptions,
-  moment: Moment,
+  rows: readonly Sequence[],
+  { clip, batchSteps, epochs, optimizer }: SettledCriticOptions,
+  moment: TrainingProgress,
   random: Random,
   stop: () => AbortSignal | undefined,
 ): Promise<CriticTotals> {
   const totals: CriticTotals = { losses: [], steps: [] }
-  const loss = { kind: "clipped-value", clip: at(clip, moment) } as const
+  const loss = { kind: "clipped-value", clip: scheduleValue(clip, moment) } as const
   const adamw = adamwAt(optimizer, { index: moment.iteration, total: moment.iterations, perIteration: 1 })
   // Those of other iterations were foretold by another critic.
   const prompts = byPrompt(rows.filter(({ spans }) => spans.every((span) => span.returns && span.values)))
   for (let epoch = 0; epoch < epochs; epoch++) {
-    for (const batch of batches(prompts, batchRows, random.fork(epoch))) {
+    for (const batch of batches(prompts, batchSteps, random.fork(epoch))) {
       totals.losses.push(await critic.forwardBackward(batch, loss, { signal: stop() }))
       totals.steps.push(await critic.optimizerStep(adamw))
     }
@@ -83,7 +89,7 @@ export async function updateCritic(
   return totals
 }
 
-function byPrompt(rows: readonly Row[]): Row[][] {
+function byPrompt(rows: readonly Sequence[]): Sequence[][] {
   return gather(rows, ({ tokens, spans }) => {
     const prompt = tokens.subarray(0, spans[0]!.start)
     return Buffer.from(prompt.buffer, prompt.byteOffset, prompt.byteLength).toString("latin1")
@@ -132,11 +138,17 @@ export function checkCriticSteps(
 /**
  * How well the values foretold the returns before anything was learned from them: explained variance is
  * 1 - Var(return - value) / Var(return) over tokens, absent where the returns are all equal.
+ *
+ * @param wantedReturns returns in the critic's units, [steps][tokens]
  */
-export function valueMetrics(rows: readonly Row[], scale: ReturnScale): Record<string, number> {
-  const spans = rows.flatMap((row) => row.spans)
-  const column = (name: "returns" | "values") => joinTokens(spans.map((span) => scale.toRewards(span[name]!)))
-  const [returns, values] = [column("returns"), column("values")]
+export function valueMetrics(
+  table: SequenceTable,
+  wantedReturns: readonly Float32Array[],
+  scale: ReturnScale,
+): Record<string, number> {
+  const inRewards = (column: Float32Array) => Float64Array.from(scale.toRewards(column))
+  const returns = inRewards(table.join((_, step) => wantedReturns[step]!))
+  const values = inRewards(table.columns.values!)
   const [wanted, missed] = [spreadOf(returns), spreadOf(returns.map((value, token) => value - values[token]!))]
   return {
     ...(wanted.std > 0 && { "critic/explained-variance": 1 - (missed.std / wanted.std) ** 2 }),

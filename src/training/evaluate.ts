@@ -1,12 +1,14 @@
-import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
-import { Random } from "../random.ts"
 import { drawnTasks } from "../rollout/tasks.ts"
+import type { EvaluationReport } from "../runs/report.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Random } from "../util/random.ts"
+import { type EvaluateOptions, evaluateFields } from "./evaluation-options.ts"
 import { besidePlayer, type HeldOutSetup, playHeldOut } from "./held-out.ts"
-import { type EvaluateOptions, type EvaluationReport, evaluateFields } from "./options.ts"
 import { outcomeOf, summarize } from "./summary.ts"
 
+/** Arguments of `evaluate`. */
 export interface EvaluateSetup<Task = unknown> extends EvaluateOptions, HeldOutSetup<Task> {}
 
 /** Plays held-out tasks, one episode each, and says how many were solved. */
@@ -19,6 +21,6 @@ export async function evaluate<Task>(setup: EvaluateSetup<Task>): Promise<Evalua
   const random = new Random(seed).fork("evaluation")
   using tasks = drawnTasks(environment, "test", random)
   const played = { tasks, groups: count, groupSize: 1, random, ...rollout, temperature }
-  const { groups, ...failures } = await playHeldOut(setup, played)
+  const { groups, ...failures } = await playHeldOut("evaluate", setup, played)
   return { ...summarize(groups.flatMap(({ episodes }) => episodes.map(outcomeOf))), ...failures }
 }

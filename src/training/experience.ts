@@ -1,31 +1,32 @@
 import { estimate } from "../credit/as-estimator.ts"
-import { groupedBatch } from "../credit/batch.ts"
+import { toBatch } from "../credit/batch.ts"
 import type { Credit } from "../credit/estimator.ts"
 import type { Sampler, Trainable } from "../engine/engine.ts"
-import type { Row } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
-import { at, atMoment, type Moment } from "../options/schedule.ts"
-import { Pace } from "../pace.ts"
-import type { Random } from "../random.ts"
+import type { Sequence } from "../engine/rows.ts"
+import { scheduleValue, scheduleValues, type TrainingProgress } from "../options/schedule.ts"
 import { isScored } from "../rollout/episode.ts"
 import type { Group, RolloutHooks } from "../rollout/hooks.ts"
 import { pickHooks } from "../rollout/pick-hooks.ts"
 import { type Rollout, type RolloutSetup, rollout } from "../rollout/rollout.ts"
 import { environmentTasks } from "../rollout/tasks.ts"
 import { isVaried } from "../rollout/varied.ts"
+import { playerName } from "../runs/failure-reasons.ts"
+import { rememberedEpisodes } from "../runs/remembered.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Pace } from "../util/pace.ts"
+import type { Random } from "../util/random.ts"
 import { valueMetrics } from "./critic.ts"
 import { wastedShare } from "./episode-shares.ts"
-import { playerName } from "./failure-reasons.ts"
 import { fillForced } from "./forced-tokens.ts"
 import { checkFailures } from "./guards/failures.ts"
 import type { Stopwatch } from "./metrics.ts"
 import { weighByImportance } from "./off-policy.ts"
 import { iterationRandom, type Training } from "./prepare.ts"
-import { rememberedEpisodes } from "./remembered.ts"
-import { type CollectedStep, collectingSteps, givingCredit, layingRows, learnedEpisodes, withTexts } from "./rows.ts"
+import { SequenceTable } from "./sequence-table.ts"
 import type { SettledTrainOptions } from "./settle-rates.ts"
 import { shapeRewards } from "./shaping.ts"
 import { compute, foreignRows, inUnits, withKl } from "./statistics.ts"
+import { type CollectedStep, collectSteps, learnedEpisodes, withTexts } from "./steps.ts"
 
 /** What one rollout gave to learn from. */
 export interface Experience {
@@ -34,13 +35,17 @@ export interface Experience {
   readonly dropped: readonly Group[]
   readonly steps: readonly CollectedStep[]
   /** With their credit. */
-  readonly rows: readonly Row[]
+  readonly rows: readonly Sequence[]
   readonly credit: Credit
   readonly metrics: Readonly<Record<string, number>>
 }
 
 /** Rollout, score and keep, rows, statistics, rewards, credit. */
-export async function collect<Task>(training: Training<Task>, moment: Moment, clock: Stopwatch): Promise<Experience> {
+export async function collect<Task>(
+  training: Training<Task>,
+  moment: TrainingProgress,
+  clock: Stopwatch,
+): Promise<Experience> {
   const { environment, tokenizer, signal, onProgress, onWarning, options, estimator, needs, scale } = training
   const random = iterationRandom(training, moment.iteration)
   using offered = environment && environmentTasks(environment, "train", random.fork("tasks"), onWarning)
@@ -60,10 +65,10 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
   if (!training.play) environment?.memory?.learn?.(rememberedEpisodes(all))
   checkFailures(all, playerName(training), options.guards.failureShare, moment.iteration + 1)
   const { groups, dropped } = options.dynamicSampling ? orConstant(played, options.groups) : played
-  const { leastGroupSize } = options.rollout
+  const { minGroupSize } = options.rollout
   const members = groups.map(({ episodes }) => episodes)
-  const collected = await pace.through(collectingSteps(members, leastGroupSize))
-  if (collected.length === 0) throw nothingToLearnFrom(groups, dropped.length, leastGroupSize)
+  const collected = collectSteps(members, minGroupSize)
+  if (collected.length === 0) throw nothingToLearnFrom(groups, dropped.length, minGroupSize, setup)
   const baselines = needs.has("greedy")
     ? await playGreedily(setup, groups, training.hooks, random.fork("greedy"))
     : undefined
@@ -71,23 +76,26 @@ export async function collect<Task>(training: Training<Task>, moment: Moment, cl
 
   const shaped = shapeRewards(collected, options, moment, baselines)
   const steps = needs.has("text") ? withTexts(shaped, tokenizer) : shaped
-  const rows = await pace.through(layingRows(steps))
-  await fillForced(training, rows, steps, moment)
-  const [statistics, metrics] = await compute(training, rows, steps, moment)
-  const [batch, withheld] = withKl(training, await pace.through(groupedBatch(steps, statistics)), moment)
+  await pace.rest()
+  const table = await SequenceTable.paced(steps, pace)
+  await pace.rest()
+  await fillForced(training, table, moment)
+  const [statistics, metrics] = await compute(training, table, moment)
+  await pace.rest()
+  const [batch, withheld] = withKl(training, toBatch(steps, statistics), moment)
   await pace.rest()
   const credit = await estimate(estimator, batch, { moment, random: random.fork("credit"), signal })
   await pace.rest()
   const inOwnUnits = scale ? inUnits(credit, scale, estimator.name) : credit
-  const credited = await pace.through(givingCredit(rows, inOwnUnits))
-  if (options.importance) weighByImportance(credited, atMoment(options.importance, moment), options.unit)
+  const credited = table.withCredit(inOwnUnits)
+  if (options.importance) weighByImportance(credited, scheduleValues(options.importance, moment), options.unit)
   const extra = foreignRows(credit.extraRows ?? [], training)
   clock.lap("advantage")
   await pace.rest()
-  const critic = scale ? valueMetrics(credited, scale) : {}
-  const wasted = wastedShare(learnedEpisodes(members, leastGroupSize), batch.anchorGroups)
+  const critic = scale ? valueMetrics(credited, inOwnUnits.returns!, scale) : {}
+  const wasted = wastedShare(learnedEpisodes(members, minGroupSize), batch.anchorGroups)
   const found = { ...metrics, ...withheld, ...critic, ...(wasted !== undefined && { "episode/wasted": wasted }) }
-  return { groups, dropped, steps, rows: [...credited, ...extra], credit, metrics: found }
+  return { groups, dropped, steps, rows: [...credited.toSequences(), ...extra], credit, metrics: found }
 }
 
 /** What a training's rollouts are played with. */
@@ -96,7 +104,7 @@ export function rolloutSetup<Task>(
     readonly policy: Sampler & Pick<Trainable, "longestRow">
     readonly options: Pick<SettledTrainOptions, "rollout">
   },
-  moment: Moment,
+  moment: TrainingProgress,
   random: Random,
 ) {
   const { policy, tokenizer, environment, play, signal, options } = training
@@ -107,7 +115,7 @@ export function rolloutSetup<Task>(
     play,
     random: random.fork("rollout"),
     ...options.rollout,
-    temperature: at(options.rollout.temperature, moment),
+    temperature: scheduleValue(options.rollout.temperature, moment),
     maxPositions: Math.min(policy.maxPositions, policy.longestRow || policy.maxPositions), // 0 of one that only samples
     moment,
     signal,
@@ -134,24 +142,29 @@ async function playGreedily<Task>(
   const tasks = groups.map(({ task }) => task)
   // Played and judged as the others were, but none is left out, nor branches: candidates would all be the same.
   const same = pickHooks(hooks, "begin", "sample", "onTurn", "score")
-  const alone = { groupSize: 1, forks: 0, temperature: 0 }
+  const alone = { groupSize: 1, maxForks: 0, temperature: 0 }
   const { groups: greedy } = await rollout({ ...setup, ...alone, tasks, random, hooks: same })
   return greedy.map(({ episodes: [episode] }) => (isScored(episode!) ? episode!.return : Number.NaN))
 }
 
-function nothingToLearnFrom(groups: readonly Group[], dropped: number, leastGroupSize: number): GigpoError {
+function nothingToLearnFrom(
+  groups: readonly Group[],
+  dropped: number,
+  minGroupSize: number,
+  { maxCompletionTokens, maxPositions }: { readonly maxCompletionTokens: number; readonly maxPositions: number },
+): GigpoError {
   const episodes = groups.flatMap((group) => group.episodes)
   if (episodes.length === 0)
     return new GigpoError(
       "BAD_ARGUMENT",
       dropped > 0
-        ? `hooks.keep kept none of ${dropped} groups: keep some, or raise rollout.refills.`
+        ? `hooks.keep kept none of ${dropped} groups: keep some, or raise rollout.maxRefillRounds.`
         : "The source of tasks had no task for this iteration: it must have some for each, or iterations must be fewer.",
     )
   if (episodes.some((episode) => isScored(episode) && episode.steps.length > 0))
     return new GigpoError(
       "BAD_ENVIRONMENT",
-      `No group has ${leastGroupSize} episodes left that can be learned from: lower rollout.leastGroupSize, or raise rollout.retries.`,
+      `No group has ${minGroupSize} episodes left that can be learned from: lower rollout.minGroupSize, or raise rollout.maxRetries.`,
     )
   const cause = episodes.find((episode) => episode.error)?.error
   if (cause) {
@@ -163,7 +176,7 @@ function nothingToLearnFrom(groups: readonly Group[], dropped: number, leastGrou
     "BAD_ENVIRONMENT",
     left > 0
       ? `No episode of the iteration can be learned from: whoever plays dropped ${left} of ${episodes.length} (play gave null).`
-      : "No episode made a single step: the first prompt and rollout.maxReplyTokens together do not fit the model. " +
-          "Raise maxPositions, lower rollout.maxReplyTokens or shorten the prompt.",
+      : `No episode made a single step: the first prompt leaves no room for a reply in the model's ${maxPositions} positions (maxPositions). ` +
+          `Raise maxPositions or shorten the prompt; with an environment, lowering rollout.maxCompletionTokens (${maxCompletionTokens}) helps, too.`,
   )
 }

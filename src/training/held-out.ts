@@ -1,12 +1,14 @@
+import { unchanged } from "../engine/claims.ts"
 import type { Sampler } from "../engine/engine.ts"
 import type { OffersTasks } from "../environment/environment.ts"
 import type { KeysOf } from "../options/arguments.ts"
 import { checkSampler } from "../rollout/check-setup.ts"
 import type { Group } from "../rollout/hooks.ts"
-import type { Play } from "../rollout/play.ts"
+import type { AgentLoop } from "../rollout/play.ts"
 import { type RolloutSetup, rollout } from "../rollout/rollout.ts"
+import { settleDate } from "../runs/date.ts"
+import { type FailureReason, failuresOf, playerName } from "../runs/failure-reasons.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
-import { type FailureReason, failuresOf, playerName } from "./failure-reasons.ts"
 import { type AgentSetup, playerOf } from "./player.ts"
 import type { Progress } from "./progress.ts"
 
@@ -16,7 +18,7 @@ export interface HeldOutSetup<Task = unknown> extends AgentSetup<Task> {
   readonly tokenizer: ChatCodec
   readonly environment: OffersTasks<Task>
   /** Plays the episodes in place of the package's own loop. */
-  readonly play?: Play<Task> | undefined
+  readonly play?: AgentLoop<Task> | undefined
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
@@ -38,19 +40,35 @@ export function besidePlayer(setup: object): object {
 }
 
 type Played<Task> = Pick<RolloutSetup<Task>, "tasks" | "groups" | "groupSize" | "random" | "temperature"> &
-  Pick<RolloutSetup<Task>, "concurrency" | "maxReplyTokens" | "maxSteps" | "environmentTimeout">
+  Pick<RolloutSetup<Task>, "concurrency" | "maxCompletionTokens" | "maxSteps" | "environmentTimeout">
 
-/** Plays tasks that are not learned from. */
+interface HeldOut<Task> {
+  readonly groups: readonly Group<Task>[]
+  readonly failures?: readonly FailureReason[]
+}
+
+/**
+ * Plays tasks that are not learned from, with weights that stay the same meanwhile.
+ *
+ * @param call - the public function, for messages.
+ * @throws GigpoError `POLICY_BUSY` where the policy is being trained, or its training continues meanwhile.
+ */
 export async function playHeldOut<Task>(
+  call: string,
   setup: HeldOutSetup<Task>,
   played: Played<Task>,
-): Promise<{ readonly groups: readonly Group<Task>[]; readonly failures?: readonly FailureReason[] }> {
+): Promise<HeldOut<Task>> {
+  checkSampler(setup.policy, setup.tokenizer)
+  return await unchanged(setup.policy, call, setup.signal, (signal) => playAll({ ...setup, signal }, played))
+}
+
+async function playAll<Task>(setup: HeldOutSetup<Task>, played: Played<Task>): Promise<HeldOut<Task>> {
   const { policy, tokenizer, signal, onProgress } = setup
   await using player = playerOf(setup)
   const { play } = player
   const environment = player.environment!
-  checkSampler(policy, tokenizer)
   tokenizer.checkVocabulary?.(policy.vocabularySize)
+  settleDate(tokenizer)
   const { groups } = await rollout({
     ...played,
     policy,

@@ -1,13 +1,13 @@
-import type { Moment } from "../options/schedule.ts"
-import { Pace } from "../pace.ts"
+import type { TrainingProgress } from "../options/schedule.ts"
+import { failuresOf, playerName } from "../runs/failure-reasons.ts"
+import type { IterationReport } from "../runs/report.ts"
+import { Pace } from "../util/pace.ts"
 import { checkCriticSteps } from "./critic.ts"
 import { collect, type Experience } from "./experience.ts"
-import { failuresOf, playerName } from "./failure-reasons.ts"
 import type { CollapseDetector } from "./guards/collapse.ts"
 import type { StepGuard } from "./guards/non-finite.ts"
 import { adaptKl } from "./kl.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "./metrics.ts"
-import type { IterationReport } from "./options.ts"
 import type { Training } from "./prepare.ts"
 import { update } from "./update.ts"
 
@@ -22,7 +22,7 @@ export interface Iteration extends Experience {
 export async function runIteration<Task>(
   training: Training<Task>,
   { steps, collapse }: { readonly steps: StepGuard; readonly collapse: CollapseDetector },
-  moment: Moment,
+  moment: TrainingProgress,
   onChange: () => void,
 ): Promise<Iteration> {
   const { options, kl, onWarning } = training
@@ -31,7 +31,7 @@ export async function runIteration<Task>(
   const experience = await collect(training, moment, clock)
   const { groups, dropped, rows, credit } = experience
   const pace = new Pace()
-  const played = await pace.through(rolloutMetrics(groups, credit, dropped, options.rollout.leastGroupSize))
+  const played = rolloutMetrics(groups, credit, dropped, options.rollout.minGroupSize)
   await pace.rest()
   const totals = await update(training, steps, rows, moment, onChange)
   if (totals.critic) checkCriticSteps(totals.critic, options.guards.nonFinite, iteration, onWarning)

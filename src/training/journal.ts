@@ -1,4 +1,4 @@
-import type { IterationReport } from "./options.ts"
+import type { IterationReport } from "../runs/report.ts"
 import type { Training } from "./prepare.ts"
 import { stopReason } from "./stop.ts"
 
@@ -20,6 +20,10 @@ export class Journal {
     this.#training = training
     this.#reports = [...reports]
     this.#before = reports.at(-1)?.metrics["time/run"] ?? 0
+  }
+
+  get reports(): readonly IterationReport[] {
+    return this.#reports
   }
 
   /** What was reported of this iteration; an empty report where nothing was. */

@@ -1,17 +1,17 @@
 import type { KlEstimator } from "../engine/engine.ts"
-import { GigpoError } from "../errors.ts"
 import { type AdaptiveKl, adaptiveKl } from "../loss/adaptive-kl.ts"
 import { adaptiveKlFields, lossFields } from "../loss/options.ts"
 import { oneOf, optionalGroup } from "../options/field.ts"
 import { without } from "../options/fixed.ts"
 import type { Scheduled } from "../options/schedule.ts"
 import type { Resolved } from "../options/table.ts"
+import { GigpoError } from "../util/errors.ts"
 
-const adaptiveFields = without(adaptiveKlFields, "weight")
+const adaptiveFields = { ...without(adaptiveKlFields, "weight") }
 
 /** Where the KL to the reference stands and what becomes of its weight, beside the options of the KL term itself. */
 export const klFields = {
-  klIn: oneOf(
+  klPlacement: oneOf(
     "loss",
     ["loss", "reward"],
     "Whether the KL is a term of the loss, or is taken off the reward of each token, as the policy that sampled it had it.",
@@ -42,9 +42,9 @@ interface KlOptions extends Resolved<typeof klFields> {
 }
 
 /** @throws GigpoError `BAD_ARGUMENT` where a weight that adapts is a schedule, or is 0. */
-export function makeKl({ klWeight, klEstimator, klIn, adaptiveKl: adaptive }: KlOptions): Kl {
+export function makeKl({ klWeight, klEstimator, klPlacement, adaptiveKl: adaptive }: KlOptions): Kl {
   const { horizon = 0 } = adaptive ?? {}
-  const kl = { place: klIn, estimator: klEstimator, weight: klWeight, horizon }
+  const kl = { place: klPlacement, estimator: klEstimator, weight: klWeight, horizon }
   if (!adaptive) return kl
   if (typeof klWeight !== "number" || klWeight === 0)
     throw new GigpoError(

@@ -23,7 +23,7 @@ export const rateRules = {
 /** The option, which has no one number for a default. */
 export function learningRateField({ overWeights, least, most }: RateRule): ScheduledField<string, undefined> {
   const otherwise = `${overWeights} / the weights of the model, at least ${least} and at most ${most}`
-  return scheduled(number(undefined, "The size of AdamW's steps, at its peak.", { least: 0, otherwise }))
+  return scheduled(number(undefined, "The size of AdamW's steps, at its peak.", { min: 0, defaultText: otherwise }))
 }
 
 /** The learning rate of a model of so many weights, to two digits; the smallest where an engine does not tell how many. */
@@ -32,7 +32,7 @@ export function learningRateFor({ overWeights, least, most }: RateRule, paramete
 }
 
 /** Preferences are learned more gently than what is to be said. */
-export function cloningRate({ loss }: { readonly loss: object }): RateRule {
+export function sftLearningRate({ loss }: { readonly loss: object }): RateRule {
   return "name" in loss && loss.name === "dpo" ? rateRules.training : rateRules.cloning
 }
 
@@ -41,7 +41,7 @@ type Optimizer = { readonly learningRate: Scheduled | undefined }
 export type Settled<O extends Optimizer> = Omit<O, "learningRate"> & { readonly learningRate: Scheduled }
 
 /** The options of an optimizer with the learning rate that its run `chose`, or that suits the policy, where they leave it open. */
-export function settleRate<O extends Optimizer>(
+export function resolveLearningRate<O extends Optimizer>(
   optimizer: O,
   rule: RateRule,
   { parameters }: Pick<Trainable, "parameters">,

@@ -4,7 +4,6 @@ import { estimators } from "../credit/estimators.ts"
 import { teacherWeights } from "../credit/teacher-weights.ts"
 import { tokenWeights } from "../credit/token-weights.ts"
 import { asTokenLoss } from "../loss/as-token-loss.ts"
-import { cloningLosses } from "../loss/cloning-losses.ts"
 import { composeLoss } from "../loss/compose-loss.ts"
 import { losses } from "../loss/losses.ts"
 import { lossFields } from "../loss/options.ts"
@@ -18,7 +17,7 @@ import { checkGroups, checkTogether } from "./check-options.ts"
 import { curricula } from "./curriculum/curricula.ts"
 import type { Curriculum } from "./curriculum/curriculum.ts"
 import { type Kl, makeKl } from "./kl.ts"
-import { type ResolvedCloneOptions, type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
+import { type ResolvedTrainOptions, type TrainOptions, trainFields } from "./options.ts"
 
 /** The estimator and the loss of a training, and what they ask to be computed. */
 export interface Credited {
@@ -70,14 +69,9 @@ export function makeCurriculum(options: ResolvedTrainOptions["curriculum"]): Cur
 }
 
 /** The hooks of turns that resolved options speak of, likewise. */
-export function makeTurns(options: ResolvedTrainOptions["turns"]): RolloutHooks | undefined {
+export function makeTurns(options: ResolvedTrainOptions["turnHooks"]): RolloutHooks | undefined {
   if (!options || "use" in options) return options?.use
   return makeNamed<RolloutHooks>(turnHooks, options)
-}
-
-/** The loss of a cloning. */
-export function makeCloningLoss(options: ResolvedCloneOptions["loss"]): TokenLoss {
-  return "use" in options ? asTokenLoss(options.use) : makeNamed<TokenLoss>(cloningLosses, options)
 }
 
 /** The loss that resolved options speak of, with KL, entropy bonus and aggregation around it. */

@@ -1,13 +1,12 @@
 import { advantageMetrics } from "../credit/diagnostics.ts"
 import type { Credit } from "../credit/estimator.ts"
 import type { LossReport, StepReport } from "../engine/engine.ts"
-import type { Pieces } from "../pace.ts"
 import { type Episode, isScored } from "../rollout/episode.ts"
 import type { Group } from "../rollout/hooks.ts"
 import { type CriticTotals, criticMetrics } from "./critic.ts"
 import { limitShares } from "./episode-shares.ts"
 import { mean, meanAs } from "./mean.ts"
-import { type CollectedStep, isTooSmall } from "./rows.ts"
+import { type CollectedStep, isTooSmall } from "./steps.ts"
 import { meanMetrics } from "./summary.ts"
 
 type Metrics = Record<string, number>
@@ -18,18 +17,16 @@ type Metrics = Record<string, number>
  *
  * @param dropped groups that were played and not kept; a policy is not worse for being asked only what it cannot do yet
  */
-export function* rolloutMetrics(
+export function rolloutMetrics(
   groups: readonly Group[],
   credit: Credit,
   dropped: readonly Group[] = [],
-  leastGroupSize = 1,
-): Pieces<Metrics> {
+  minGroupSize = 1,
+): Metrics {
   const episodes = [...groups, ...dropped].flatMap((group) => group.episodes)
   const finished = episodes.filter(isScored)
-  yield
   const told = { tokens: 0, prompts: 0, valid: 0, cut: 0, steps: 0, goingOn: 0, unmerged: 0 }
   for (const { steps } of finished) {
-    yield
     for (const { prompt, reply, valid, finishReason, unmerged } of steps) {
       told.steps++
       told.tokens += reply.length
@@ -43,15 +40,12 @@ export function* rolloutMetrics(
   }
   const aStep = (sum: number) => (told.steps === 0 ? 0 : sum / told.steps)
   const share = (outcome: Episode["outcome"]) => mean(episodes.map((episode) => Number(episode.outcome === outcome)))
-  const own = Object.entries(yield* meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
-  yield
+  const own = Object.entries(meanMetrics(episodes)).map(([name, value]) => [`episode/${name}`, value])
   const { cut, late } = limitShares(episodes)
-  yield
   const unscored = share("dropped")
-  const tooSmall = groups.filter((group) => isTooSmall(group.episodes, leastGroupSize)).length
+  const tooSmall = groups.filter((group) => isTooSmall(group.episodes, minGroupSize)).length
   const branches = episodes.filter(({ branch }) => branch !== undefined).length
   const retried = episodes.filter(({ attempt }) => attempt !== undefined).length
-  yield
   return {
     ...Object.fromEntries(own),
     "episode/count": episodes.length,
@@ -66,11 +60,11 @@ export function* rolloutMetrics(
     "episode/truncated": cut,
     "episode/overflow": share("overflow"),
     ...(late !== undefined && { "episode/late": late }),
-    "reply/valid": aStep(told.valid),
-    "reply/tokens": aStep(told.tokens),
-    "reply/cut": aStep(told.cut),
+    "action/valid": aStep(told.valid),
+    "completion/tokens": aStep(told.tokens),
+    "completion/truncated": aStep(told.cut),
     "prompt/tokens": aStep(told.prompts),
-    ...(told.goingOn > 0 && { "rows/unmerged": told.unmerged / told.goingOn }),
+    ...(told.goingOn > 0 && { "sequence/unmerged": told.unmerged / told.goingOn }),
     ...advantageMetrics(credit),
   }
 }

@@ -1,16 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Credit } from "../credit/estimator.ts"
 import type { Group } from "../rollout/hooks.ts"
-import type { IterationReport } from "./options.ts"
-import type { RunConfig } from "./run-config.ts"
+import type { RunConfig } from "../runs/config.ts"
+import type { IterationReport } from "../runs/report.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /** Where a run begins, or goes on. */
 export interface RunStart {
   /** Completed iterations. */
   readonly iteration: number
   readonly iterations: number
-  /** `rollout.leastGroupSize`: which groups are learned from, and so have credit. */
-  readonly leastGroupSize: number
   /** Its folder, and the configuration that stands there as config.json; absent where nothing is written. */
   readonly directory?: string
   readonly config?: RunConfig
@@ -32,10 +31,14 @@ export interface RunObserver {
   readonly name?: string
   start?(run: RunStart): unknown
   /**
-   * The episodes of an iteration, and what the estimator said of their steps: in the order of
-   * `collectSteps(groups.map(({ episodes }) => episodes), leastGroupSize)`, where failed and dropped episodes have none.
+   * Episodes of an iteration, and the estimator's advantages of their steps.
+   *
+   * @param credit advantages and details, [steps]
+   * @param steps the steps in the order of `credit`, with the rewards that the estimator read: `steps[i].task` is the place of its group
+   * in `groups`, and `steps[i].episode` that of its episode in the group. Failed and dropped episodes, and groups that are not learned
+   * from, have none.
    */
-  episodes?(iteration: number, groups: readonly Group[], credit: Credit): unknown
+  episodes?(iteration: number, groups: readonly Group[], credit: Credit, steps: readonly CollectedStep[]): unknown
   report?(report: IterationReport): unknown
   end?(outcome: RunOutcome): unknown
 }

@@ -1,10 +1,10 @@
 import { joinTokens } from "../credit/tokens.ts"
 import type { Unit } from "../engine/engine.ts"
-import type { Column, Row, Span } from "../engine/rows.ts"
+import type { Column, Sequence } from "../engine/rows.ts"
+import { TokenTable } from "../engine/token-table.ts"
 import { type ImportanceOptions, importanceWeights } from "../loss/importance-weights.ts"
 import { mismatch } from "../loss/mismatch.ts"
-import { SpanTable } from "../loss/span-table.ts"
-import type { LaidRow } from "./rows.ts"
+import type { SequenceTable } from "./sequence-table.ts"
 
 // What the sampler said of a token and what the trainer says of it, where they are not the same.
 
@@ -14,35 +14,27 @@ import type { LaidRow } from "./rows.ts"
  *
  * @param trainer [sampled tokens of all rows]
  */
-export function rowMismatch(rows: readonly Row[], trainer: Column | undefined): Record<string, number> {
-  const { spans, offsets } = new SpanTable(rows)
+export function rowMismatch(rows: readonly Sequence[], trainer: Column | undefined): Record<string, number> {
+  const { spans, offsets } = TokenTable.of(rows)
   if (!trainer || !spans.every((span) => span.logProbs)) return {}
-  const computed = trainer.map((value) => (Number.isFinite(value) ? value : Number.NaN)) // the others are left out
-  return mismatch(computed, column(spans, "logProbs"), offsets)
+  return mismatch(known(trainer), joinTokens(spans.map((span) => span.logProbs!)), offsets)
 }
 
-/** The same of rows that hold both. */
-export function recomputedMismatch(rows: readonly LaidRow[]): Record<string, number> {
-  const spans = rows.flatMap((row) => row.spans)
-  return rowMismatch(rows, column(spans, "oldLogProbs"))
+/** The same of a table with the trainer's log-probabilities. */
+export function recomputedMismatch(table: SequenceTable): Record<string, number> {
+  return mismatch(known(table.columns.oldLogProbs!), table.logProbs, table.layout.offsets)
+}
+
+/** The trainer's numbers, NaN for those that are left out. */
+function known(trainer: Column): Column {
+  return trainer.map((value) => (Number.isFinite(value) ? value : Number.NaN))
 }
 
 /**
- * Gives every token its importance weight p_trainer / p_sampler, by which the policy's loss is corrected for having been sampled by
- * another program than the one that learns. What weights there are already are multiplied.
+ * Multiplies the weight of every token by its importance weight p_trainer / p_sampler, which corrects the policy's loss for having been
+ * sampled by another program than the one that learns.
  */
-export function weighByImportance(rows: readonly LaidRow[], options: ImportanceOptions, unit: Unit): void {
-  const { spans, offsets, rowOffsets } = new SpanTable(rows)
-  const sequences = unit === "row" ? rowOffsets : offsets
-  const weights = importanceWeights(column(spans, "oldLogProbs"), column(spans, "logProbs"), sequences, options)
-  let at = 0
-  for (const span of rows.flatMap((row) => row.spans)) {
-    const before = span.weights
-    span.weights = Float32Array.from({ length: span.length }, (_, i) => weights[at + i]! * (before?.[i] ?? 1))
-    at += span.length
-  }
-}
-
-function column(spans: readonly Span[], name: "logProbs" | "oldLogProbs"): Float64Array {
-  return joinTokens(spans.map((span) => span[name]!))
+export function weighByImportance(table: SequenceTable, options: ImportanceOptions, unit: Unit): void {
+  const sequences = unit === "row" ? table.sequenceOffsets : table.layout.offsets
+  table.weigh(importanceWeights(table.columns.oldLogProbs!, table.logProbs, sequences, options))
 }

@@ -1,8 +1,8 @@
+import type { Agent, AgentExpert, AgentOptions } from "../agents/agent.ts"
+import type { Gateway } from "../agents/gateway.ts"
 import type { Environment, OffersTasks } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
-import type { Play } from "../rollout/play.ts"
-import { type Agent, type AgentExpert, type AgentOptions, agentPlay } from "../server/agent.ts"
-import { type Gateway, openGateway } from "../server/gateway.ts"
+import type { AgentLoop } from "../rollout/play.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /** Somebody's agent, that plays what an environment, or whoever has tasks, offers. */
 export interface AgentSetup<Task> extends AgentOptions {
@@ -23,12 +23,12 @@ export function playerOf<Task>({
   environment,
   play,
   expert,
-}: AgentSetup<Task> & Pick<TeacherSetup<Task>, "expert"> & { readonly play?: Play<Task> | undefined }): {
+}: AgentSetup<Task> & Pick<TeacherSetup<Task>, "expert"> & { readonly play?: AgentLoop<Task> | undefined }): {
   readonly environment: Environment<Task> | undefined
-  readonly play: Play<Task> | undefined
+  readonly play: AgentLoop<Task> | undefined
 } & AsyncDisposable {
   let gateway: Promise<Gateway> | undefined
-  let playing: Promise<Play<Task>> | undefined
+  let playing: Promise<AgentLoop<Task>> | undefined
   const player = {
     environment: environment as Environment<Task> | undefined, // what is missing of it nobody asks for where an agent plays
     play,
@@ -44,9 +44,12 @@ export function playerOf<Task>({
   }
   if (typeof agent !== "function") throw bad("agent must be a function that plays an episode")
   if (play !== undefined) throw bad("agent and play are both given; one of them plays")
-  const calling: Play<Task> = async (context) => {
-    gateway ??= openGateway()
-    playing ??= gateway.then((opened) => agentPlay(agent, opened, { normalize, expert }))
+  const calling: AgentLoop<Task> = async (context) => {
+    // Loaded here: most trainings have no agent, and need no server.
+    gateway ??= import("../agents/gateway.ts").then(({ openGateway }) => openGateway())
+    playing ??= Promise.all([import("../agents/agent.ts"), gateway]).then(([{ agentLoop }, opened]) =>
+      agentLoop(agent, opened, { normalize, expert }),
+    )
     return await (await playing)(context)
   }
   return { ...player, play: calling }

@@ -1,31 +1,34 @@
 import type { Critic, FrozenWeights, ModelStore, Teacher, Trainable } from "../engine/engine.ts"
 import type { Environment } from "../environment/environment.ts"
-import { GigpoError } from "../errors.ts"
 import { checkArguments } from "../options/arguments.ts"
 import { without } from "../options/fixed.ts"
 import { readOptions } from "../options/read.ts"
-import { at } from "../options/schedule.ts"
-import { Random } from "../random.ts"
-import { checkPlayers } from "../rollout/check-setup.ts"
+import { scheduleValue } from "../options/schedule.ts"
+import { checkLengths, checkPlayers } from "../rollout/check-setup.ts"
 import type { RolloutHooks, TaskSource } from "../rollout/hooks.ts"
-import type { Play } from "../rollout/play.ts"
+import type { AgentLoop } from "../rollout/play.ts"
+import type { Saved } from "../runs/checkpoint.ts"
+import { runDate } from "../runs/date.ts"
+import type { Run } from "../runs/run.ts"
+import { digestTasks } from "../runs/same-environment.ts"
+import { type Parts, remember } from "../runs/snapshot.ts"
 import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Random } from "../util/random.ts"
+import { warner } from "../util/warn.ts"
 import { runsItself, statisticsOf } from "./accumulate.ts"
 import { checkGroups, checkTogether } from "./check-options.ts"
 import { checkModel, checkObservers, checkTeacher } from "./check-setup.ts"
-import type { Saved } from "./checkpoint.ts"
 import { joinHooks } from "./curriculum/join-hooks.ts"
 import { openCurriculum, steer } from "./curriculum/steer.ts"
 import { type Credited, makeCredited, makeCurriculum, makeTurns, needsReference } from "./make.ts"
-import { type Parts, remember } from "./memory.ts"
 import type { RunObserver } from "./observers.ts"
 import { type TrainOptions, trainFields } from "./options.ts"
 import type { AgentSetup } from "./player.ts"
 import type { Progress } from "./progress.ts"
 import { ReturnScale } from "./return-scale.ts"
-import type { Run } from "./run.ts"
 import { adamwAt } from "./schedule.ts"
-import { chosenRates, type SettledTrainOptions, settleRates } from "./settle-rates.ts"
+import { chosenRates, resolveLearningRates, type SettledTrainOptions } from "./settle-rates.ts"
 import { mostCheckpoints } from "./whole-run.ts"
 
 /** What training works with. An agent may play what the environment, or whoever has tasks, offers. */
@@ -43,7 +46,7 @@ interface Around<Task> extends TrainOptions {
   /** Whose log-probabilities of what was sampled the loss or the estimator reads; it has the same tokens as the policy. */
   readonly teacher?: Teacher | undefined
   /** Plays the episodes in place of the package's own loop: an agent that calls the policy as it likes. */
-  readonly play?: Play<Task> | undefined
+  readonly play?: AgentLoop<Task> | undefined
   /** Where tasks come from. Default: the environment's order. */
   readonly tasks?: TaskSource<Task> | undefined
   /** What tasks are is said by those who have and play them: hooks of any task go with tasks of one kind. */
@@ -52,9 +55,11 @@ interface Around<Task> extends TrainOptions {
   readonly run?: Run | undefined
   readonly observers?: readonly RunObserver[] | undefined
   readonly signal?: AbortSignal | undefined
+  /** Whether signals save the run before they end the process. Default true. */
+  readonly handleSignals?: boolean | undefined
   /** Told often how far the work is. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
-  /** Told what is odd but no reason to stop. Default: `process.emitWarning`. */
+  /** Told what is odd but no reason to stop. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
@@ -75,7 +80,7 @@ export interface Learning
   readonly options: SettledTrainOptions
   /** There once the run has begun, where the estimator needs its values. */
   readonly critic?: Critic | undefined
-  /** The units that it foretells in. */
+  /** The units that it predicts in. */
   readonly scale?: ReturnScale | undefined
 }
 
@@ -98,16 +103,17 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     observers,
     signal,
     onProgress: _,
-    onWarning = (message) => process.emitWarning(message),
+    onWarning: _onWarning,
     ...set
   } = all
+  const onWarning = warner(all.onWarning)
   const setup = { ...without(all, ...(Object.keys(set) as (keyof TrainOptions)[])), onWarning }
   const resolved = readOptions("train", set, trainFields)
   checkModel("train", policy, tokenizer)
-  const options = settleRates(resolved, policy, run?.settled)
+  const options = resolveLearningRates(resolved, policy, run?.settled)
   checkObservers(observers)
   checkPlayers({ environment, play, hooks: given, tasks })
-  const turns = makeTurns(options.turns)
+  const turns = makeTurns(options.turnHooks)
   const hooks = joinHooks<Task>(turns, given)
   const { rollout, seed, groups } = options
   const curriculum = openCurriculum(makeCurriculum(options.curriculum), { environment, rollout, seed, groups })
@@ -116,6 +122,13 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   if (!environment && options.evaluation.every > 0)
     throw bad("An evaluation needs an environment, for its held-out tasks: give one, or set evaluation.every to 0.")
   checkTogether(options)
+  const longest = policy.longestRow || policy.maxPositions
+  const limits = {
+    maxCompletionTokens: rollout.maxCompletionTokens,
+    maxPositions: Math.min(policy.maxPositions, longest),
+    play,
+  }
+  checkLengths(limits, "rollout.maxCompletionTokens")
   const { estimator, loss, kl, needs } = makeCredited(options)
   checkGroups(estimator, options, onWarning)
   if (needs.has("value") && !policy.critic)
@@ -149,7 +162,7 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
     manySpans: true, // conversations that grow become one row
     critic: needs.has("value"),
     checkpoints: run !== undefined,
-    temperature: at(options.rollout.temperature, start),
+    temperature: scheduleValue(options.rollout.temperature, start),
   })
   if (refusals.length > 0) throw bad(`The engine cannot train this. ${refusals.join(" ")}`)
   const scale = needs.has("value") ? new ReturnScale() : undefined
@@ -171,9 +184,13 @@ export async function prepare<Task>(all: PlayedSetup<Task>): Promise<Training<Ta
   const reference = needsReference(needs) || run?.checkpoint === undefined
   const frozen = run && (await frozenOf(policy, needs.has("teacher") ? teacher : undefined, reference, signal))
   const critic = needs.has("value") ? async () => storeOf(await policy.critic!()) : undefined
-  const saved = policy.store && { store: policy.store, critic, files: tokenizer.files ?? [], parts, frozen }
+  const taskFiles = run && (await digestTasks(environment?.taskFiles))
+  const kept = { environment: environment?.name, taskFiles, files: tokenizer.files ?? [], parts, frozen }
+  const saved = policy.store && { store: policy.store, critic, ...kept }
+  const asked = { call: "train", section: "training", fields: trainFields, resolved } as const
   const settled = chosenRates(resolved, options, needs.has("value"))
-  if (saved) await run?.check({ ...saved, settled, room: mostCheckpoints(options) })
+  const promptDate = await runDate(tokenizer, run)
+  if (saved) await run?.check({ ...saved, settled, promptDate, asked, room: mostCheckpoints(options) })
   return { ...setup, ...steered, options, estimator, loss, kl, needs, scale, parts, saved }
 }
 

@@ -1,4 +1,4 @@
-import { GigpoError } from "../errors.ts"
+import { GigpoError } from "../util/errors.ts"
 
 /**
  * Long work that reports as it goes. Iterate it to see each report as it comes, or await it for all of them. It starts with the

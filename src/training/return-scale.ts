@@ -1,12 +1,12 @@
 import type { BatchStep } from "../credit/batch.ts"
 import { discountedReturns } from "../credit/returns.ts"
-import type { State, Stateful } from "../state.ts"
+import type { State, Stateful } from "../util/state.ts"
 
 /** What one iteration's returns count beside those before. */
 const share = 0.1
 
 /**
- * The units in which a critic foretells: returns less their mean, over their standard deviation, both running averages over
+ * The units in which a critic predicts: returns less their mean, over their standard deviation, both running averages over
  * iterations. A critic starts at 0, and would take hundreds of steps for the mean of large returns alone before it told states apart;
  * and as the policy improves, the mean moves without it (after van Hasselt et al., "Learning values across many orders of magnitude",
  * arXiv 1602.07714, whose exact correction of the head for every move is left out: within an iteration the units stay).

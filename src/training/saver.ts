@@ -1,9 +1,9 @@
-import type { Row } from "../engine/rows.ts"
-import { at } from "../options/schedule.ts"
+import type { Sequence } from "../engine/rows.ts"
+import { scheduleValue } from "../options/schedule.ts"
+import type { IterationReport } from "../runs/report.ts"
+import { type Memory, remember } from "../runs/snapshot.ts"
 import { checkGradient, checkLogProbs, checkValues, type StepGuard, withLastCheckpoint } from "./guards/non-finite.ts"
 import { isNonFinite } from "./guards/step.ts"
-import { type Memory, remember } from "./memory.ts"
-import type { IterationReport } from "./options.ts"
 import type { Training } from "./prepare.ts"
 
 type Saveable = Pick<Training, "policy" | "critic" | "options" | "run" | "saved" | "parts" | "onWarning">
@@ -21,7 +21,7 @@ export class Saver {
   /** A checkpoint is; one that was due while the weights were in doubt is written later. */
   #due = false
   /** Rows learned from by the last iteration. */
-  #learned: readonly Row[] = []
+  #learned: readonly Sequence[] = []
   /** What the training ends with, if not well. */
   failure: unknown
 
@@ -44,7 +44,7 @@ export class Saver {
   }
 
   /** An iteration is over that learned from these rows, and has still to be logged. */
-  complete(rows: readonly Row[]): void {
+  complete(rows: readonly Sequence[]): void {
     this.#learned = rows
     this.#memory = remember(this.#training.parts)
     this.#completed++
@@ -104,6 +104,6 @@ export class Saver {
   async #check(what: typeof checkLogProbs): Promise<void> {
     const { policy, options } = this.#training
     const moment = { iteration: this.#completed, iterations: options.iterations }
-    await what(policy, this.#learned, at(options.rollout.temperature, moment))
+    await what(policy, this.#learned, scheduleValue(options.rollout.temperature, moment))
   }
 }

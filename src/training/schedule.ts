@@ -1,5 +1,5 @@
 import type { AdamWStep } from "../engine/engine.ts"
-import { at } from "../options/schedule.ts"
+import { scheduleValue } from "../options/schedule.ts"
 import type { SettledOptimizerOptions } from "./optimizer.ts"
 
 /** Which optimizer step it is: `index` (from 0) of `total`, with so many in one iteration (cloning: epoch). */
@@ -12,7 +12,7 @@ export interface StepPlace {
 /** AdamW's numbers for this step. */
 export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perIteration }: StepPlace): AdamWStep {
   const moment = { iteration: index / perIteration, iterations: total / perIteration }
-  const peak = at(optimizer.learningRate, moment)
+  const peak = scheduleValue(optimizer.learningRate, moment)
   return {
     learningRate: learningRate(index, total, {
       learningRate: peak,
@@ -22,8 +22,8 @@ export function adamwAt(optimizer: SettledOptimizerOptions, { index, total, perI
     beta1: optimizer.beta1,
     beta2: optimizer.beta2,
     epsilon: optimizer.epsilon,
-    weightDecay: at(optimizer.weightDecay, moment),
-    maxGradientNorm: at(optimizer.maxGradientNorm, moment),
+    weightDecay: scheduleValue(optimizer.weightDecay, moment),
+    maxGradientNorm: scheduleValue(optimizer.maxGradientNorm, moment),
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Trainable } from "../engine/engine.ts"
+import type { ResolvedLearningRates } from "../runs/config.ts"
 import type { SettledCriticOptions } from "./critic.ts"
-import { rateRules, settleRate } from "./learning-rate.ts"
+import { rateRules, resolveLearningRate } from "./learning-rate.ts"
 import type { SettledOptimizerOptions } from "./optimizer.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
-import type { SettledRates } from "./run-config.ts"
 
 interface Rates {
   readonly optimizer: SettledOptimizerOptions
@@ -17,16 +17,19 @@ export type SettledTrainOptions = ResolvedTrainOptions & Rates
 export const rateKeys = { policy: "optimizer.learningRate", critic: "critic.optimizer.learningRate" } as const
 
 /** Fills in the learning rates that the options leave to the size of the policy. */
-export function settleRates<T extends Pick<ResolvedTrainOptions, keyof Rates>>(
+export function resolveLearningRates<T extends Pick<ResolvedTrainOptions, keyof Rates>>(
   options: T,
   policy: Pick<Trainable, "parameters">,
-  chose: SettledRates = {},
+  chose: ResolvedLearningRates = {},
 ): T & Rates {
   const { optimizer, critic } = options
   return {
     ...options,
-    optimizer: settleRate(optimizer, rateRules.training, policy, chose[rateKeys.policy]),
-    critic: { ...critic, optimizer: settleRate(critic.optimizer, rateRules.critic, policy, chose[rateKeys.critic]) },
+    optimizer: resolveLearningRate(optimizer, rateRules.training, policy, chose[rateKeys.policy]),
+    critic: {
+      ...critic,
+      optimizer: resolveLearningRate(critic.optimizer, rateRules.critic, policy, chose[rateKeys.critic]),
+    },
   }
 }
 
@@ -35,7 +38,7 @@ export function chosenRates(
   given: Pick<ResolvedTrainOptions, keyof Rates>,
   { optimizer, critic }: Rates,
   hasCritic: boolean,
-): SettledRates {
+): ResolvedLearningRates {
   const [policy, value] = [optimizer.learningRate, critic.optimizer.learningRate]
   return {
     ...(given.optimizer.learningRate === undefined && { [rateKeys.policy]: policy }),

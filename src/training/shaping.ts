@@ -1,22 +1,22 @@
 import { overlongPenalty } from "../credit/overlong.ts"
-import { at, type Moment } from "../options/schedule.ts"
+import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
 import type { ResolvedTrainOptions } from "./options.ts"
-import type { CollectedStep } from "./rows.ts"
+import type { CollectedStep } from "./steps.ts"
 
 /** The steps with what training changes of their rewards, and beside them what their task's greedy episode came to, [groups]. */
 export function shapeRewards(
   steps: readonly CollectedStep[],
   { overlong, rollout }: Pick<ResolvedTrainOptions, "overlong" | "rollout">,
-  moment: Moment,
+  moment: TrainingProgress,
   baselines: readonly number[] | undefined,
 ): readonly CollectedStep[] {
   if (!overlong && !baselines) return steps
-  const weight = overlong ? at(overlong.weight, moment) : 0
+  const weight = overlong ? scheduleValue(overlong.weight, moment) : 0
   const penalty = ({ length }: CollectedStep) =>
-    overlong ? weight * overlongPenalty(length!, rollout.maxReplyTokens, overlong.cache) : 0
+    overlong ? weight * overlongPenalty(length!, rollout.maxCompletionTokens, overlong.cache) : 0
   return steps.map((step) => ({
     ...step,
     reward: step.reward + penalty(step),
-    ...(baselines && { baseline: baselines[step.task as number]! }),
+    ...(baselines && { baseline: baselines[step.task]! }),
   }))
 }

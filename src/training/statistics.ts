@@ -1,76 +1,79 @@
 import type { Batch, Credit } from "../credit/estimator.ts"
 import { klRewards } from "../credit/kl-reward.ts"
-import type { RowStatistics } from "../engine/engine.ts"
-import type { Row } from "../engine/rows.ts"
-import { GigpoError } from "../errors.ts"
+import type { Sequence } from "../engine/rows.ts"
 import { klEstimators } from "../loss/kl-estimators.ts"
-import { at, type Moment } from "../options/schedule.ts"
-import { foretell } from "./critic.ts"
+import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
+import { GigpoError } from "../util/errors.ts"
+import { predictValues } from "./critic.ts"
 import { recomputedMismatch } from "./off-policy.ts"
 import type { Learning } from "./prepare.ts"
 import type { ReturnScale } from "./return-scale.ts"
-import { addColumn, addTeacherTop, byStep, type CollectedStep, type LaidRow } from "./rows.ts"
+import type { SequenceTable } from "./sequence-table.ts"
 
 // What is known of an iteration's rows before credit is given, and in which units it goes back to them.
 
-/** What the estimator, and of the loss what does not change in the update, asked for; the loss finds it in the rows. */
+/** Computes what the estimator and the loss need as columns of the table, and gives the estimator's views of them. */
 export async function compute(
   { policy, teacher, critic, scale, signal, options, estimator, loss, kl, needs }: Learning,
-  rows: readonly LaidRow[],
-  steps: readonly CollectedStep[],
-  moment: Moment,
+  table: SequenceTable,
+  moment: TrainingProgress,
 ): Promise<[Batch["statistics"], Record<string, number>]> {
-  const temperature = at(options.rollout.temperature, moment)
-  const statistics: { -readonly [name in keyof NonNullable<Batch["statistics"]>]: readonly Float32Array[] } = {}
-  const spread = (found: readonly RowStatistics[], name: "logProbs" | "entropies") =>
-    byStep(rows, steps.length, (row) => found[row]![name])
-  let metrics: Record<string, number> = {}
+  const { columns, steps } = table
   const entropy = estimator.needs?.includes("entropy") // the loss's is of the weights at its own batch
+  const asks = entropy || needs.has("old") || needs.has("reference") || needs.has("teacher")
+  const rows = asks || critic ? table.toSequences() : []
+  const temperature = scheduleValue(options.rollout.temperature, moment)
+  const statistics: { -readonly [name in keyof NonNullable<Batch["statistics"]>]: readonly Float32Array[] } = {}
+  let metrics: Record<string, number> = {}
   if (needs.has("old") || entropy) {
     const current = await policy.logProbs(rows, { needs: entropy ? ["entropy"] : [], temperature, signal })
     if (needs.has("old")) {
-      addColumn(rows, "oldLogProbs", (row) => current[row]!.logProbs)
-      // What was sampled with a hint keeps what it was sampled by: the trainer's are of another prompt.
-      for (const { spans } of rows) for (const span of spans) if (span.offPolicy) span.oldLogProbs = span.logProbs!
-      statistics.old = spread(current, "logProbs")
-      metrics = recomputedMismatch(rows)
+      columns.oldLogProbs = withoutHints(table, current.logProbs)
+      statistics.old = table.byStep(current.logProbs)
+      metrics = recomputedMismatch(table)
     }
-    if (entropy) statistics.entropy = spread(current, "entropies")
+    if (entropy) statistics.entropy = table.byStep(current.entropies!)
   }
   // Where the trainer's are not asked for, the sampler's are as good for a KL in the reward.
-  if (kl.place === "reward") statistics.old ??= sampledLogProbs(rows)
+  if (kl.place === "reward") statistics.old ??= table.byStep(table.logProbs)
   if (needs.has("reference")) {
-    const reference = await policy.logProbs(rows, { of: "reference", temperature, signal })
-    addColumn(rows, "referenceLogProbs", (row) => reference[row]!.logProbs)
-    statistics.reference = spread(reference, "logProbs")
+    const { logProbs } = await policy.logProbs(rows, { of: "reference", temperature, signal })
+    columns.referenceLogProbs = logProbs
+    statistics.reference = table.byStep(logProbs)
   }
   if (needs.has("teacher")) {
-    const top = loss.teacherTop || undefined
-    const found = await teacher!.logProbs(rows, { needs: top ? ["top"] : [], top, temperature, signal })
-    addColumn(rows, "teacherLogProbs", (row) => found[row]!.logProbs)
-    statistics.teacher = spread(found, "logProbs")
-    if (top) addTeacherTop(rows, (row) => found[row]!.top)
+    const most = loss.teacherTop || undefined
+    const { logProbs, top } = await teacher!.logProbs(rows, {
+      needs: most ? ["top"] : [],
+      top: most,
+      temperature,
+      signal,
+    })
+    columns.teacherLogProbs = logProbs
+    statistics.teacher = table.byStep(logProbs)
+    if (most && top) columns.teacherTop = top
   }
   if (critic && scale) {
     scale.fit(steps)
-    const values = await foretell(critic, rows, signal)
-    addColumn(rows, "values", (row) => values[row]!)
-    const inRewards = values.map((tokens) => scale.toRewards(tokens))
-    statistics.value = byStep(rows, steps.length, (row) => inRewards[row])
+    columns.values = await predictValues(critic, rows, signal)
+    statistics.value = table.byStep(scale.toRewards(columns.values))
   }
   return [statistics, metrics]
 }
 
-/** One array a step. */
-function sampledLogProbs(rows: readonly LaidRow[]): Float32Array[] {
-  const found: Float32Array[] = []
-  for (const { spans } of rows) for (const { step, logProbs } of spans) found[step] = logProbs!
-  return found
+/** Steps that were sampled with a hint keep the sampler's log-probabilities: the trainer's are of another prompt. */
+function withoutHints(table: SequenceTable, trainer: Float32Array): Float32Array {
+  if (!table.steps.some(({ record }) => record.offPolicy)) return trainer
+  const column = trainer.slice()
+  const sampler = table.byStep(table.logProbs)
+  for (const [index, own] of table.byStep(column).entries())
+    if (table.steps[index]!.record.offPolicy) own.set(sampler[index]!)
+  return column
 }
 
 /** Where the KL stands in the reward: the batch with what it takes off, and how far the policy is, in nats a token. */
-export function withKl({ kl }: Learning, batch: Batch, moment: Moment): [Batch, Record<string, number>] {
-  const weight = kl.place === "loss" ? 0 : at(kl.weight, moment)
+export function withKl({ kl }: Learning, batch: Batch, moment: TrainingProgress): [Batch, Record<string, number>] {
+  const weight = kl.place === "loss" ? 0 : scheduleValue(kl.weight, moment)
   if (weight === 0) return [batch, {}]
   const found = klRewards(batch, weight, klEstimators[kl.estimator].value)
   const taken = sum(batch.rewards) - sum(found.rewards)
@@ -96,9 +99,9 @@ export function inUnits(credit: Credit, scale: ReturnScale, name: string): Credi
 
 /** Rows of other iterations, or of others, which know nothing of this one's tasks and episodes, nor its critic of theirs. */
 export function foreignRows(
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   { needs, loss, estimator }: Pick<Learning, "needs" | "loss" | "estimator">,
-): Row[] {
+): Sequence[] {
   const wanted = [
     ["reference", "referenceLogProbs", "the KL needs; give them, or set loss.klWeight to 0"],
     ["teacher", "teacherLogProbs", `the loss ${loss.name} needs; give them`],

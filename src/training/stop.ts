@@ -1,28 +1,28 @@
-import { number, whole } from "../options/field.ts"
+import { integer, number } from "../options/field.ts"
 import type { Resolved } from "../options/table.ts"
-import { bestOf } from "./best.ts"
-import type { IterationReport } from "./options.ts"
+import { bestOf } from "../runs/best.ts"
+import type { IterationReport } from "../runs/report.ts"
 
 const otherwise = "never for that"
 
 /** What ends a run before its last iteration. */
 export const stopFields = {
-  plateau: whole(
+  plateau: integer(
     undefined,
     "Stop after so many evaluations in a row of which none is better than the best before: success, then the mean return.",
-    { least: 1, otherwise },
+    { min: 1, defaultText: otherwise },
   ),
   kl: number(
     undefined,
     "Stop after an iteration whose updates lead the policy further than that from what sampled, in nats a token (policy/kl).",
-    { above: 0, otherwise },
+    { above: 0, defaultText: otherwise },
   ),
   seconds: number(
     undefined,
     "Stop after the iteration in which the run has taken so long, resumed runs in all (time/run).",
     {
       above: 0,
-      otherwise,
+      defaultText: otherwise,
     },
   ),
 }

@@ -1,6 +1,6 @@
-import type { Row } from "../engine/rows.ts"
-import { delayAbort } from "../linked-abort.ts"
-import { at, type Moment } from "../options/schedule.ts"
+import type { Sequence } from "../engine/rows.ts"
+import { scheduleValue, type TrainingProgress } from "../options/schedule.ts"
+import { delayAbort } from "../util/linked-abort.ts"
 import { planUpdates } from "./batching.ts"
 import { updateCritic } from "./critic.ts"
 import type { StepGuard } from "./guards/non-finite.ts"
@@ -23,8 +23,8 @@ const endsWithin = 1000
 export async function update(
   training: Learning & Pick<Training, "run">,
   guard: StepGuard,
-  rows: readonly Row[],
-  moment: Moment,
+  rows: readonly Sequence[],
+  moment: TrainingProgress,
   onChange?: () => void,
 ): Promise<UpdateTotals> {
   const { critic, needs, onProgress, options, run } = training
@@ -41,12 +41,12 @@ export async function update(
   const random = iterationRandom(training, moment.iteration)
   const place = { index: moment.iteration, total: moment.iterations, perIteration: 1 }
   const step = adamwAt(options.optimizer, place)
-  const temperature = at(options.rollout.temperature, moment)
+  const temperature = scheduleValue(options.rollout.temperature, moment)
   const totals: UpdateTotals = { losses: [], steps: [], learningRate: step.learningRate }
   if (critic) {
     change()
     totals.critic = await updateCritic(critic, rows, options.critic, moment, random.fork("critic"), stop)
-    if (moment.iteration < options.critic.headStart) return totals
+    if (moment.iteration < options.critic.warmupIterations) return totals
   }
   const plan = planUpdates(rows, options, random.fork("batches"))
   for (const [index, batch] of plan.entries()) {

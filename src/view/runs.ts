@@ -1,28 +1,31 @@
 import { readdir } from "node:fs/promises"
 import { basename, join, relative } from "node:path"
-import { GigpoError } from "../errors.ts"
 import { io } from "../files/io-error.ts"
 import { isHeld } from "../files/lock.ts"
 import { checkArguments, checkPath } from "../options/arguments.ts"
-import { readReports } from "../training/metrics-log.ts"
-import type { IterationReport } from "../training/options.ts"
-import { type RunConfig, readRunConfig } from "../training/run-config.ts"
-import { runFiles } from "../training/run-files.ts"
-import { folderState } from "../training/run-folder.ts"
+import { type RunConfig, readRunConfig } from "../runs/config.ts"
+import { runFiles } from "../runs/files.ts"
+import { folderState, refuseBrokenRun } from "../runs/folder.ts"
+import { readReports } from "../runs/metrics-log.ts"
+import type { IterationReport } from "../runs/report.ts"
+import { GigpoError } from "../util/errors.ts"
 import type { RunInfo } from "./data/source.ts"
 import { settingsOf } from "./settings.ts"
 
-/** How deep below a folder runs are looked for: runs/<environment>/<attempt>, and a folder of such folders. */
+/** Maximum depth of runs below a folder: runs/<environment>/<attempt>, and a folder of such folders. */
 const deepest = 3
-/** Newest reports whose pace says how long the rest will take. */
+/** Number of newest reports that determine the pace. */
 const paceOf = 20
 
-/** The folders of the runs in `folder`, by name; the folder itself where it is a run's. */
+/**
+ * Folders of the runs below `folder`, up to three levels deep, sorted by name; `folder` itself if it is a run. Damaged runs, and runs that
+ * contain links, are included.
+ */
 export async function findRuns(folder: string): Promise<readonly string[]> {
   checkPath("The folder of runs", folder)
   const found: string[] = []
   const look = async (directory: string, depth: number): Promise<void> => {
-    if ((await folderState(directory)) === "run") return void found.push(directory)
+    if ((await folderState(directory).catch(damagedRun)) === "run") return void found.push(directory)
     if (depth === deepest) return
     const entries = await io("read", directory, readdir(directory, { withFileTypes: true }))
     const folders = entries.filter((entry) => entry.isDirectory() && !/^(\.|node_modules$)/.test(entry.name))
@@ -33,17 +36,22 @@ export async function findRuns(folder: string): Promise<readonly string[]> {
   return found
 }
 
-/** What cannot be read, or has just gone, hides no others. */
+function damagedRun(error: unknown): "run" {
+  if (GigpoError.is(error) && ["RUN_CORRUPT", "UNSAFE_PATH"].includes(error.code)) return "run"
+  throw error
+}
+
+/** Ignores folders that cannot be read or have just been removed. */
 function passOver(error: unknown): void {
   if (!(GigpoError.is(error) && error.code === "IO")) throw error
 }
 
 /**
- * What a run is and how far it has come.
+ * State of a run: name, progress, settings.
  *
- * @param options.reports - what its metrics.jsonl says, where that has been read already.
- * @param options.within - the folder that its name is relative to. Default: the one that it lies in.
- * @throws GigpoError `BAD_ARGUMENT` where no run is there.
+ * @param options.reports - contents of its metrics.jsonl, if already read
+ * @param options.within - folder that the name is relative to. Default: the parent folder.
+ * @throws GigpoError `BAD_ARGUMENT` if `directory` is no run
  */
 export async function describeRun(
   directory: string,
@@ -72,30 +80,32 @@ export async function describeRun(
   }
 }
 
-/** Refuses (`BAD_ARGUMENT`) what is no folder of a run; returns its configuration. */
+/** Configuration of a run. Throws `BAD_ARGUMENT` if the folder is no run, `RUN_CORRUPT` if one of its files is broken. */
 export async function checkRun(directory: string): Promise<RunConfig> {
   checkPath("The folder of the run", directory)
   const config = (await folderState(directory)) === "run" && (await readRunConfig(join(directory, runFiles.config)))
   if (config) return config
+  await refuseBrokenRun(directory)
   throw new GigpoError(
     "BAD_ARGUMENT",
-    `There is no run in ${directory}: it has no config.json and metrics.jsonl of gigpo. Give the folder of a run.`,
+    `There is no run in ${directory}: it has no config.json and metrics.jsonl of gigpo. Pass the folder of a run.`,
   )
 }
 
-/** By the command line's configuration, or by one from code; unknown of a cloning, whose iterations are optimizer steps. */
-function plannedIterations({ training, iterations }: RunConfig, last?: IterationReport): number | undefined {
-  if (last && "clone/epoch" in last.metrics) return undefined
-  const planned = (training as { readonly iterations?: unknown } | undefined)?.iterations ?? iterations
+/** From the configuration of the command line or of code; unknown in SFT, whose iterations are optimizer steps. */
+function plannedIterations({ training, iterations, resolved }: RunConfig, last?: IterationReport): number | undefined {
+  if (last && "sft/epoch" in last.metrics) return undefined
+  const within = (group: unknown) => (group as { readonly iterations?: unknown } | undefined)?.iterations
+  const planned = within(training) ?? iterations ?? within(resolved)
   return typeof planned === "number" ? planned : undefined
 }
 
-/** By the seconds that the newest iterations took, whenever they ran. */
+/** Estimated from the pace of the newest iterations, independent of interruptions. */
 function secondsLeft(reports: readonly IterationReport[], iterations: number): number | undefined {
   const timed = reports.filter(({ metrics }) => typeof metrics["time/run"] === "number")
   const last = timed.at(-1)
   if (!last || last.iteration === 0) return undefined
-  // What was there before the first report counts where there is no other: from it the first iteration began.
+  // Without an earlier report, time is measured from the start of the first iteration.
   const first = timed.findLast(({ iteration }) => iteration <= last.iteration - paceOf) ?? timed[0]!
   const [from, since] = first === last ? [0, 0] : [first.iteration, first.metrics["time/run"]!]
   const pace = (last.metrics["time/run"]! - since) / (last.iteration - from)

@@ -1,12 +1,14 @@
 import { isObject } from "../options/read.ts"
-import { leaves, type RunConfig } from "../training/run-config.ts"
+import { leaves, type RunConfig } from "../runs/config.ts"
+import { type Secrecy, secrecyOf } from "../secrets/names.ts"
+import { argumentWithoutSecrets, lookedBack, redacted } from "../secrets/texts.ts"
 import type { RunInfo } from "./data/source.ts"
 
-/** Every value of a configuration by its dotted key: lists as JSON, as text what JSON has no number for, and no secrets. */
+/** Values of a configuration by dotted key: lists as JSON, non-finite numbers as text, secrets redacted. */
 export function settingsOf(config: RunConfig): RunInfo["settings"] {
   return Object.fromEntries(
     [...leaves(config)].map(([key, value]) => {
-      const told = withoutSecrets(value, key.split(".").some(nameIsSecret))
+      const told = withoutSecrets(value, key.split(".").map(secrecyOfKey).find(Boolean))
       if (told === null || typeof told === "string" || typeof told === "boolean" || Number.isFinite(told))
         return [key, told as string]
       return [key, typeof told === "number" ? String(told) : JSON.stringify(told)]
@@ -14,46 +16,50 @@ export function settingsOf(config: RunConfig): RunInfo["settings"] {
   )
 }
 
-const redacted = "[redacted]"
-
-const secretWords =
-  "keys?|tokens?|secrets?|passwords?|passwd|pwd|passphrases?|credentials?|authorization|cookies?|bearer|pat"
-const secretWord = new RegExp(`^(${secretWords})$`, "i")
-
-/** Keys of ours that speak of a model's tokens. */
+/** Own keys that concern a model's tokens and are no secrets. */
 const harmless: ReadonlySet<string> = new Set(["tokenWeights"])
 
-/** apiKey, HF_TOKEN, --client-secret, x-api-key */
-function nameIsSecret(name: string): boolean {
-  if (harmless.has(name)) return false
-  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").split(/[^A-Za-z0-9]+/)
-  return words.some((word) => secretWord.test(word) || /^(api|access|private)keys?$/i.test(word))
+function secrecyOfKey(name: string): Secrecy {
+  return harmless.has(name) ? undefined : secrecyOf(name)
 }
 
-/** Only text is a secret: `maxReplyTokens` is a number. */
-function withoutSecrets(value: unknown, secret: boolean): unknown {
-  if (typeof value === "string") return secret && value !== "" ? redacted : textWithoutSecrets(value)
+/** Redacts a number only if the name is unambiguous: `maxCompletionTokens` contains "tokens", too. */
+function withoutSecrets(value: unknown, secrecy: Secrecy, list: readonly unknown[] = [], at = 0): unknown {
+  if (typeof value === "number") return secrecy === "strong" ? redacted : value
+  if (typeof value === "string")
+    return secrecy && value !== "" ? redacted : ofText(value, list.slice(Math.max(at - lookedBack, 0), at))
   if (Array.isArray(value))
-    // What follows a flag is its value: --api-key xyz
-    return value.map((one, at) => withoutSecrets(one, secret || isSecretFlag(value[at - 1])))
+    return value.map((one, at) => withoutSecrets(one, secrecy ?? pairedWith(value, at), value, at))
   if (!isObject(value)) return value
+  const { name = value.key } = value
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, withoutSecrets(inner, secret || nameIsSecret(key))]),
+    Object.entries(value).map(([key, inner]) => {
+      const own = key === "value" && typeof name === "string" ? secrecyOf(name) : secrecyOfKey(key)
+      return [key, withoutSecrets(inner, secrecy ?? own)]
+    }),
   )
 }
 
-function isSecretFlag(word: unknown): boolean {
-  return typeof word === "string" && /^--?[\w-]+:?$/.test(word) && nameIsSecret(word)
+/** Secrecy of the value in a pair of name and value, [x-api-key, value]. */
+function pairedWith(list: readonly unknown[], at: number): Secrecy {
+  const [name] = list
+  if (at !== 1 || list.length !== 2 || typeof name !== "string") return undefined
+  return secrecyOf(name) === "strong" ? "strong" : undefined
 }
 
-/** Tokens that are known by how they begin. */
-const wellKnown = /\b((sk-|hf_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|AKIA)[\w-]{16,}|gigpo-[\w-]{43})/g
+/** Checks the values inside JSON text, which stays unchanged if there is nothing to redact. */
+function ofText(text: string, before: readonly unknown[]): string {
+  return jsonWithoutSecrets(text) ?? argumentWithoutSecrets(text, before)
+}
 
-/** Addresses with a password, `name=value` where the name says so, and what is a token by its looks. */
-function textWithoutSecrets(text: string): string {
-  return text
-    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/?#]*@/gi, `$1${redacted}@`)
-    .replace(/([\w-]+)=([^\s&#;,"']+)/g, (all, name: string) => (nameIsSecret(name) ? `${name}=${redacted}` : all))
-    .replace(/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${redacted}`)
-    .replace(wellKnown, redacted)
+/** Undefined for a text that is no object or list, or is nested too deep. */
+function jsonWithoutSecrets(text: string): string | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined
+  try {
+    const parsed: unknown = JSON.parse(text)
+    const told = JSON.stringify(withoutSecrets(parsed, undefined))
+    return told === JSON.stringify(parsed) ? text : told
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
-import { editDistance } from "../../src/edit-distance.ts"
+import { editDistance } from "../../src/util/edit-distance.ts"
 
 const least = "model: m\nenvironment: { name: sokoban }\n"
 
@@ -13,7 +13,7 @@ describe("a misspelt name", () => {
     ["training.loss.name", "spao", "sapo"],
     ["training.loss.name", "clipped-surogate", "clipped-surrogate"],
     ["training.curriculum.name", "tocd", "tcod"],
-    ["clone.loss.name", "dop", "dpo"],
+    ["sft.loss.name", "dop", "dpo"],
   ])("of %s is told the one that was probably meant: %s, %s", (key, typed, meant) => {
     const message = expect.stringMatching(new RegExp(`not "${typed}"\\. Did you mean ${meant}\\?$`))
     expect(() => resolveConfig(least, [`${key}=${typed}`])).toThrow(

@@ -9,7 +9,7 @@ import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { estimators } from "../../src/credit/estimators.ts"
 import { memories } from "../../src/environment/memory/memories.ts"
 import { wrappers } from "../../src/environment/wrappers.ts"
-import { cloningLosses } from "../../src/loss/cloning-losses.ts"
+import { sftLosses } from "../../src/loss/cloning-losses.ts"
 import { losses } from "../../src/loss/losses.ts"
 import { turnHooks } from "../../src/rollout/hooks/turn-hooks.ts"
 import { curricula } from "../../src/training/curriculum/curricula.ts"
@@ -43,9 +43,9 @@ describe("the table of algorithms", () => {
     }
     const others = {
       "training.curriculum.name": curricula,
-      "training.turns.name": turnHooks,
-      "environment.around.name": wrappers,
-      "clone.loss.name": cloningLosses,
+      "training.turnHooks.name": turnHooks,
+      "environment.wrapper.name": wrappers,
+      "sft.loss.name": sftLosses,
     }
     for (const [key, names] of Object.entries({ ...shipped, ...others }))
       expect([...asked(key)].sort()).toEqual(Object.keys(names).sort())

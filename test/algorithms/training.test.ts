@@ -4,7 +4,7 @@ import type { Algorithm } from "../../src/algorithms/algorithm.ts"
 import { algorithms } from "../../src/algorithms/algorithms.ts"
 import { settingsOf } from "../../src/algorithms/asked.ts"
 import type { Config } from "../../src/cli/config/config.ts"
-import { configuredCloning, configuredTraining } from "../../src/cli/config/modules.ts"
+import { configuredSft, configuredTraining } from "../../src/cli/config/modules.ts"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { plannedStrategies, strata } from "../../src/credit/strata.ts"
 import type { CourseSpan } from "../../src/data/course.ts"
@@ -16,9 +16,9 @@ import { only } from "../../src/options/fixed.ts"
 import type { Named } from "../../src/options/named.ts"
 import { readOptions } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
-import { clone } from "../../src/training/clone.ts"
+import { formatRunConfig } from "../../src/runs/config.ts"
+import { sft } from "../../src/sft/sft.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import { formatRunConfig } from "../../src/training/run-config.ts"
 import { train } from "../../src/training/train.ts"
 import { file } from "../data/examples.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
@@ -74,11 +74,11 @@ training:
   iterations: 2
   groups: 3
   groupSize: 4
-  batchRows: 16
+  batchSteps: 16
   optimizer: { learningRate: 2, warmup: 0 }
-  critic: { batchRows: 16 }
-  rollout: { maxReplyTokens: 3, maxSteps: 4 }
-clone: { epochs: 2, batchRows: 4, optimizer: { learningRate: 2, warmup: 0 } }
+  critic: { batchSteps: 16 }
+  rollout: { maxCompletionTokens: 3, maxSteps: 4 }
+sft: { epochs: 2, batchSteps: 4, optimizer: { learningRate: 2, warmup: 0 } }
 `
 
 /** Its settings over these, as a file has them, as a run keeps them, and read again. */
@@ -169,10 +169,10 @@ describe.each(cloned.map((algorithm) => [algorithm.system, algorithm] as const))
     const prompts = ["red 0", "green 1", "blue 2"]
     const pairs = prompts.map((prompt) => ({ prompt, chosen: "a", rejected: "b" }))
     const policy = varied()
-    const { data, ...cloning } = await configuredCloning(config)
+    const { data, ...cloning } = await configuredSft(config)
     const told = "implicitQ" in cloning && cloning.implicitQ ? recorded(prompts) : file(pairs)
     const from = data === undefined ? { tasks: 8, environment: doorsEnvironment() as Environment } : { data: told }
-    const reports = await clone({ ...cloning, ...from, ...{ policy, tokenizer: templated } })
+    const reports = await sft({ ...cloning, ...from, ...{ policy, tokenizer: templated } })
     expect(reports).toHaveLength(2)
     checkLearned(
       policy,

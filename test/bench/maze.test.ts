@@ -1,14 +1,14 @@
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { ownEnvironment } from "../../src/environment/registry.ts"
-import { loadModule, makeOwn } from "../../src/options/module.ts"
+import { customEnvironment } from "../../src/environment/registry.ts"
+import { loadModule, makeCustom } from "../../src/options/module.ts"
 import { readOptions } from "../../src/options/read.ts"
-import { Random } from "../../src/random.ts"
 import { checkEnvironment } from "../../src/rollout/check-environment.ts"
 import { expertReplies, firstTake } from "../../src/rollout/choosers.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { playBy } from "../../src/rollout/play-by.ts"
+import { Random } from "../../src/util/random.ts"
 
 interface Task {
   readonly seed: number
@@ -17,7 +17,11 @@ interface Task {
 /** As a configuration opens it. */
 async function open(options: object = {}): Promise<Environment<Task>> {
   const module = await loadModule("maze.mjs", join(import.meta.dirname, "../../bench/paper"))
-  return (await makeOwn(module, readOptions("maze", options, module.options!), ownEnvironment)) as Environment<Task>
+  return (await makeCustom(
+    module,
+    readOptions("maze", options, module.options!),
+    customEnvironment,
+  )) as Environment<Task>
 }
 
 function tasks(environment: Environment<Task>, count: number, split: "train" | "test" = "train"): Task[] {

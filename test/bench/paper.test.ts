@@ -18,12 +18,12 @@ afterAll(async () => await rm(folder, { recursive: true }))
 const world = `
 environment: { name: number-line, maxPosition: 4, maxSteps: 6, reply: tags, rules: false, thinking: off }
 initialize: { hiddenSize: 32, layers: 1, heads: 2, vocabularySize: 280 }
-clone: { tasks: 150, epochs: 4, batchRows: 16, optimizer: { learningRate: 3e-3 } }
+sft: { tasks: 150, epochs: 4, batchSteps: 16, optimizer: { learningRate: 3e-3 } }
 training:
   iterations: 3
   groups: 3
   groupSize: 4
-  rollout: { maxReplyTokens: 10 }
+  rollout: { maxCompletionTokens: 10 }
   evaluation: { every: 1, tasks: 16 }
 `
 

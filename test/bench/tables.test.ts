@@ -7,7 +7,7 @@ type Settings = Readonly<Record<string, unknown>>
 interface Variant {
   readonly name: string
   readonly set: Settings
-  readonly clone?: { readonly set: Settings }
+  readonly sft?: { readonly set: Settings }
 }
 interface Table {
   readonly worlds: readonly { readonly name: string; readonly config: string; readonly set: Settings }[]
@@ -21,7 +21,7 @@ interface Cells {
 }
 
 const load = async <Module>(file: string): Promise<Module> => await import(resolve("bench/paper", file))
-const missing = !existsSync("dist/index.js")
+const missing = !existsSync("dist/entries/index.js")
 const { tables } = await load<{ tables: Record<string, Table> }>("tables.mjs")
 
 /** What a run of this world and name is, by whichever table says so first. */
@@ -31,8 +31,8 @@ describe.skipIf(missing).each(Object.entries(tables))("the table %s of bench:pap
   it("has settings that gigpo takes, and the same as other tables for a run of the same name", async () => {
     const { sets } = await load<Cells>("cells.mjs")
     for (const world of table.worlds)
-      for (const { name, set, clone } of table.variants) {
-        const config = await loadConfig(world.config, ["model=m", ...sets(world.set, clone?.set, set)])
+      for (const { name, set, sft } of table.variants) {
+        const config = await loadConfig(world.config, ["model=m", ...sets(world.set, sft?.set, set)])
         const run = `${world.name}/${name}`
         expect(known.get(run) ?? config, run).toEqual(config)
         known.set(run, config)

@@ -46,7 +46,7 @@ describe.skipIf(!built)("training an adapter from the terminal", () => {
       const { code, stderr } = await resume("-s", change)
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
     }
-    const free = ["recompute=block", "microBatchTokens=300", "cacheBytes=1000000", "training.iterations=3"]
+    const free = ["recompute=block", "microBatchTokens=300", "kvCacheBytes=1000000", "training.iterations=3"]
     expect(await resume(...free.flatMap((set) => ["-s", set]))).toMatchObject({ code: 0 })
   })
 })

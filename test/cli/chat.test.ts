@@ -3,11 +3,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { PassThrough } from "node:stream"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { plainGenerator } from "../../src/chat/plain-generator.ts"
 import { Conversation } from "../../src/cli/conversation.ts"
 import { converse } from "../../src/cli/converse.ts"
 import { ChatView } from "../../src/cli/terminal/chat-view.ts"
-import { freeVoice } from "../../src/server/free-voice.ts"
-import { Scripted } from "../server/scripted.ts"
+import { Scripted } from "../endpoint/scripted.ts"
 import { open, tokenizerFolder } from "../tokenizer/scratch.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
@@ -15,7 +15,10 @@ import { built, gigpo, tiny } from "./gigpo.ts"
 async function talking(replies: readonly string[], pause = 0) {
   const codec = await open(await tokenizerFolder())
   const policy = new Scripted(codec, replies, { pause })
-  const conversation = new Conversation(freeVoice({ policy, codec, temperature: 1, maxReplyTokens: 500 }), "Be kind.")
+  const conversation = new Conversation(
+    plainGenerator({ policy, codec, temperature: 1, maxCompletionTokens: 500 }),
+    "Be kind.",
+  )
   const shown = { replies: "", notes: "" }
   const into = (name: keyof typeof shown) => ({
     write(text: string) {
@@ -86,7 +89,7 @@ describe("a conversation", () => {
     const lines = converse({ ...piped, input, signal: new AbortController().signal })
     await expect(lines).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: /do not fit the model's 4096 positions/,
+      message: /leaves no room for a reply in the model.s 4096 positions/,
     })
 
     const { conversation, view, shown } = await talking(["one"])
@@ -95,7 +98,7 @@ describe("a conversation", () => {
     const ended = converse({ conversation, view, input: typed, terminal, signal: new AbortController().signal })
     typed.write(`${long}\rHi\r`)
     await expect.poll(() => shown.replies).toBe("one\n")
-    expect(shown.notes).toMatch(/do not fit the model's 4096 positions.* \/clear begins anew\.\n$/)
+    expect(shown.notes).toMatch(/leaves no room for a reply in the model.s 4096 positions.* \/clear begins anew\.\n$/)
     typed.end()
     await ended
   })
@@ -131,7 +134,7 @@ describe.skipIf(!built)("gigpo chat (needs dist: npm run build:ts)", () => {
     expect(await chat("word ".repeat(400))).toEqual({
       code: 2,
       stdout: "",
-      stderr: expect.stringMatching(/do not fit the model's 400 positions/),
+      stderr: expect.stringMatching(/leaves no room for a reply in the model's 400 positions/),
     })
   })
 })

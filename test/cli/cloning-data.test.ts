@@ -16,11 +16,11 @@ const talks = Array.from({ length: 12 }, (_, at) => ({
 }))
 const pairs = talks.map((_, at) => ({ prompt: `${at} and 1`, chosen: `${at + 1}`, rejected: `${at}` }))
 
-describe.skipIf(!built)("gigpo clone --data (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("gigpo sft --data (needs dist: npm run build:ts)", () => {
   let folder: string
   const run = (...words: string[]) => gigpo(words, { cwd: folder })
-  const clone = (data: string, out: string, ...words: string[]) =>
-    run("clone", "small/config.yaml", "--data", data, "--out", out, "-s", "clone.batchRows=4", ...words)
+  const sft = (data: string, out: string, ...words: string[]) =>
+    run("sft", "small/config.yaml", "--data", data, "--out", out, "-s", "sft.batchSteps=4", ...words)
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-clone-data-"))
     expect(await run("init", "sokoban", "small", ...tiny)).toMatchObject({ code: 0 })
@@ -31,7 +31,7 @@ describe.skipIf(!built)("gigpo clone --data (needs dist: npm run build:ts)", () 
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
   it("learns from transcripts and leaves nothing but the model", async () => {
-    expect(await clone("talks.jsonl", "told")).toMatchObject({
+    expect(await sft("talks.jsonl", "told")).toMatchObject({
       code: 0,
       stderr: "",
       stdout: expect.stringMatching(/^epoch 2\/2 {2}loss .* 12 rows/m),
@@ -44,7 +44,7 @@ describe.skipIf(!built)("gigpo clone --data (needs dist: npm run build:ts)", () 
   })
 
   it("learns from pairs by dpo", async () => {
-    const dpo = await clone("pairs.jsonl", "preferred", "-s", "clone.loss.name=dpo")
+    const dpo = await sft("pairs.jsonl", "preferred", "-s", "sft.loss.name=dpo")
     expect(dpo).toMatchObject({
       code: 0,
       stderr: "",
@@ -67,18 +67,18 @@ describe.skipIf(!built)("gigpo clone --data (needs dist: npm run build:ts)", () 
     await record(join(folder, "runs/one"), [[1, { groups: [group(0, episodes)], credit }]], { tokenizer })
     await tokenizer.dispose()
     const rows = (count: number) => ({ code: 0, stderr: "", stdout: expect.stringContaining(`  ${count} rows`) })
-    expect(await clone("runs/one/episodes", "again")).toMatchObject(rows(2))
-    expect(await clone("runs/one", "all", "-s", "clone.successes=false")).toMatchObject(rows(3))
-    const refused = await clone("runs", "never")
+    expect(await sft("runs/one/episodes", "again")).toMatchObject(rows(2))
+    expect(await sft("runs/one", "all", "-s", "sft.successes=false")).toMatchObject(rows(3))
+    const refused = await sft("runs", "never")
     expect(refused).toMatchObject({ stderr: expect.stringMatching(/no recorded episodes.*\[BAD_DATA\]/) })
     expect(refused.code).not.toBe(0)
   })
 
   it("refuses a line by its number before anything is there", async () => {
-    const refused = await clone("broken.jsonl", "never")
+    const refused = await sft("broken.jsonl", "never")
     expect(refused.stderr).toMatch(/broken\.jsonl, line 13: messages must be a list of messages.*\[BAD_DATA\]/)
     expect(refused.code).not.toBe(0)
-    const missing = await clone("nothing.jsonl", "never")
+    const missing = await sft("nothing.jsonl", "never")
     expect(missing.stderr).toMatch(/nothing\.jsonl/)
     expect(missing.code).not.toBe(0)
     expect((await readdir(folder)).filter((name) => name.startsWith("never"))).toEqual([])

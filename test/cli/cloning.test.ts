@@ -5,9 +5,9 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
-const sets = ["--set", "clone.epochs=6", "--set", "clone.batchRows=8", "--set", "clone.optimizer.learningRate=1e-3"]
+const sets = ["--set", "sft.epochs=6", "--set", "sft.batchSteps=8", "--set", "sft.optimizer.learningRate=1e-3"]
 
-describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
+describe.skipIf(!built)("gigpo sft (needs dist: npm run build:ts)", () => {
   let folder: string
   let whole: Buffer
   const run = async (words: readonly string[], stop?: { after: RegExp; signal: NodeJS.Signals }) => {
@@ -19,8 +19,8 @@ describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
     }
     return await gigpo(words, { cwd: folder, onOutput })
   }
-  const clone = (model: string, ...words: string[]) => [
-    "clone",
+  const sft = (model: string, ...words: string[]) => [
+    "sft",
     "small/config.yaml",
     "-s",
     `model=${model}`,
@@ -36,7 +36,7 @@ describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-clone-"))
     expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0 })
-    expect(await run(clone("small/model", "--out", "whole"))).toMatchObject({ code: 0, stderr: "" })
+    expect(await run(sft("small/model", "--out", "whole"))).toMatchObject({ code: 0, stderr: "" })
     whole = await weights("whole")
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
@@ -53,12 +53,12 @@ describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
       const out = way === "--out" ? `out-of-${model}` : model
       const target = way === "--out" ? [way, out] : [way]
       const before = await weights(model)
-      const stopped = await run(clone(model, ...target), { after: /^epoch 3\/6/m, signal: "SIGINT" })
+      const stopped = await run(sft(model, ...target), { after: /^epoch 3\/6/m, signal: "SIGINT" })
       expect(stopped).toMatchObject({ code: 130, stderr: expect.stringContaining("[ABORTED]") })
       const [, step, words] = /The state after step (\d+) is saved. To go on: gigpo (.+)$/m.exec(stopped.stdout)!
       expect((await weights(model)).equals(before)).toBe(true)
 
-      const again = await run(clone(model, ...target))
+      const again = await run(sft(model, ...target))
       expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/--resume.*--overwrite.*\[RUN_EXISTS\]/) })
       const resumed = await run(words!.split(" ").map((word) => word.replaceAll("'", "")))
       expect(resumed).toMatchObject({ code: 0, stderr: "" })
@@ -72,9 +72,9 @@ describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
   it("that was killed goes on from its last epoch, or anew when told to", async () => {
     for (const flag of ["--resume", "--overwrite"]) {
       const out = `killed${flag}`
-      const killed = await run(clone("small/model", "--out", out), { after: /^epoch 4\/6/m, signal: "SIGKILL" })
+      const killed = await run(sft("small/model", "--out", out), { after: /^epoch 4\/6/m, signal: "SIGKILL" })
       expect(killed.code).toBeNull()
-      const resumed = await run(clone("small/model", "--out", out, flag))
+      const resumed = await run(sft("small/model", "--out", out, flag))
       expect(resumed).toMatchObject({ code: 0, stderr: "" })
       expect(resumed.stdout.includes("epoch 1/6")).toBe(flag === "--overwrite")
       expect((await weights(out)).equals(whole)).toBe(true)
@@ -83,7 +83,7 @@ describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
   })
 
   it("goes on with the same settings only, and leaves the notes that somebody put beside its checkpoints", async () => {
-    const words = clone("small/model", "--out", "noted")
+    const words = sft("small/model", "--out", "noted")
     await run(words, { after: /^epoch 2\/6/m, signal: "SIGINT" })
     expect(await run([...words, "--resume", "--set", "seed=5"])).toMatchObject({
       code: 2,
@@ -109,7 +109,7 @@ describe.skipIf(!built)("gigpo clone (needs dist: npm run build:ts)", () => {
     if (existsSync("/sys/kernel"))
       refusals.push([["--out", "/sys/kernel/model"], /Could not write into \/sys\/kernel: .*\[IO\]/])
     for (const [words, message] of refusals) {
-      const { code, stdout, stderr } = await run(clone("small/model", ...words))
+      const { code, stdout, stderr } = await run(sft("small/model", ...words))
       expect({ code, stdout }, stderr).toEqual({ code: stderr.includes("[IO]") ? 4 : 2, stdout: "" })
       expect(stderr).toMatch(message)
     }

@@ -31,7 +31,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(code).toBe(0)
       const commands = [
         "init",
-        "clone",
+        "sft",
         "train",
         "evaluate",
         "panel",
@@ -45,6 +45,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
         "estimate",
         "algorithms",
         "config",
+        "recover",
         "doctor",
       ]
       for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"))
@@ -63,9 +64,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       [["train"], /missing required argument 'config'/],
       [["train", "c.yaml", "--resum"], /unknown option '--resum'/],
       [["train", "c.yaml", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
-      [["clone", "c.yaml"], /Give --out <folder>, or --in-place/],
-      [["clone", "c.yaml", "--out", "x", "--in-place"], /--in-place.*cannot be used with.*--out/],
-      [["clone", "c.yaml", "--in-place", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
+      [["sft", "c.yaml"], /Give --out <folder>, or --in-place/],
+      [["sft", "c.yaml", "--out", "x", "--in-place"], /--in-place.*cannot be used with.*--out/],
+      [["sft", "c.yaml", "--in-place", "--resume", "--overwrite"], /--resume.*cannot be used with.*--overwrite/],
       [["play", "c.yaml", "--task", "-1"], /'-1' is invalid.*whole number from 0/],
       [
         ["train", "nowhere.yaml"],
@@ -107,7 +108,9 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
 
   describe("init", () => {
     it("writes a configuration with what was set, and a model that fits it", async () => {
-      expect((await readdir(join(folder, "small"))).sort()).toEqual(["config.yaml", "model"])
+      expect((await readdir(join(folder, "small"))).sort()).toEqual(["config.schema.json", "config.yaml", "model"])
+      const [first] = (await readFile(join(folder, "small/config.yaml"), "utf8")).split("\n")
+      expect(first).toBe("# yaml-language-server: $schema=config.schema.json")
       const { stdout } = await run(["config", "small/config.yaml"])
       expect(stdout).toMatch(/^ {2}hiddenSize: 32$/m)
       expect(stdout).toMatch(/^model: small\/model$/m)
@@ -141,16 +144,33 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(await begin({ npm_command: "exec" })).toContain("is there yet: npx gigpo init sokoban demo")
       const made = await run(["init", "sokoban", "hinted", ...tiny], { env: { npm_command: "exec" } })
       expect(made.stdout).toMatch(
-        /^ {2}npx gigpo clone .*\n {2}npx gigpo train hinted\/config.yaml .*\n {2}npx gigpo view hinted /m,
+        /^ {2}npx gigpo sft .*\n {2}npx gigpo train hinted\/config.yaml .*\n {2}npx gigpo view hinted /m,
       )
     })
   })
 
   describe("config", () => {
-    it("lists all keys without a file, and what a file comes to with one", async () => {
-      expect((await run(["config"])).stdout).toMatch(/^ {2}# Episodes of each task. Default 8.\n {2}groupSize: 8$/m)
+    it("lists the main keys without a file, all keys if asked, and the resolved file with one", async () => {
+      const main = (await run(["config"])).stdout
+      expect(main).toMatch(/^ {2}groupSize: 8 +# Episodes of each task\.$/m)
+      expect(main.split("\n").length).toBeLessThan(130)
+      const all = (await run(["config", "--all"])).stdout
+      expect(all).toMatch(/^ {2}# Episodes of each task. Default 8.\n {2}groupSize: 8$/m)
       const { stdout } = await run(["config", "small/config.yaml", "-s", "training.groups=7"])
       expect(stdout).toMatch(/^ {2}groups: 7$/m)
+    })
+
+    it("shows one branch, and says which key was probably meant", async () => {
+      expect((await run(["config", "training.estimator.hgpo"])).stdout).toMatch(/^ {4}name: hgpo\n/m)
+      expect((await run(["config", "small/config.yaml", "seed"])).stdout).toMatch(/^# .*\nseed: \d+\n$/)
+      refused(await run(["config", "training.estimtor"]), 2, /did you mean training\.estimator\? \[BAD_ARGUMENT\]\n$/)
+    })
+
+    it("prints the schema that init has written", async () => {
+      const schema = JSON.parse((await run(["config", "--schema"])).stdout)
+      expect(schema).toMatchObject({ $schema: expect.stringContaining("2020-12"), type: "object" })
+      expect(JSON.parse(await readFile(join(folder, "small/config.schema.json"), "utf8"))).toEqual(schema)
+      refused(await run(["config", "training", "--schema"]), 2, /--schema describes every configuration/)
     })
 
     it("refuses a file with mistakes and tells their lines", async () => {
@@ -174,7 +194,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
   describe("clone, train, evaluate and play", () => {
     it("refuse a model that is not there", async () => {
       const model = ["small/config.yaml", "--set", "model=nowhere"]
-      for (const words of [["train"], ["evaluate"], ["play"], ["clone", "--out", "x"]])
+      for (const words of [["train"], ["evaluate"], ["play"], ["sft", "--out", "x"]])
         refused(await run([words[0]!, ...model, ...words.slice(1)]), 2, /nowhere.*\[BAD_(TOKENIZER|MODEL)\]/)
       expect(await readdir(folder)).not.toContain("runs")
     })
@@ -186,7 +206,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     })
 
     it("work one after the other, without a single escape code in a pipe", async () => {
-      const cloned = await run(["clone", "small/config.yaml", "--out", "cloned"])
+      const cloned = await run(["sft", "small/config.yaml", "--out", "cloned"])
       expect(cloned).toMatchObject({ code: 0, stderr: "" })
       expect(cloned.stdout).toMatch(
         /^Learning rate .*\nepoch 1\/2 {2}loss [\d.]+ {2}\d+ rows {2}[\d.]+ s\nepoch 2\/2 .*\nThe model is in cloned.\n$/,
@@ -196,7 +216,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
       expect(trained).toMatchObject({ code: 0, stderr: "" })
       const lines = trained.stdout.trim().split("\n")
       expect(lines.filter((line) => line.startsWith("iteration "))).toHaveLength(6)
-      expect(lines[1]).toBe("To see it in a browser while it goes on: gigpo view small/run")
+      expect(lines[1]).toBe("To see it in a browser while it runs: gigpo view small/run")
       expect(lines[3]).toMatch(
         /^iteration 1\/6 {2}success \S+ {2}return \S+ {2}steps .* loss \S+ {2}KL \S+ {2}entropy .* tokens\/s .* left$/,
       )
@@ -265,7 +285,7 @@ describe.skipIf(!built)("gigpo (needs dist: npm run build:ts)", () => {
     })
 
     it("clone in place or over another model when told to, but over nothing else", async () => {
-      const clone = ["clone", "small/config.yaml", "-s", "clone.tasks=2", "-s", "clone.epochs=1", "--out"]
+      const clone = ["sft", "small/config.yaml", "-s", "sft.tasks=2", "-s", "sft.epochs=1", "--out"]
       const inPlace = [...clone.slice(0, -1), "--in-place"]
       await cp(join(folder, "small/model"), join(folder, "copy"), { recursive: true })
       refused(await run([...clone, "copy"]), 2, /copy is already there.*--overwrite/)

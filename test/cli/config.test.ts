@@ -7,10 +7,10 @@ import { loadConfig, loadDocument, resolveConfig } from "../../src/cli/config/re
 import { openConfiguredEnvironment } from "../../src/cli/model.ts"
 import { starterConfig, starterNames } from "../../src/cli/starter.ts"
 import { nativePolicyFields } from "../../src/engine/native/options.ts"
-import { GigpoError } from "../../src/errors.ts"
 import { walk } from "../../src/options/keys.ts"
+import { formatRunConfig } from "../../src/runs/config.ts"
 import { needsOf } from "../../src/training/make.ts"
-import { formatRunConfig } from "../../src/training/run-config.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 
 const least = "model: models/small\nenvironment:\n  name: sokoban\n"
 
@@ -38,16 +38,16 @@ describe("a configuration", () => {
       iterations: 150,
       groups: 16,
       groupSize: 8,
-      rollout: { maxReplyTokens: 512 },
+      rollout: { maxCompletionTokens: 512 },
     })
-    expect(config.clone).toMatchObject({ tasks: 1000, optimizer: { schedule: "cosine" } })
-    expect(config.clone.optimizer.learningRate).toBeUndefined() // by the size of the model
+    expect(config.sft).toMatchObject({ tasks: 1000, optimizer: { schedule: "cosine" } })
+    expect(config.sft.optimizer.learningRate).toBeUndefined() // by the size of the model
     expect(policyOptions(config)).toEqual({
       device: "auto",
       recompute: "auto",
       moments: "float32",
       sharePrefixes: true,
-      librarySampling: false,
+      sampleWithCublas: false,
     })
   })
 
@@ -112,7 +112,14 @@ describe("a configuration", () => {
     expect(shown).toMatch(/^# agent:\n.*\n {2}# name: process$/m)
     expect(resolveConfig(shown)).toEqual(resolveConfig(least))
     const config = resolveConfig(`${least}agent: { command: [node, agent.mjs], normalize: true }`)
-    const agent = { name: "process", command: ["node", "agent.mjs"], grace: 5, normalize: true }
+    const agent = {
+      name: "process",
+      command: ["node", "agent.mjs"],
+      environment: "clean",
+      control: "none",
+      grace: 5,
+      normalize: true,
+    }
     expect(config.agent).toEqual(agent)
     expect(resolveConfig(renderConfig(config))).toEqual(config)
     expect(refusal(`${least}agent: { normalize: true }`)).toMatch(/line 4: agent\.command is missing/)
@@ -125,7 +132,7 @@ describe("a configuration", () => {
     expect(config).toMatchObject({ model: "some where/model", run: "some where/run" })
     expect(JSON.stringify(config.environment)).toContain(name === "gateway" ? "examples/gateway/line.mjs" : name)
     await openConfiguredEnvironment(config)
-    expect(String(starter.document)).toMatch(/^# .*gigpo config/)
+    expect(String(starter.document)).toMatch(/^# yaml-language-server: \$schema=.*\n# .*gigpo config/)
   })
 
   it("of gigpo init is refused for other environments", () => {
@@ -149,7 +156,7 @@ describe("a wrong configuration", () => {
     ["training: { learningrate: 3 }", "did you mean training.optimizer.learningRate?"],
     [
       "training: { rollout: { zzz: 3 } }",
-      "training.rollout.zzz is not an option; known: temperature, maxReplyTokens, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, retries, leastGroupSize, resamples, forks, refills.",
+      "training.rollout.zzz is not an option; known: temperature, maxCompletionTokens, concurrency, maxSteps, environmentTimeout, turnTimeout, episodeTimeout, groupTimeout, maxRetries, minGroupSize, maxResamples, maxForks, maxRefillRounds.",
     ],
     ["zzz: 3", "zzz is not an option; known: model, teacher, environment, agent, run, seed,"],
     ["__proto__: { x: 1 }", "__proto__ is not an option"],
@@ -176,6 +183,7 @@ describe("a wrong configuration", () => {
     ],
     ["training: 3", "training must be a group of keys, not 3."],
     ["training:", "training must be a group of keys, not empty."],
+    ["? training", "training must be a group of keys, not empty."],
     ["seed: -1", "seed must be at least 0, not -1."],
     ["device: tpu", 'device must be "auto" or "cpu" or "cuda", not "tpu".'],
     ["run: ''", 'run must be a text that is not blank, not "".'],
@@ -258,15 +266,17 @@ describe("the description of all keys", () => {
   const text = renderConfig()
 
   it("shows every key: with its default, or commented out where it has none", () => {
-    const optional = walk(configFields, undefined).filter(({ entry }) => "otherwise" in entry && !("problem" in entry))
+    const optional = walk(configFields, undefined).filter(
+      ({ entry }) => "defaultText" in entry && !("validate" in entry),
+    )
     const isWithin = (groups: typeof optional, path: readonly string[]) =>
       groups.some((group) => group.path.every((key, index) => key === path[index]))
     for (const { path, entry } of walk(configFields, undefined)) {
       const name = path.at(-1)
-      if (!("problem" in entry))
+      if (!("validate" in entry))
         expect(text).toMatch(new RegExp(`^ *${isWithin(optional, path) ? "# " : ""}${name}:$`, "m"))
-      else if (entry.fallback === undefined) expect(text).toContain(`# ${name}:\n`)
-      else expect(text).toContain(`${name}: ${shown(entry.fallback)}\n`)
+      else if (entry.default === undefined) expect(text).toContain(`# ${name}:\n`)
+      else expect(text).toContain(`${name}: ${shown(entry.default)}\n`)
       const words = entry.help.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "[\\s#]+")
       expect(text).toMatch(new RegExp(words))
     }
@@ -297,5 +307,34 @@ describe("the description of all keys", () => {
     const sets = ["model=m", "environment.name=sokoban"]
     const all = text.replace("environment:\n", "environment: {}\n")
     expect(resolveConfig(all, sets)).toEqual(resolveConfig("", sets))
+  })
+})
+
+describe("a part of a configuration", () => {
+  const part = (key: string, config?: Parameters<typeof renderConfig>[0]) =>
+    renderConfig(config, undefined, { key, all: true })
+
+  it("is what stands there, in its place", () => {
+    expect(part("seed")).toBe(`# The root of every random number. Default 0.\nseed: 0\n`)
+    expect(part("training.rollout.maxCompletionTokens")).toBe(
+      "training:\n  rollout:\n    # Most tokens of one reply. Default 512.\n    maxCompletionTokens: 512\n",
+    )
+    const set = resolveConfig(least, ["training.rollout.maxCompletionTokens=8"])
+    expect(part("training.rollout.maxCompletionTokens", set)).toContain("    maxCompletionTokens: 8\n")
+    expect(part("training.estimator.normalization")).toMatch(/^training:\n {2}estimator:\n {4}# .*normalization: /s)
+  })
+
+  it("is shown of every key that all of it has, as it is shown there", () => {
+    const all = renderConfig()
+    for (const key of ["training", "training.estimator", "training.loss", "lora", "environment", "sft", "engine"])
+      for (const line of part(key).split("\n")) expect(all).toContain(line)
+    expect(part("training.estimator").split("\n").length).toBeLessThan(all.split("\n").length / 2)
+  })
+
+  it("that is unknown is refused, with what was probably meant", () => {
+    expect(() => part("training.estimatr")).toThrow(
+      /training\.estimatr is not a key .* did you mean training\.estimator\?/,
+    )
+    expect(() => part("seed.more")).toThrow(/seed\.more is not a key of a configuration; known: none/)
   })
 })

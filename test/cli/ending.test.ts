@@ -40,7 +40,7 @@ describe.skipIf(!built)("the end of a training (needs dist: npm run build:ts)", 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-ending-"))
     expect(await run("init", "sokoban", "small", ...tiny)).toMatchObject({ code: 0 })
-    expect(await run("clone", "small/config.yaml", "--in-place")).toMatchObject({ code: 0 })
+    expect(await run("sft", "small/config.yaml", "--in-place")).toMatchObject({ code: 0 })
     await writeFile(join(folder, "foretold.mjs"), foretold)
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))

@@ -42,7 +42,7 @@ describe.skipIf(!built)("gigpo engine (needs dist: npm run build:ts)", () => {
   })
 
   it("clones, trains, goes on and evaluates as on one machine", async () => {
-    expect(await run("clone", "remote.yaml", "--out", "cloned")).toMatchObject({ code: 0 })
+    expect(await run("sft", "remote.yaml", "--out", "cloned")).toMatchObject({ code: 0 })
     const sets = ["model=cloned", "run=one", "training.iterations=4"].flatMap((set) => ["--set", set])
     const trained = await run("train", "remote.yaml", ...sets)
     expect(trained).toMatchObject({ code: 0 })

@@ -8,13 +8,14 @@ import { diskUse, recordedBytes } from "../../src/cli/estimate/disk-use.ts"
 import { measureDisk } from "../../src/cli/estimate/measure-disk.ts"
 import { modelSizes } from "../../src/cli/estimate/sizes.ts"
 import {
-  cloningWork,
   floorSeconds,
   iterationWork,
   type Machinery,
   samplingWork,
+  sftWork,
   type Workload,
 } from "../../src/cli/estimate/work.ts"
+import { resolvePolicyOptions } from "../../src/engine/native/options.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
 import { wholeRun } from "../../src/training/whole-run.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
@@ -47,7 +48,8 @@ const work: Workload = {
   recomputed: false,
   reference: false,
 }
-const how: Machinery = { bytesPerNumber: 2, recompute: "none", momentBytes: 4, loraRank: 0 }
+const { adapter } = resolvePolicyOptions({ device: "cpu", lora: { rank: 2 } }, model)
+const how: Machinery = { bytesPerNumber: 2, recompute: "none", momentBytes: 4 }
 
 const part = (name: string, changes: Partial<Workload & Machinery> = {}) =>
   iterationWork(model, { ...work, ...changes }, { ...how, ...changes }).find((one) => one.name === name)
@@ -59,20 +61,24 @@ describe("the work of an iteration", () => {
     expect(own).toEqual({ ...part("reference", { reference: true }), name: "teacher" })
     // 20 rows of 40 tokens, three layers more: 2 operations a weight, and causal attention of width 24.
     expect(larger!.operations - own!.operations).toBe(20 * 40 * (2 * 3 * 840 + 2 * 40 * 24))
-    expect(part("teacher", { teacher: model, loraRank: 2 })).toEqual(own)
+    expect(part("teacher", { teacher: model, adapter })).toEqual(own)
   })
 
   it("counts weights by what they do", () => {
     // A layer: q and o 80 each, k and v 40 each, three of 200; norms of 10 twice. Embedding 1000, last norm 10.
-    expect(modelSizes(model, 0)).toEqual({
+    expect(modelSizes(model)).toEqual({
       parameters: 3 * (840 + 20) + 1000 + 10,
       body: 3 * 840,
       head: 1000,
       adapter: 0,
+      pairs: 0,
       cacheNumbersPerToken: 2 * 3 * 4,
     })
     // Rank × (in + out): q 18, k and v 14, o 18, three of 30.
-    expect(modelSizes(model, 2).adapter).toBe(3 * 2 * (18 + 14 + 14 + 18 + 90))
+    expect(modelSizes(model, adapter).adapter).toBe(3 * 2 * (18 + 14 + 14 + 18 + 90))
+    const lora = { rank: 2, targetModules: ["q_proj"], layersToTransform: [0, 2], modulesToSave: ["embed_tokens"] }
+    const part = modelSizes(model, resolvePolicyOptions({ device: "cpu", lora }, model).adapter)
+    expect(part).toMatchObject({ pairs: 2 * 2 * 18, adapter: 2 * 2 * 18 + 1000 })
   })
 
   it("of sampling", () => {
@@ -112,9 +118,9 @@ describe("the work of an iteration", () => {
   it("of training an adapter, without the gradients of what is frozen", () => {
     const forward = 40 * (2 * (2520 + 924) + 1920) + 2 * 1000 * 10
     const frozen = 2 * (2520 * 40 + 1000 * 10)
-    expect(part("training", { loraRank: 2 })?.operations).toBe(2 * 20 * (3 * forward - frozen))
+    expect(part("training", { adapter })?.operations).toBe(2 * 20 * (3 * forward - frozen))
     // 34 bytes of each of 924 weights, in 2 × 3 steps.
-    expect(part("optimizer", { loraRank: 2 })?.bytes).toBe(6 * 924 * 34)
+    expect(part("optimizer", { adapter })?.bytes).toBe(6 * 924 * 34)
   })
 
   it("of the optimizer", () => {
@@ -131,10 +137,10 @@ describe("the work of an iteration", () => {
   it("of cloning is that of training on the expert's steps", () => {
     const { promptTokens, replyTokens } = work
     // 20 rows in batches of 7: three steps, twice.
-    const cloning = { rows: 20, promptTokens, replyTokens, epochs: 2, batchRows: 7 }
-    expect(cloningWork(model, cloning, how)).toEqual([part("training"), part("optimizer")])
-    const lora = { ...how, loraRank: 2 }
-    expect(cloningWork(model, cloning, lora)).toEqual([part("training", lora), part("optimizer", lora)])
+    const cloning = { rows: 20, promptTokens, replyTokens, epochs: 2, batchSteps: 7 }
+    expect(sftWork(model, cloning, how)).toEqual([part("training"), part("optimizer")])
+    const lora = { ...how, adapter }
+    expect(sftWork(model, cloning, lora)).toEqual([part("training", lora), part("optimizer", lora)])
   })
 
   it("takes as long as the slower of computing and reading", () => {
@@ -236,7 +242,18 @@ describe.skipIf(!built)("gigpo estimate", () => {
   })
 
   it("tells floors of a GPU that is not there, and calls an assumption one", async () => {
-    const words = ["--prompt-tokens", "400", "--reply-tokens", "50", "--steps", "10"]
+    const words = [
+      "--prompt-tokens",
+      "400",
+      "--reply-tokens",
+      "50",
+      "--steps",
+      "10",
+      "--set",
+      "maxPositions=512",
+      "--set",
+      "training.epochs=1",
+    ]
     const { code, stdout } = await run(["estimate", config, "--card", "h100", ...words, "--peak", "50"])
     expect(code).toBe(0)
     expect(stdout).toMatch(/memory on cuda, bfloat16\n.*there are 80\.0 GB/)
@@ -262,12 +279,12 @@ describe.skipIf(!built)("gigpo estimate", () => {
       /3 checkpoints; the environment's own time and the writing of checkpoints not counted\n {2}floor .* on H100, at 40 % of its peak /,
     )
     await writeFile(join(folder, "plain.yaml"), "model: small/model\nenvironment: { name: sokoban }\n")
-    const plain = await run(["estimate", "plain.yaml", ...words])
+    const plain = await run(["estimate", "plain.yaml", ...words, "--set", "training.rollout.maxCompletionTokens=8"])
     expect(plain.stdout).toContain("  150 iterations, 6 checkpoints; ")
     expect(plain.stdout).not.toContain("cloning")
   })
 
-  it("foretells what a run then does and takes", async () => {
+  it("predicts what a run then does and takes", async () => {
     const { run: whole, disk, times } = JSON.parse((await run(["estimate", config, "--json"])).stdout)
     expect(times[0]).toMatchObject({ run: { seconds: expect.any(Number) }, cloning: { seconds: expect.any(Number) } })
     expect(times[0].run.seconds).toBeGreaterThan(6 * times[0].seconds)

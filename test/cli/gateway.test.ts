@@ -6,11 +6,13 @@ import { built, type GigpoOptions, gigpo, readRun, tiny } from "./gigpo.ts"
 
 // Says which way to go from one number to another, as often as it takes; what it draws comes from its seed.
 const program = `
-import { appendFileSync } from "node:fs"
-const { OPENAI_BASE_URL: url, OPENAI_API_KEY: key, GIGPO_MODEL: model, GIGPO_TASK, GIGPO_SEED } = process.env
+import { appendFileSync, readFileSync } from "node:fs"
+const { OPENAI_BASE_URL: url, OPENAI_API_KEY: key, GIGPO_MODEL: model, GIGPO_TASK, GIGPO_SEED, GIGPO_CONTROL_FD } = process.env
+const controlKey = readFileSync(Number(GIGPO_CONTROL_FD), "utf8").trim()
 const { from, to } = JSON.parse(GIGPO_TASK)
-const headers = { authorization: "Bearer " + key, "content-type": "application/json" }
 const post = async (path, body) => {
+  const authorization = "Bearer " + (path.startsWith("/gigpo/") ? controlKey : key)
+  const headers = { authorization, "content-type": "application/json" }
   const response = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) })
   if (!response.ok) throw new Error(await response.text())
   return await response.json()
@@ -41,10 +43,14 @@ export default async ({ from, to }, { openai, model, step }) => {
 `
 
 describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () => {
+  const control = ["--set", "agent.control=descriptor"]
   let folder: string
   const run = (words: string[], options: Partial<GigpoOptions> = {}) => gigpo(words, { cwd: folder, ...options })
   const gateway = (name: string, more: string[] = [], options: Partial<GigpoOptions> = {}, flags: string[] = []) =>
-    run(["gateway", "config.yaml", "--set", `run=${name}`, ...more, "--", "node", "agent.mjs", ...flags], options)
+    run(
+      ["gateway", "config.yaml", "-s", `run=${name}`, ...control, ...more, "--", "node", "agent.mjs", ...flags],
+      options,
+    )
   const refuse = async (message: RegExp, ...words: string[]) => {
     const { code, stderr } = await run(words)
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) })
@@ -68,7 +74,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0 })
     const training = [
       "iterations: 4, groups: 2, groupSize: 3, checkpointEvery: 1",
-      "rollout: { maxReplyTokens: 8, concurrency: 4 }, evaluation: { every: 2, tasks: 2 }",
+      "rollout: { maxCompletionTokens: 8, concurrency: 4 }, evaluation: { every: 2, tasks: 2 }",
     ]
     const config = `model: small/model\nenvironment: { name: tasks, tasks: tasks.jsonl }\ntraining: { ${training.join(", ")} }\n`
     await writeFile(join(folder, "config.yaml"), config)
@@ -112,7 +118,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
   })
 
   it("says before how often states repeat: of what the first iteration then plays", async () => {
-    const report = await run(["anchors", "config.yaml", "--json", "--", "node", "agent.mjs"])
+    const report = await run(["anchors", "config.yaml", "--json", ...control, "--", "node", "agent.mjs"])
     expect(report).toMatchObject({ code: 0, stderr: "" })
     const { environment, groups, episodes, states, steps } = JSON.parse(report.stdout)
     const { metrics } = JSON.parse((await readFile(join(folder, "whole/metrics.jsonl"), "utf8")).split("\n")[1]!)
@@ -150,7 +156,7 @@ describe.skipIf(!built)("programs that play (needs dist: npm run build:ts)", () 
     const small = ["training.iterations=1", "training.groups=2", "training.groupSize=2", "training.evaluation.tasks=2"]
     const sets = small.flatMap((set) => ["--set", set])
     expect(await run(["init", "gateway", "demo"])).toMatchObject({ code: 0 })
-    expect(await run(["clone", "demo/config.yaml", "--in-place"])).toMatchObject({ code: 0 })
+    expect(await run(["sft", "demo/config.yaml", "--in-place"])).toMatchObject({ code: 0 })
     const agent = join(import.meta.dirname, "../../examples/gateway/agent.mjs")
     // By the program that it names, and by one that is named for it.
     const both = [["train", "demo/config.yaml"], ["gateway", "demo/config.yaml"]] // biome-ignore format: one line

@@ -2,13 +2,24 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { readFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
+/** Where notes of the runs of tests go, and not to the user's own. */
+const state = join(tmpdir(), "gigpo-test-state")
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
 
 /** Whether `npm run build:ts` has been run. */
 export const built: boolean = existsSync(main)
+
+/** Whether every case is run (GIGPO_TEST_ALL=1); without it the slowest tests take a fixed part of theirs. */
+export const everyCase: boolean = process.env.GIGPO_TEST_ALL === "1"
+
+/** The cases of the test at an index: all of them with GIGPO_TEST_ALL=1, else one, so that tests next to each other take others. */
+export function casesAt<T>(cases: readonly T[], index: number): readonly T[] {
+  return everyCase ? cases : [cases[index % cases.length]!]
+}
 
 export interface Outcome {
   readonly code: number | null
@@ -35,7 +46,7 @@ export async function gigpo(words: readonly string[], options: GigpoOptions): Pr
   const { DEBUG: _, npm_command: __, ...inherited } = process.env
   const child = spawn(process.execPath, [main, ...words], {
     cwd: options.cwd,
-    env: { ...inherited, ...options.env },
+    env: { ...inherited, XDG_STATE_HOME: state, GIGPO_SILENCE: "0", ...options.env }, // on a busy machine anything may take seconds
     stdio: "pipe",
   })
   options.onStart?.(child)
@@ -90,12 +101,12 @@ export const tiny: readonly string[] = [
   "initialize.layers=1",
   "initialize.heads=2",
   "initialize.vocabularySize=280",
-  "clone.tasks=10",
-  "clone.epochs=2",
+  "sft.tasks=10",
+  "sft.epochs=2",
   "training.iterations=6",
   "training.groups=2",
   "training.groupSize=3",
-  "training.rollout.maxReplyTokens=8",
+  "training.rollout.maxCompletionTokens=8",
   "training.evaluation.every=3",
   "training.evaluation.tasks=4",
   "training.checkpointEvery=2",

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { verifyCheckpoint } from "../../src/training/checkpoint.ts"
+import { verifyCheckpoint } from "../../src/runs/checkpoint.ts"
 import { built, gigpo, tiny } from "./gigpo.ts"
 
 // Runs that go wrong, as whole processes: what they exit with, and what they leave.
@@ -17,7 +17,7 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-guards-"))
     expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0 })
-    expect(await run(["clone", "small/config.yaml", "--in-place"])).toMatchObject({ code: 0 })
+    expect(await run(["sft", "small/config.yaml", "--in-place"])).toMatchObject({ code: 0 })
   })
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
@@ -156,10 +156,10 @@ describe.skipIf(!built)("a training that goes wrong (needs dist: npm run build:t
   })
 
   it("because its policy collapses warns, or stops where that was asked for, after saving", async () => {
-    const bounds = ["training.guards.leastEntropy=100", "training.guards.patience=2", "training.evaluation.every=0"]
+    const bounds = ["training.guards.minEntropy=100", "training.guards.patience=2", "training.evaluation.every=0"]
     const warned = await train("warned", ...bounds)
     expect(warned).toMatchObject({ code: 0, stderr: "" })
-    expect(warned.stdout).toMatch(/guard\/entropy\), below its bound of 100 \(guards\.leastEntropy\) for 2 iterations/)
+    expect(warned.stdout).toMatch(/guard\/entropy\), below its bound of 100 \(guards\.minEntropy\) for 2 iterations/)
     const stopped = await train("stopped", ...bounds, "training.guards.collapse=stop", "training.checkpointEvery=100")
     expect(stopped.code).toBe(4)
     expect(stopped.stderr).toMatch(/collapsed by iteration 2\. .*\[COLLAPSED\]/)

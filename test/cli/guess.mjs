@@ -1,7 +1,7 @@
 import { fields } from "gigpo"
 
 export const options = {
-  most: fields.whole(9, "The largest number that is thought of.", { least: 2, most: 30 }),
+  most: fields.integer(9, "The largest number that is thought of.", { min: 2, max: 30 }),
 }
 
 /** Guess a number; each wrong guess is answered with what the number can still be. There is nothing to close. */

@@ -30,7 +30,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-stop-"))
     expect(await gigpo(["init", "sokoban", "small", ...tiny], { cwd: folder })).toMatchObject({ code: 0 })
-    expect(await gigpo(["clone", "small/config.yaml", "--in-place"], { cwd: folder })).toMatchObject({
+    expect(await gigpo(["sft", "small/config.yaml", "--in-place"], { cwd: folder })).toMatchObject({
       code: 0,
     })
     expect(await train("whole")).toMatchObject({ code: 0 })
@@ -101,7 +101,7 @@ describe.skipIf(!built)("a training that is stopped (needs dist: npm run build:t
       code: 130,
     })
     const before = await readFile(join(folder, "cloned-under/config.json"), "utf8")
-    expect(await gigpo(["clone", "small/config.yaml", "--in-place", ...kl], { cwd: folder })).toMatchObject({ code: 0 })
+    expect(await gigpo(["sft", "small/config.yaml", "--in-place", ...kl], { cwd: folder })).toMatchObject({ code: 0 })
     expect(await train("cloned-under", [...kl, "--resume"])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(

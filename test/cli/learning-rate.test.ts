@@ -21,8 +21,8 @@ describe.skipIf(!built)("a learning rate that the configuration leaves open (nee
   afterAll(async () => await rm(folder, { recursive: true, force: true }))
 
   it("is told when cloning begins", async () => {
-    expect(await run("clone", "small/config.yaml", "--out", "cloned")).toMatch(
-      /^Learning rate 0\.0003, for [\d,]+ weights; clone\.optimizer\.learningRate sets another\.\n/,
+    expect(await run("sft", "small/config.yaml", "--out", "cloned")).toMatch(
+      /^Learning rate 0\.0003, for [\d,]+ weights; sft\.optimizer\.learningRate sets another\.\n/,
     )
   })
 

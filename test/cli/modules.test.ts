@@ -14,7 +14,7 @@ import { renderConfig } from "../../src/cli/config/render.ts"
 import { loadConfig } from "../../src/cli/config/resolve.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
-import { checkSameConfig, formatRunConfig } from "../../src/training/run-config.ts"
+import { checkSameConfig, formatRunConfig } from "../../src/runs/config.ts"
 
 const constructors = pathToFileURL(join(import.meta.dirname, "../../src/options/field.ts")).href
 
@@ -43,7 +43,7 @@ async function load(text: string, base = least, sets: readonly string[] = []) {
 const estimatorWithOptions = `
 import * as fields from ${JSON.stringify(constructors)}
 export const options = {
-  strength: fields.number(1, "How strong it is.", { least: 0 }),
+  strength: fields.number(1, "How strong it is.", { min: 0 }),
   slope: fields.scheduled(fields.number(0.5, "How steep.")),
 }
 export default ({ strength, slope }) => ({
@@ -70,7 +70,7 @@ describe("a module of one's own", () => {
 
   it("gives a function, or a loss beside the options of any loss", async () => {
     const loss =
-      await put(`export const options = { deep: (await import(${JSON.stringify(constructors)})).flag(true, "x") }
+      await put(`export const options = { deep: (await import(${JSON.stringify(constructors)})).boolean(true, "x") }
       export default ({ deep, ...rest }) => ({ name: String(deep) + Object.keys(rest), evaluate: () => ({}) })`)
     const estimator = await put("export default function mean() {}")
     const text = `training: { estimator: { use: ${estimator} }, loss: { use: ${loss}, deep: false, klWeight: 0.1 } }\n`
@@ -84,7 +84,7 @@ describe("a module of one's own", () => {
 
   it("gives a memory beside an environment's name, and a curriculum", async () => {
     const memory =
-      await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).whole(3, "Size.") }
+      await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).integer(3, "Size.") }
       export default ({ size }) => ({ name: "mine " + size, begin: () => ({ tell: () => "" }) })`)
     const curriculum = await put("export default { name: 'short', open: () => ({ begin: () => ({ maxSteps: 2 }) }) }")
     const base = `model: m\nenvironment: { name: sokoban, memory: { use: ./${memory}, size: 5 } }\n`
@@ -106,13 +106,14 @@ describe("a module of one's own", () => {
 
   it("gives hooks of turns", async () => {
     const turns = await put("export default { onTurn: () => ({ kind: 'accept' }) }")
-    const own = (await configuredTraining(await load(`training: { turns: ./${turns} }\n`))).turns as RolloutHooks
+    const own = (await configuredTraining(await load(`training: { turnHooks: ./${turns} }\n`)))
+      .turnHooks as RolloutHooks
     expect(own.onTurn).toBeTypeOf("function")
-    const named = await configuredTraining(await load("training: { turns: { name: t2po, tries: 5 } }\n"))
-    expect(named.turns).toMatchObject({ name: "t2po", tries: 5, near: 0.3 })
+    const named = await configuredTraining(await load("training: { turnHooks: { name: t2po, tries: 5 } }\n"))
+    expect(named.turnHooks).toMatchObject({ name: "t2po", tries: 5, near: 0.3 })
     const none = await put("export default { turn: () => 1 }")
-    await expect(load(`training: { turns: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(/must be hooks/)
-    await expect(load("training: { turns: t2p }\n")).rejects.toThrow(/turns\.name must be .*t2po/)
+    await expect(load(`training: { turnHooks: ./${none} }\n`).then(configuredTraining)).rejects.toThrow(/must be hooks/)
+    await expect(load("training: { turnHooks: t2p }\n")).rejects.toThrow(/turnHooks\.name must be .*t2po/)
   })
 
   it("is built around an environment, one that ships or one's own", async () => {
@@ -125,17 +126,17 @@ describe("a module of one's own", () => {
       const now = { text: "here", anchor: "here", planning: true }
       return environment.parse("  go on  ", now)
     }
-    expect(shown(await opened("{ name: sokoban, around: plan-first }"))).toEqual({ action: "go on", valid: true })
+    expect(shown(await opened("{ name: sokoban, wrapper: plan-first }"))).toEqual({ action: "go on", valid: true })
     expect(shown(await opened("{ name: sokoban }")).valid).toBe(false)
-    expect((await opened(`{ name: sokoban, around: ./${mine} }`)).name).toBe("shy sokoban")
-    expect((await opened(`{ use: ./${own}, around: { use: ./${mine} } }`)).name).toBe("shy own")
-    expect((await opened(`{ use: ./${own}, around: { name: look-first, steps: 3 } }`)).name).toBe("own")
+    expect((await opened(`{ name: sokoban, wrapper: ./${mine} }`)).name).toBe("shy sokoban")
+    expect((await opened(`{ use: ./${own}, wrapper: { use: ./${mine} } }`)).name).toBe("shy own")
+    expect((await opened(`{ use: ./${own}, wrapper: { name: look-first, steps: 3 } }`)).name).toBe("own")
   })
 
   it.each([
-    ["{ name: sokoban, around: plan-frist }", /environment\.around\.name must be .*Did you mean plan-first\?/],
-    ["{ name: sokoban, around: { name: parallel, copies: 1 } }", /environment\.around\.copies must be .*at least 2/],
-    ["{ name: sokoban, around: { name: parallel, copis: 2 } }", /copis.*did you mean .*copies/],
+    ["{ name: sokoban, wrapper: plan-frist }", /environment\.wrapper\.name must be .*Did you mean plan-first\?/],
+    ["{ name: sokoban, wrapper: { name: parallel, copies: 1 } }", /environment\.wrapper\.copies must be .*at least 2/],
+    ["{ name: sokoban, wrapper: { name: parallel, copis: 2 } }", /copis.*did you mean .*copies/],
   ])("nothing is built around it by %s", async (environment, message) => {
     await expect(load("", `model: m\nenvironment: ${environment}\n`)).rejects.toThrow(message)
   })
@@ -143,20 +144,20 @@ describe("a module of one's own", () => {
   it("builds nothing around what an agent plays, and takes no environment for a wrapper", async () => {
     const played = await load(
       "agent: { name: process, command: [x] }\n",
-      "model: m\nenvironment: { name: sokoban, around: plan-first }\n",
+      "model: m\nenvironment: { name: sokoban, wrapper: plan-first }\n",
     )
     await expect(configuredPlayer(played)).rejects.toThrow(/leave out agent, or around/)
     const empty = await put("export default () => ({})")
-    const bad = await load("", `model: m\nenvironment: { name: sokoban, around: ./${empty} }\n`)
+    const bad = await load("", `model: m\nenvironment: { name: sokoban, wrapper: ./${empty} }\n`)
     await expect(openConfiguredEnvironment(bad)).rejects.toThrow(/what it builds must be an environment/)
     const none = await put("export default { start() {} }")
-    const worse = await load("", `model: m\nenvironment: { name: sokoban, around: ./${none} }\n`)
+    const worse = await load("", `model: m\nenvironment: { name: sokoban, wrapper: ./${none} }\n`)
     await expect(openConfiguredEnvironment(worse)).rejects.toThrow(/must be a function environment => environment/)
   })
 
   it("gives an environment, after which the run's folder is called", async () => {
     const own =
-      await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).whole(3, "Size.") }
+      await put(`export const options = { size: (await import(${JSON.stringify(constructors)})).integer(3, "Size.") }
       export default async ({ size }) => ({ name: "own " + size, tasks() {}, start() {}, prompt() {}, parse() {} })`)
     const config = await load("", `model: m\nenvironment: { use: ./${own}, size: 4 }\n`)
     expect(config.run).toBe(join("runs", own.replace(".mjs", "")))
@@ -197,9 +198,9 @@ describe("a module of one's own", () => {
     const name = await put("export default () => {}")
     const config = await load(`training: { estimator: { use: ./${name} } }\n`)
     const kept = join(folder, await put(formatRunConfig(config), "json"))
-    expect(await loadConfig(kept)).toEqual(config)
+    expect(await loadConfig(kept, [], { trust: true })).toEqual(config)
     await writeFile(join(folder, name), "export default () => 1")
-    const changed = await loadConfig(kept)
+    const changed = await loadConfig(kept, [], { trust: true })
     expect(changed.training.estimator).toMatchObject({ use: join(folder, name) })
     expect(() => checkSameConfig("runs/a", config, changed, [])).toThrow(
       expect.objectContaining({
@@ -207,7 +208,7 @@ describe("a module of one's own", () => {
         message:
           "The run in runs/a was started with another configuration: the module " +
           `${join(folder, name)} has changed since the run began (its SHA-256 is another). ` +
-          "Set these back to resume it, or start a new run in another folder.",
+          "Set these back to resume it, or start a new run in another folder: --fork begins it with the state of this one.",
       }),
     )
     const other = await load(`training: { estimator: { use: ./${await put("export default () => 2")} } }\n`)
@@ -249,7 +250,7 @@ describe("a module of one's own", () => {
     [
       "has a default of no meaning",
       `import * as fields from ${JSON.stringify(constructors)}
-      export const options = { rate: fields.number(5, "How fast.", { most: 1 }) }; export default () => {}`,
+      export const options = { rate: fields.number(5, "How fast.", { max: 1 }) }; export default () => {}`,
       "",
       /line 3: .*: The default of the option "How fast." must be at most 1, not 5\./,
     ],
@@ -267,7 +268,7 @@ describe("a module of one's own", () => {
     ],
     [
       "claims a key of ours",
-      `export const options = { sha256: { help: "", problem() {} } }; export default () => {}`,
+      `export const options = { sha256: { help: "", validate() {} } }; export default () => {}`,
       "",
       /line 3: .* exports the option sha256, which has another meaning/,
     ],

@@ -41,20 +41,20 @@ describe.skipIf(!built)("an environment of one's own", () => {
   it("gets a small model and a configuration", async () => {
     const made = await succeed("init", "./guess.mjs", "demo", ...tiny.slice(0, -14), "--set", "environment.most=5")
     expect(made).toMatch(/^Wrote demo\/config\.yaml and a model of .* weights in demo\/model\. Next:\n/)
-    const shown = await succeed("config", config)
+    const shown = await succeed("config", config, "--modules")
     expect(shown).toMatch(/^ {2}# The largest number that is thought of\. Default 9\.\n {2}most: 5$/m)
     // A digit and the end, twice.
-    expect(shown).toMatch(/^ {4}maxReplyTokens: 4$/m)
+    expect(shown).toMatch(/^ {4}maxCompletionTokens: 4$/m)
     expect(await readFile(join(folder, config), "utf8")).toMatch(/^environment:\n {2}name: \.\.\/guess\.mjs\n/m)
   })
 
-  const short = tiny.slice(tiny.indexOf("clone.tasks=10") - 1)
+  const short = tiny.slice(tiny.indexOf("sft.tasks=10") - 1)
 
   it("is learned from, cloned, trained in, gone on with and evaluated", async () => {
     expect(await succeed("estimate", config, ...short)).toMatch(
       /6 episodes of .* steps, .* \(measured on 16 episodes of/,
     )
-    await succeed("clone", config, "--out", "cloned", ...short)
+    await succeed("sft", config, "--out", "cloned", ...short)
     const report = await succeed("anchors", config, "--model", "cloned", ...short)
     expect(report).toMatch(
       /^ {2}compared .* from their state\n.* within one\n {2}length {6}[\d.]+ times the steps that the expert takes\n(.*\n)*? {2}cut /m,

@@ -12,11 +12,12 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
   const run = async (words: readonly string[], options: Partial<GigpoOptions> = {}) =>
     await gigpo(words, { cwd: folder, ...options })
   const panel = "sokoban/6x6@1"
+  const asPanel = ["--set", "environment.size=[6,6]", "--set", "environment.searchDepth=30"]
   const evaluate = (...words: string[]) =>
-    run(["evaluate", "small/config.yaml", "--set", "training.rollout.maxReplyTokens=2", ...words])
+    run(["evaluate", "small/config.yaml", "--set", "training.rollout.maxCompletionTokens=2", ...words])
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-panel-cli-"))
-    expect(await run(["init", "sokoban", "small", ...tiny])).toMatchObject({ code: 0, stderr: "" })
+    expect(await run(["init", "sokoban", "small", ...tiny, ...asPanel])).toMatchObject({ code: 0, stderr: "" })
   })
   afterAll(() => rm(folder, { recursive: true }))
 
@@ -75,8 +76,8 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
       /is of alfworld, and the configuration's environment is sokoban/,
     )
     refused(
-      await evaluate("--panel", panel, "--set", "environment.around.name=plan-first"),
-      /leave environment\.around out/,
+      await evaluate("--panel", panel, "--set", "environment.wrapper.name=plan-first"),
+      /leave environment\.wrapper out/,
     )
     refused(await evaluate("--panel", "sokoban/6x7@1"), /Did you mean sokoban\/6x6@1\?/)
     refused(await evaluate("--panel", panel, "--out", "none/a.jsonl"), /There is no folder/)
@@ -99,10 +100,14 @@ describe.skipIf(!built)("gigpo panel, and evaluate on one (needs dist: npm run b
     const file = join(folder, "mine.panel.json")
     const text = await readFile(file, "utf8")
     const [key] = JSON.parse(text).keys
-    await writeFile(file, text.replace(/"tasks": "\w{8}/, '"tasks": "00000000').replace(key, "\\u001b[31m"))
-    const { code, stderr } = await evaluate("--panel", "mine.panel.json")
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/This is not the panel mine@1: task 0 /)
-    expect(stderr).not.toContain("\u001b")
+    const changed = async (other: string) => {
+      await writeFile(file, text.replace(/"tasks": "\w{8}/, '"tasks": "00000000').replace(key, other))
+      return await evaluate("--panel", "mine.panel.json")
+    }
+    const refused = (message: RegExp) => ({ code: 2, stderr: expect.stringMatching(message) })
+    expect(await changed("0123456789abcdef")).toMatchObject(refused(/This is not the panel mine@1: task 0 /))
+    const hidden = await changed("\\u001b[31m")
+    expect(hidden).toMatchObject(refused(/its keys is not that of a panel/))
+    expect(hidden.stderr).not.toContain("\u001b")
   })
 })

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Command } from "commander"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { retrieverCommand } from "../../src/cli/commands/retriever.ts"
 
@@ -19,7 +20,7 @@ it.each([
   ["--port", "65536", "from 0 to 65535"],
 ])("refuses %s %s before it reads anything", async (option, value, range) => {
   const written = vi.spyOn(process.stderr, "write").mockReturnValue(true)
-  const command = retrieverCommand().exitOverride()
+  const command = retrieverCommand(new Command()).exitOverride()
   await expect(command.parseAsync(["nowhere.jsonl", option, value], { from: "user" })).rejects.toMatchObject({
     code: "commander.invalidArgument",
   })
@@ -37,10 +38,11 @@ it("prints why a search failed, with control characters made visible; the client
       return true
     })
   })
-  const running = retrieverCommand().parseAsync([corpus, "--port", "0"], { from: "user" })
+  const running = retrieverCommand(new Command()).parseAsync([corpus, "--port", "0"], { from: "user" })
   await Promise.race([url, running])
   await rm(corpus)
-  const response = await fetch(await url, { method: "POST", body: '{"query": "velan"}' })
+  const headers = { "content-type": "application/json" }
+  const response = await fetch(await url, { method: "POST", body: '{"query": "velan"}', headers })
   expect([response.status, await response.json()]).toEqual([500, { error: "The search failed." }])
   process.emit("SIGINT")
   await running

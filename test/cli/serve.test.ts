@@ -76,7 +76,6 @@ describe.skipIf(!built)("gigpo serve (needs dist: npm run build:ts)", () => {
       `POST /v1/chat/completions 200 ${tokens}ms`,
       `POST /v1/chat/completions 200 ${tokens}ms`,
       "GET /v1/models 200 ms",
-      "POST /v1/chat/completions 401 ms",
       "POST /v1/chat/completions 404 ms",
       "POST /v1/chat/completions 400 ms",
     ])

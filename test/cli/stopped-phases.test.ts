@@ -73,7 +73,11 @@ const large = ["--set", "initialize.hiddenSize=256", "--set", "initialize.vocabu
 
 /** Words of each command, its phases, and the folder that it writes into. */
 const commands: readonly (readonly [name: string, words: readonly string[], phases: Record<string, Phase>])[] = [
-  ["config", ["config", "small/config.yaml", ...everywhere], { beginning: ready, "loading a module": opening }],
+  [
+    "config",
+    ["config", "small/config.yaml", "--modules", ...everywhere],
+    { beginning: ready, "loading a module": opening },
+  ],
   ["doctor", ["doctor"], { "its self-test": ready }],
   [
     "init",
@@ -86,8 +90,8 @@ const commands: readonly (readonly [name: string, words: readonly string[], phas
     },
   ],
   [
-    "clone",
-    ["clone", "small/config.yaml", "--out", "made", ...everywhere],
+    "sft",
+    ["sft", "small/config.yaml", "--out", "made", ...everywhere],
     {
       beginning: ready,
       "loading a module": opening,

@@ -7,7 +7,7 @@ import { built, gigpo, tiny } from "./gigpo.ts"
 describe.skipIf(!built)("distilling a teacher from the terminal", () => {
   let folder: string
   const run = (...words: string[]) => gigpo(words, { cwd: folder })
-  const distil = ["-s", "training.loss.name=distillation", "-s", "training.iterations=2"]
+  const distil = ["-s", "training.loss.name=distillation", "-s", "training.iterations=2", "-s", "training.epochs=1"]
   const train = (...words: string[]) => run("train", "small/config.yaml", ...distil, ...words)
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-teacher-"))
@@ -24,6 +24,7 @@ describe.skipIf(!built)("distilling a teacher from the terminal", () => {
     for (const line of lines.slice(-2)) expect(JSON.parse(line).metrics["distillation/divergence"]).not.toBe(0)
     const resume = () => run("train", "small/run/config.json", "--resume", "-s", "training.iterations=3")
     await cp(join(folder, "teacher"), join(folder, "kept"), { recursive: true })
+    await rm(join(folder, "teacher/model/gigpo.json")) // or opening it would be refused
     await cp(join(folder, "small/model/model.safetensors"), join(folder, "teacher/model/model.safetensors"))
     expect(await resume()).toMatchObject({
       code: 2,

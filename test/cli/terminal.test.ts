@@ -3,7 +3,7 @@ import { programName } from "../../src/cli/arguments.ts"
 import { formatBar, formatDuration, formatNumber, formatShare, shortened } from "../../src/cli/terminal/format.ts"
 import { type Output, Screen } from "../../src/cli/terminal/screen.ts"
 import { describeEvaluation, TrainingView } from "../../src/cli/terminal/training-view.ts"
-import { visible } from "../../src/visible.ts"
+import { visible } from "../../src/util/visible.ts"
 
 const esc = "\x1b"
 
@@ -228,7 +228,7 @@ describe("the view of a training", () => {
     ])
     expect(drawn.at(-1)).toMatch(/└1─+6 +└1─+6$/)
     const groups = [played("truncated", 1, 0), played("terminated", 22, 1), played("truncated", 3)]
-    view.observers[0]!.episodes!(6, groups, { advantages: new Float64Array(0) })
+    view.observers[0]!.episodes!(6, groups, { advantages: new Float64Array(0) }, [])
     view.progress({ stage: "rollout", done: 12, total: 12 })
     expect(shown(output.written).slice(-4)).toEqual([
       "episodes of iteration 6",
@@ -243,7 +243,7 @@ describe("the view of a training", () => {
       const output = Object.assign(new FakeOutput(80), { rows })
       const view = new TrainingView(new Screen(output), 10, 5, climbing(5))
       view.report({ iteration: 6, metrics })
-      view.observers[0]!.episodes!(6, Array(9).fill(played("truncated", 1)), { advantages: new Float64Array(0) })
+      view.observers[0]!.episodes!(6, Array(9).fill(played("truncated", 1)), { advantages: new Float64Array(0) }, [])
       view.progress({ stage: "rollout", done: 12, total: 12 })
       const drawn = shown(output.written)
       expect(drawn.length).toBeLessThanOrEqual(rows - 1)

@@ -69,7 +69,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
     const elsewhere = await gigpo(["view"], { cwd: join(folder, "empty") })
     expect(elsewhere).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^gigpo: runs is not there .*give the folder/),
+      stderr: expect.stringMatching(/^gigpo: There are no runs in this folder or below it\. Give the folder/),
     })
   })
 
@@ -108,7 +108,7 @@ describe.skipIf(!built)("gigpo view and gigpo report (need dist: npm run build:t
       "mine.html",
     )
     expect(await readFile(join(folder, "mine.html"), "utf8")).toBe("<!doctype html>mine")
-    await refused(4, /Could not write into \/proc: .* \[IO\]/, "report", "runs", "--out", "/proc/x.html")
+    await refused(4, /No file can be made in \/proc.* \[IO\]/, "report", "runs", "--out", "/proc/x.html")
   })
 
   it("says that a port is taken", async () => {

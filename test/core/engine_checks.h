@@ -23,7 +23,8 @@ inline void check_engine(const DeviceFactory& make_device, const ModelConfig& co
   check_early_ends(make_device, config);
   check_recompute(make_device, config, {});
   check_untrained(make_device, config);
-  check_adapter(make_device, config, bounds);
+  for (const AdapterConfig& adapter : {AdapterConfig{3, 5}, ragged(config, false), ragged(config, true)})
+    check_adapter(make_device, config, bounds, adapter);
   check_shared_region(make_device, config);
   check_plan(make_device, config);
 }

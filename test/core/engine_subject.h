@@ -72,6 +72,10 @@ struct Subject {
     if (setup.adapter) {
       host.resize(engine.transformer().trained_size());
       for (size_t i = 0; i < host.size(); i++) host[i] = float(setup.deviation) * uniform(int64_t(i) + 7777);
+      for (const Parameter& parameter : engine.transformer().trained()) {  // norms that are trained whole
+        if (parameter.shape.size() > 1) continue;
+        for (int64_t i = 0; i < parameter.size(); i++) host[parameter.offset + i] += 1;
+      }
       round();
       engine.actor().write(Buffer::adapter, 0, host);
     }
@@ -167,7 +171,7 @@ inline double train(Subject& subject, const std::vector<TrainingRow>& rows, cons
 
 // The model's weights with the adapter in them, read in pieces that end within a row.
 inline std::vector<float> merged_weights(Learner& learner) {
-  const ModelLayout& layout = learner.transformer().layout();
+  const ModelLayout& layout = learner.merged();
   std::vector<float> merged(layout.size);
   int64_t at = 0;
   const auto read_until = [&](int64_t end) {

@@ -218,7 +218,7 @@ void head_gradients_match_finite_differences() {
     }
   for (const double temperature : {1.0, 0.4, 1.7})
     for (const double entropy_weight : {0.0, 0.5, -0.1})
-      for (const HeadMode mode : {HeadMode::policy, HeadMode::clone, HeadMode::linear})
+      for (const HeadMode mode : {HeadMode::policy, HeadMode::sft, HeadMode::linear})
         for (const int64_t vocab : {4, 16, 48, 515}) {
           PolicyHeadOptions options;
           options.mode = mode;
@@ -240,7 +240,7 @@ void head_gradients_match_finite_differences() {
 
 void masked_rows_leave_no_trace() {
   const int64_t vocab = 21;
-  for (const HeadMode mode : {HeadMode::policy, HeadMode::clone, HeadMode::linear})
+  for (const HeadMode mode : {HeadMode::policy, HeadMode::sft, HeadMode::linear})
     for (const double entropy_weight : {0.0, 0.1}) {
       std::vector<float> logits(vocab, nan);
       const PolicyHeadRow row = {.token = 999, .weight = 0, .advantage = inf, .old_log_prob = nan, .gradient = nan};
@@ -258,7 +258,7 @@ void masked_rows_leave_no_trace() {
 
 void broken_rows_are_loud() {
   const int64_t vocab = 21;
-  for (const HeadMode mode : {HeadMode::policy, HeadMode::clone, HeadMode::linear}) {
+  for (const HeadMode mode : {HeadMode::policy, HeadMode::sft, HeadMode::linear}) {
     PolicyHeadOptions options;
     options.mode = mode;
     PolicyHeadResult result;

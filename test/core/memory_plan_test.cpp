@@ -58,7 +58,7 @@ void train_once(Engine& engine, const ModelConfig& config, int64_t longest) {
   for (int64_t left = tokens; left > 0; left -= 500)
     rows.push_back(test::step_row({int32_t(left % 50)}, tokens_of(config, std::min<int64_t>(left, 500), uint32_t(left)), 1));
   PolicyHeadOptions options;
-  options.mode = HeadMode::clone;
+  options.mode = HeadMode::sft;
   engine.forward_backward(test::FlatBatch(rows), {.head = options}, cancelled);
   engine.actor().optimizer_step({1e-4, 0.9, 0.99, 1e-8, 0, 1});
 }
@@ -91,7 +91,7 @@ bool measure(const Shape& shape) {
                taken / 1e6, describe(plan).c_str());
 }
 
-constexpr Shape shapes[] = {
+const Shape shapes[] = {
     {"all weights", true, 384, 4, 8000, 512, 0, 24 << 20, {}, Recompute::none, {}},
     {"untied, norms, computed again", false, 384, 4, 8000, 1000, 0, 48 << 20, {}, Recompute::mlp, {}},
     {"an adapter and its reference", true, 512, 4, 8000, 512, 0, 24 << 20, {16, 32}, Recompute::norms, {.reference = true}},

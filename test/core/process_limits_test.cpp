@@ -1,8 +1,10 @@
-// Limits of control groups, in folders that are laid out as Linux shows them.
+// What a process may take; on Linux with limits of control groups, in folders that are laid out as the system shows them.
 #include "core/process_limits.h"
 
+#ifdef __linux__
 #include <sched.h>
 #include <unistd.h>
+#endif
 
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,8 @@ using namespace gigpo;
 namespace {
 
 constexpr int64_t mib = int64_t{1} << 20;
+
+#ifdef __linux__
 
 // A machine of 8 GiB, of which 6 are free.
 class Machine {
@@ -121,6 +125,8 @@ void processors_that_are_not_allowed_do_not_count() {
   sched_setaffinity(0, sizeof all, &all);
 }
 
+#endif
+
 void this_machine_has_some_of_both() {
   CHECK(available_memory() > mib && usable_cpus() >= 1);
 }
@@ -129,11 +135,13 @@ void this_machine_has_some_of_both() {
 
 int main() {
   return test::run_all(std::initializer_list<test::Test>{
+#ifdef __linux__
       {"without groups all that is free", without_groups_all_that_is_free},
       {"version 2, with the limits of parents", version_2_with_the_limits_of_parents},
       {"version 2 in a container", version_2_in_a_container},
       {"version 1 beside an empty version 2", version_1_beside_an_empty_version_2},
       {"processors that are not allowed do not count", processors_that_are_not_allowed_do_not_count},
+#endif
       {"this machine has some of both", this_machine_has_some_of_both},
   });
 }

@@ -96,7 +96,7 @@ inline void check_many_spans(const DeviceFactory& make_device, const ModelConfig
     rows = with_a_ratio_a_span(std::move(rows));
     check({.head = policy_loss(), .ratio = RatioLevel::sequence}, "one ratio a sequence");
     rows = std::move(by_token);
-    check({.head = {.mode = HeadMode::clone}}, "cloning");
+    check({.head = {.mode = HeadMode::sft}}, "cloning");
     for (TrainingRow& row : rows) {
       for (int64_t i = 0; i < row.sampled(); i++) {
         row.gradients.push_back(Subject::uniform(500 + i)), row.entropy_gradients.push_back(0.3f * Subject::uniform(900 + i));

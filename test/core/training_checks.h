@@ -56,8 +56,7 @@ inline void check_recompute(const DeviceFactory& make_device, const ModelConfig&
 }
 
 // The adapter moves the policy away from the model, which stays what it was: the reference, when it is switched off.
-inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
-  const AdapterConfig adapter{3, 5};
+inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds, const AdapterConfig& adapter) {
   if (bounds.slope > 0) check_gradient(make_device, config, bounds, adapter);
   check_recompute(make_device, config, adapter);
 
@@ -68,31 +67,50 @@ inline void check_adapter(const DeviceFactory& make_device, const ModelConfig& c
 
   std::vector<float> zero_b = subject.host;
   for (const Parameter& parameter : subject.engine.transformer().trained()) {
-    if (parameter.name.find("lora_B") == std::string::npos) continue;
-    std::fill_n(zero_b.begin() + parameter.offset, parameter.size(), 0.f);
+    if (parameter.name.find("lora_A") != std::string::npos) continue;
+    const auto place = zero_b.begin() + parameter.offset;
+    if (parameter.name.find("lora_B") != std::string::npos) std::fill_n(place, parameter.size(), 0.f);
+    for (const Parameter& own : plain.engine.transformer().layout().parameters) {  // what is trained whole starts as the model's
+      const bool head = config.tie_embeddings && own.name == "model.embed_tokens.weight" && parameter.name == "base_model.model.lm_head.weight";
+      if (head || parameter.name == "base_model.model." + own.name) std::copy_n(plain.host.begin() + own.offset, own.size(), place);
+    }
   }
   subject.set_weights(zero_b);
   CHECK(log_probs_of(subject, rows) == model, "B = 0");
   subject.engine.freeze_reference();
 
-  PolicyHeadOptions clone;
-  clone.mode = HeadMode::clone;
-  const double before = train(subject, rows, clone);
+  PolicyHeadOptions sft;
+  sft.mode = HeadMode::sft;
+  const double before = train(subject, rows, sft);
   for (int i = 0; i < bounds.optimizer_steps; i++) {
     subject.engine.actor().optimizer_step({1e-2, 0.9, 0.95, 1e-8, 0.01, 1});
-    train(subject, rows, clone);
+    train(subject, rows, sft);
   }
-  CHECK(train(subject, rows, clone) < bounds.learned(before) + 0.1 * before, "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(train(subject, rows, sft) < bounds.learned(before) + 0.1 * before, "%g at first, then %g", before, train(subject, rows, sft));
   CHECK(log_probs_of(subject, rows, 0.8f, Policy::reference) == model, "the reference");
 
-  // Low rank and all: the same as the merged weights W + (alpha / rank) B A.
-  plain.set_weights(merged_weights(subject.engine.actor()));
-  const auto found = log_probs_of(subject, rows), wanted = log_probs_of(plain, rows);
+  // Low rank and all: the same as the merged weights W + scale B A.
+  Subject merged(make_device, merged_config(config, adapter));
+  merged.set_weights(merged_weights(subject.engine.actor()));
+  const auto found = log_probs_of(subject, rows), wanted = log_probs_of(merged, rows);
   for (size_t r = 0; r < rows.size(); r++) {
     for (size_t i = 0; i < found[r].size(); i++) {
       CHECK(std::abs(found[r][i] - wanted[r][i]) < bounds.merged, "merged: %g, not %g", found[r][i], wanted[r][i]);
     }
   }
+}
+
+// Pairs of every size and none, each scaled in its own way, and parameters that are trained whole.
+inline AdapterConfig ragged(const ModelConfig& config, bool tied) {
+  AdapterConfig adapter;
+  adapter.layers.resize(config.layers);
+  for (int64_t l = 0; l < config.layers; l++) {
+    for (int p = 0; p < Projection::count; p++) adapter.layers[l][p] = {(l + p) % 4, 1 + 0.25f * float(p / 2)};
+  }
+  adapter.whole = {"model.embed_tokens.weight", "model.norm.weight", "model.layers.0.input_layernorm.weight"};
+  adapter.tied = tied && config.tie_embeddings;
+  if (!adapter.tied) adapter.whole.insert("lm_head.weight");
+  return adapter;
 }
 
 // What only samples keeps no fp32 beside what the device computes with, which an optimizer's step would need.
@@ -120,20 +138,20 @@ inline void check_micro_batches(const DeviceFactory& make_device, const ModelCon
 inline void check_training(const DeviceFactory& make_device, const ModelConfig& config, const Bounds& bounds) {
   Subject subject(make_device, config);
   const std::vector<TrainingRow> rows = training_rows(subject);
-  PolicyHeadOptions clone;
-  clone.mode = HeadMode::clone;
-  const double before = train(subject, rows, clone);
+  PolicyHeadOptions sft;
+  sft.mode = HeadMode::sft;
+  const double before = train(subject, rows, sft);
   const OptimizerOptions options{3e-3, 0.9, 0.95, 1e-8, 0.01, 1};
   for (int i = 0; i < bounds.optimizer_steps; i++) {
     const StepReport report = subject.engine.actor().optimizer_step(options);
     CHECK(!report.skipped && report.gradient_norm > 0);
-    train(subject, rows, clone);
+    train(subject, rows, sft);
   }
-  CHECK(train(subject, rows, clone) < bounds.learned(before), "%g at first, then %g", before, train(subject, rows, clone));
+  CHECK(train(subject, rows, sft) < bounds.learned(before), "%g at first, then %g", before, train(subject, rows, sft));
   CHECK(subject.engine.actor().steps() == bounds.optimizer_steps);
 
   subject.cancelled = true;
-  CHECK_THROWS(train(subject, rows, clone), "ABORTED");
+  CHECK_THROWS(train(subject, rows, sft), "ABORTED");
   const std::vector<float> gradients = subject.gradients();
   CHECK(std::all_of(gradients.begin(), gradients.end(), [](float g) { return g == 0; }));
 
@@ -150,7 +168,7 @@ inline void check_training(const DeviceFactory& make_device, const ModelConfig& 
     CHECK(std::isnan(done[0].log_probs[0]) && done[0].failure.empty(), "a broken model's token has log-probability %g: %s",
           done[0].log_probs[0], done[0].failure.c_str());
   }
-  train(subject, rows, clone);
+  train(subject, rows, sft);
   CHECK(subject.engine.actor().optimizer_step(options).skipped);
   CHECK(subject.engine.actor().steps() == bounds.optimizer_steps);
 }

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { estimatorTopics } from "../../src/vectors/estimators.ts"
-import { compareFile } from "../../src/vectors/run.ts"
+import { estimatorTopics } from "../vectors/estimators.ts"
+import { compareFile } from "../vectors/run.ts"
 
 const file = fileURLToPath(new URL("../../../shared/vectors/baselines.json", import.meta.url))
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { type BatchStep, batchOf } from "../../src/credit/batch.ts"
-import { GigpoError } from "../../src/errors.ts"
+import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 
 const record = { observation: { text: "You see a door.", anchor: "s" }, text: "I open it.", action: "open" }
 
@@ -21,9 +21,9 @@ const steps: BatchStep[] = [
   { task: "x", episode: "0", anchor: "s", reward: -1, truncated: true, agent: "red", conversation: "main", record },
 ]
 
-describe("batchOf", () => {
+describe("toBatch", () => {
   it("lays steps out in columns", () => {
-    expect(batchOf(steps)).toEqual({
+    expect(toBatch(steps)).toEqual({
       length: 4,
       task: Int32Array.of(0, 1, 0, 0),
       episode: Int32Array.of(0, 1, 0, 2),
@@ -44,21 +44,21 @@ describe("batchOf", () => {
   it("leaves padding out, and columns that nobody told", () => {
     const padding: BatchStep = { task: "x", episode: 0, reward: NaN, padding: true }
     const bare: BatchStep = { task: "x", episode: 0, anchor: "s", reward: 1 }
-    const batch = batchOf([padding, bare, padding, bare])
+    const batch = toBatch([padding, bare, padding, bare])
     expect(batch.length).toBe(2)
     expect(Object.keys(batch)).not.toEqual(expect.arrayContaining(["steps"]))
     expect(batch.conversation ?? batch.agent ?? batch.steps).toBeUndefined()
-    expect(batchOf([]).anchorGroups).toHaveLength(0)
+    expect(toBatch([]).anchorGroups).toHaveLength(0)
   })
 
   it("puts steps without a conversation or an agent together where others have one", () => {
-    const batch = batchOf([{ ...steps[0]!, agent: undefined }, steps[1]!, { ...steps[2]!, agent: undefined }])
+    const batch = toBatch([{ ...steps[0]!, agent: undefined }, steps[1]!, { ...steps[2]!, agent: undefined }])
     expect(batch.agent).toEqual(Int32Array.of(0, 1, 0))
   })
 
   it("asks for anchors only where they are read", () => {
     const { anchor: _, ...without } = steps[1]!
-    const batch = batchOf([steps[0]!, without])
+    const batch = toBatch([steps[0]!, without])
     expect(batch.rewards).toEqual(Float64Array.of(1, 2))
     for (const read of [() => batch.anchors, () => batch.anchorGroups])
       expect(read).toThrow(
@@ -80,7 +80,7 @@ describe("batchOf", () => {
     [{ reward: Infinity }, /^Step 1 \(task "y", episode 0\) has the reward Infinity/],
     [{ reward: "1" }, /^Step 1 .* has the reward 1/],
   ])("refuses a step with %j", (wrong, message) => {
-    const call = () => batchOf([steps[0]!, { ...steps[1]!, ...wrong } as BatchStep])
+    const call = () => toBatch([steps[0]!, { ...steps[1]!, ...wrong } as BatchStep])
     expect(call).toThrow(GigpoError)
     expect(call).toThrow(message)
   })

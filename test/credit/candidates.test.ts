@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { batchOf } from "../../src/credit/batch.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import { candidateRows, candidateScores } from "../../src/credit/candidates.ts"
 import type { Batch, CandidateRecord, Credit } from "../../src/credit/estimator.ts"
 import { normalizer } from "../../src/credit/normalizer.ts"
@@ -28,7 +28,7 @@ function stateGroups(batch: Batch): Credit {
 }
 
 it("candidates are compared with the reply that was acted on, and become rows", () => {
-  const batch = batchOf([
+  const batch = toBatch([
     step(1, [candidate(0, 4), candidate(0, 5), candidate(1, 6)]),
     step(2, [candidate(2)]),
     step(undefined, [], 5),
@@ -48,7 +48,7 @@ it("candidates are compared with the reply that was acted on, and become rows", 
 
 it("tokens that were not sampled weigh nothing, and NaN leaves a candidate out", () => {
   const forced = { reply: Int32Array.of(3, 4), logProbs: Float32Array.of(-1, 0), forced: Uint8Array.of(0, 1) }
-  const batch = batchOf([step(1, [candidate(0, 3, forced), candidate(2)])])
+  const batch = toBatch([step(1, [candidate(0, 3, forced), candidate(2)])])
   const rows = candidateRows(batch, () => [0.5, Number.NaN])
   expect(rows).toHaveLength(1)
   expect(rows[0]!.spans[0]).toMatchObject({ advantage: 0.5, weights: Float32Array.of(1, 0), length: 2 })
@@ -56,14 +56,14 @@ it("tokens that were not sampled weigh nothing, and NaN leaves a candidate out",
 
 it("candidates of a step that was sampled with a hint were so, too", () => {
   const hinted = step(1, [candidate(0)])
-  const batch = batchOf([{ ...hinted, record: { ...hinted.record, offPolicy: true } }, step(1, [candidate(2)])])
+  const batch = toBatch([{ ...hinted, record: { ...hinted.record, offPolicy: true } }, step(1, [candidate(2)])])
   const spans = candidateRows(batch, () => [0.5]).map((row) => row.spans[0]!)
   expect(spans.map(({ offPolicy }) => offPolicy)).toEqual([true, undefined])
 })
 
 it("what cannot be is refused", () => {
-  const batch = batchOf([step(1, [candidate(0)])])
+  const batch = toBatch([step(1, [candidate(0)])])
   expect(() => candidateRows(batch, () => [])).toThrow(/step 0 has 1 candidates but 0 advantages/)
-  const bare = batchOf([{ task: 0, episode: 0, reward: 1 }])
+  const bare = toBatch([{ task: 0, episode: 0, reward: 1 }])
   expect(() => candidateScores(bare)).toThrow(/give every step its record/)
 })

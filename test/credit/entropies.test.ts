@@ -3,7 +3,7 @@ import { aepo } from "../../src/credit/aepo.ts"
 import { empg } from "../../src/credit/empg.ts"
 import type { Batch, Credit, Estimator } from "../../src/credit/estimator.ts"
 import { grpo } from "../../src/credit/grpo.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import {
   advantagesOf,

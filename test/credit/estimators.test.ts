@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { amendCredit, asEstimator, estimate } from "../../src/credit/as-estimator.ts"
-import { batchOf } from "../../src/credit/batch.ts"
+import { asEstimator, estimate, wrapEstimator } from "../../src/credit/as-estimator.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import { checkCredit } from "../../src/credit/check-credit.ts"
 import { advantageMetrics } from "../../src/credit/diagnostics.ts"
 import type { Credit, Estimator, EstimatorContext } from "../../src/credit/estimator.ts"
 import { gigpo, gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import { grpo, grpoAdvantages, rloo } from "../../src/credit/grpo.ts"
-import { GigpoError } from "../../src/errors.ts"
-import { Random } from "../../src/random.ts"
+import { GigpoError } from "../../src/util/errors.ts"
+import { Random } from "../../src/util/random.ts"
 import { episode } from "./steps.ts"
 
 const at = (iteration: number): EstimatorContext => ({ moment: { iteration, iterations: 10 }, random: new Random(0) })
@@ -25,7 +25,7 @@ const steps = [
   ...episode("u", "a", [["s0", 1]]),
   ...episode("u", "b", [["s0", 1]]),
 ]
-const batch = batchOf(steps)
+const batch = toBatch(steps)
 
 const bad = (message: RegExp) =>
   expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) })
@@ -63,7 +63,7 @@ describe("gigpo", () => {
       gigpoAdvantages(steps, { omega: 0.2, gamma: 0.52, invalidActionPenalty: 0.6 }).advantages,
     )
     const wrong = gigpo({ omega: ({ iteration }) => (iteration === 0 ? 1 : NaN) })
-    await expect(wrong.estimate(batch, at(1))).rejects.toThrow(
+    await expect(estimate(wrong, batch, at(1))).rejects.toThrow(
       bad(/omega must be .* its schedule gave NaN in iteration 2 of 10/),
     )
   })
@@ -97,12 +97,12 @@ describe("grpo and rloo", () => {
   })
 
   it("need no anchors", async () => {
-    const bare = batchOf(steps.map(({ anchor: _, ...step }) => step))
+    const bare = toBatch(steps.map(({ anchor: _, ...step }) => step))
     expect((await grpo().estimate(bare, at(0))).advantages).toEqual(grpoAdvantages(steps).advantages)
   })
 
   it("report 0 for no steps", async () => {
-    expect((await grpo().estimate(batchOf([]), at(0))).metrics).toEqual({ "group/constant": 0 })
+    expect((await grpo().estimate(toBatch([]), at(0))).metrics).toEqual({ "group/constant": 0 })
   })
 })
 
@@ -127,9 +127,9 @@ describe("advantageMetrics", () => {
   })
 })
 
-describe("amendCredit", () => {
+describe("wrapEstimator", () => {
   it("takes what its page shows, as it is typed there", async () => {
-    const bolder = amendCredit(gigpo(), {
+    const bolder = wrapEstimator(gigpo(), {
       name: "bolder",
       change: (credit) => ({ ...credit, advantages: credit.advantages.map((a) => 2 * a) }),
     })
@@ -139,9 +139,9 @@ describe("amendCredit", () => {
 
   it("says which of the two is at fault", async () => {
     const broken: Estimator = { name: "under", estimate: () => ({ advantages: new Float64Array(1) }) }
-    const amended = amendCredit(broken, { name: "over", change: (credit) => credit })
+    const amended = wrapEstimator(broken, { name: "over", change: (credit) => credit })
     await expect(estimate(amended, batch, at(0))).rejects.toThrow(bad(/^The estimator under gave 1 advantages/))
-    const wrong = amendCredit(grpo(), { name: "over", change: () => ({}) as Credit })
+    const wrong = wrapEstimator(grpo(), { name: "over", change: () => ({}) as Credit })
     await expect(estimate(wrong, batch, at(0))).rejects.toThrow(bad(/^The estimator over gave advantages that are/))
   })
 
@@ -156,7 +156,7 @@ describe("amendCredit", () => {
         memory = json as number
       },
     }
-    const amended = amendCredit(under, {
+    const amended = wrapEstimator(under, {
       name: "over",
       needs: ["entropy", "value"],
       change: (credit, { length }, { moment }) => ({
@@ -173,7 +173,7 @@ describe("amendCredit", () => {
     })
     expect(amended).toMatchObject({ name: "over", needs: ["value", "entropy"] })
     expect(amended.state!()).toEqual({ json: 5 })
-    expect(amendCredit(gigpo(), { name: "same", change: (credit) => credit })).not.toHaveProperty("state")
+    expect(wrapEstimator(gigpo(), { name: "same", change: (credit) => credit })).not.toHaveProperty("state")
   })
 })
 
@@ -243,7 +243,7 @@ function extraRow(other: object = {}, tokens = new Int32Array(5)) {
 }
 
 describe("checkCredit", () => {
-  const two = batchOf([
+  const two = toBatch([
     { task: 0, episode: 0, reward: 0, length: 2 },
     { task: 0, episode: 1, reward: 0 },
   ])

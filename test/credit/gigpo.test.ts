@@ -245,7 +245,10 @@ describe("gigpoAdvantages refuses", () => {
     [{ omega: -1 }, /omega must be a number from 0 to 1e\+100, not -1/],
     [{ omega: Infinity }, /omega must be a number from 0 to 1e\+100, not Infinity/],
     [{ invalidActionPenalty: -0.1 }, /invalidActionPenalty/],
-    [{ normalization: "mean" }, /normalization must be "std" or "population" or "none" or "leaveOneOut", not "mean"/],
+    [
+      { normalization: "mean" },
+      /normalization must be "sample" or "population" or "none" or "leaveOneOut", not "mean"/,
+    ],
     [{ episodeStatistics: "rows" }, /episodeStatistics/],
     [{ singletonEpisode: null }, /singletonEpisode/],
     [{ penaltyPlacement: "episode" }, /penaltyPlacement/],

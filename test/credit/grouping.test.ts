@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from "vitest"
 import { groupByAnchor, groupBySimilarity } from "../../src/credit/anchors.ts"
 import { discountedReturns } from "../../src/credit/returns.ts"
 import { similarityRatio } from "../../src/credit/similarity.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 
 describe("groupByAnchor", () => {

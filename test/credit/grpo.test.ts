@@ -33,7 +33,7 @@ describe("grpoAdvantages", () => {
   })
 
   it("is GiGPO's episode level under all options that they share", () => {
-    for (const normalization of ["std", "none", "leaveOneOut"] as const)
+    for (const normalization of ["sample", "none", "leaveOneOut"] as const)
       for (const episodeStatistics of ["episodes", "steps"] as const)
         for (const penaltyPlacement of ["reward", "row"] as const) {
           const options = { normalization, episodeStatistics, penaltyPlacement, invalidActionPenalty: 0.3 }
@@ -63,7 +63,7 @@ describe("grpoAdvantages", () => {
     expect(() => grpoAdvantages([{ task: 0, episode: 0, reward: Number.NaN }])).toThrow(
       expect.objectContaining({ code: "NON_FINITE" }),
     )
-    expect(() => grpoAdvantages([], { normalization: "batch" as "std" })).toThrow(
+    expect(() => grpoAdvantages([], { normalization: "batch" as "sample" })).toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT" }),
     )
     expect(grpoAdvantages([]).advantages).toHaveLength(0)

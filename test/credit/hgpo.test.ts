@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { batchOf } from "../../src/credit/batch.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import { hgpo } from "../../src/credit/hgpo.ts"
 import { historyLevels } from "../../src/credit/history-levels.ts"
 import { gigpoTree, treeLevels } from "../../src/credit/tree.ts"
@@ -37,7 +37,7 @@ interface Convention {
   readonly history: number
   readonly weighting: "k" | "k+1"
   readonly alpha: number
-  readonly normalization: "std" | "none"
+  readonly normalization: "population" | "none"
   readonly baseGroup: boolean
 }
 
@@ -48,13 +48,14 @@ function definition(steps: readonly Told[], convention: Convention): number[] {
       steps,
       (step) => history(steps, step, level + 1),
       discounted(steps),
-      (value, peers) => (value - mean(peers)) / (normalization === "std" ? deviation(peers, "population") + 1e-6 : 1),
+      (value, peers) =>
+        (value - mean(peers)) / (normalization === "population" ? deviation(peers, "population") + 1e-6 : 1),
     ),
   )
   return steps.map((step, row) => {
     const items = levels.map((level, at) => ({ k: at + 1, a: level[row]! }))
     if (convention.baseGroup)
-      items.push({ k: 0, a: outcomeOf(steps, step, normalization === "std" ? "sample" : "none") })
+      items.push({ k: 0, a: outcomeOf(steps, step, normalization === "population" ? "sample" : "none") })
     const met = items.filter(({ a }) => a !== 0)
     const weights = met.map(({ k }) => (weighting === "k" ? k : k + 1) ** alpha)
     return met.length === 0 ? 0 : sum(met.map(({ a }, item) => weights[item]! * a)) / (sum(weights) + 1e-6)
@@ -62,7 +63,7 @@ function definition(steps: readonly Told[], convention: Convention): number[] {
 }
 
 describe("hgpo", () => {
-  const plain = { history: 2, weighting: "k+1", alpha: 1, normalization: "std", baseGroup: false } as const
+  const plain = { history: 2, weighting: "k+1", alpha: 1, normalization: "population", baseGroup: false } as const
   it.each<Convention>([
     plain,
     { ...plain, history: 0, alpha: 0 },
@@ -91,7 +92,7 @@ describe("hgpo", () => {
   it("reports the groups of single states, and keeps no episode's advantage that it does not use", async () => {
     const steps = worlds[0]!
     const { details, metrics } = await creditOf(hgpo(), steps)
-    expect(details!.stepGroups).toEqual(batchOf(steps).anchorGroups)
+    expect(details!.stepGroups).toEqual(toBatch(steps).anchorGroups)
     expect(details!.episodeAdvantages).toEqual(new Float64Array(steps.length))
     expect(metrics!["step-group/count"]).toBeGreaterThan(4)
   })
@@ -111,7 +112,7 @@ describe("hgpo", () => {
 describe("treeLevels", () => {
   it("hold the steps that came to a state by the same states", () => {
     for (const steps of worlds) {
-      const [level] = treeLevels(batchOf(steps), context())
+      const [level] = treeLevels(toBatch(steps), context())
       const keys = steps.map((step) => history(steps, step, step.turn + 1)!)
       for (const [row, key] of keys.entries())
         for (const [other, its] of keys.entries()) expect(level!.ids[row] === level!.ids[other]).toBe(key === its)

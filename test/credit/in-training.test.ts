@@ -9,7 +9,7 @@ import { only } from "../../src/options/fixed.ts"
 import type { Named } from "../../src/options/named.ts"
 import { readOptions } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
-import { Run } from "../../src/training/run.ts"
+import { Run } from "../../src/runs/run.ts"
 import { train } from "../../src/training/train.ts"
 import { characters, TablePolicy } from "../training/table-policy.ts"
 import { openDoors, timeless } from "../training/tiny.ts"
@@ -51,7 +51,7 @@ const options: Readonly<Record<string, object>> = {
   gdpo: { channels: ["reward", "gain"] },
   empg: { of: { name: "hgpo", history: 1 } },
   aepo: { of: { name: "grpo" } },
-  spear: { of: { name: "ema-grpo", decay: 0.5 }, warmup: 0, leastAdvantage: 0.1 },
+  spear: { of: { name: "ema-grpo", decay: 0.5 }, warmup: 0, minAdvantage: 0.1 },
 }
 
 /** Every reply opens a door, by its first character. */
@@ -67,12 +67,12 @@ const setup = (name: string, policy = new TablePolicy()) => ({
   iterations: 4,
   groups: 4,
   groupSize: 4,
-  batchRows: 16,
+  batchSteps: 16,
   estimator: { name, ...options[name] } as never,
-  critic: { batchRows: 16 },
+  critic: { batchSteps: 16 },
   optimizer: { learningRate: 2, warmup: 0 },
   loss: { klWeight: 0 },
-  rollout: { maxReplyTokens: 2 },
+  rollout: { maxCompletionTokens: 2 },
 })
 
 describe.each(Object.keys(estimators))("%s", (name) => {
@@ -102,7 +102,7 @@ const alike = (environment: Environment): Environment => ({
   },
 })
 
-// Those that compare with what a critic or a value foretells may still be surprised; EMPG pays for the clarity of the next step besides.
+// Those that compare with what a critic or a value predicts may still be surprised; EMPG pays for the clarity of the next step besides.
 const paidBeside = new Set(["ppo", "step-ppo", "turn-ppo", "vine-ppo", "empg"])
 it.each(Object.keys(estimators).filter((name) => !paidBeside.has(name)))(
   "%s gives exactly 0 where all rewards are equal",

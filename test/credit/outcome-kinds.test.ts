@@ -28,7 +28,7 @@ import {
 const firstsOf = (steps: readonly Told[]) => steps.filter(({ turn }) => turn === 0)
 
 describe("emaGrpo", () => {
-  const how = { kind: "kind", decay: 0.9, leastDeviation: 0.05, guard: 1.5 }
+  const how = { kind: "kind", decay: 0.9, minStd: 0.05, guard: 1.5 }
 
   it("gives what its definition says, over iterations", async () => {
     const estimator = emaGrpo(how)
@@ -244,6 +244,47 @@ describe("dpepo", () => {
     )
     const { details } = await creditOf(dpepo(options), steps)
     expectClose(details!.variety!, [...expected, ...expected], 1e-12)
+  })
+
+  // By hand, from the four bases 0.8 (a), 0.95 (t and w) and 0.8 (d).
+  const kind = (a: number, t = 0, w = 0) => (0.8 ** a + 0.95 ** t + 0.95 ** w) / 3
+  const of = (d: number, ...kinds: readonly number[]) => (0.8 ** d + mean(kinds)) / 2
+  it.each([
+    [
+      "one that is over early",
+      ["a|a", "b|", "b|", "b|"],
+      [of(1, kind(0), kind(0)), of(0, kind(0)), of(0, kind(1)), of(0, kind(2, 1))],
+    ],
+    [
+      "several that end at different steps",
+      ["a|b|c", "a|b|", "a||", "c||"],
+      [of(0, 1, 1, 1), of(0, kind(1), kind(1)), of(0, kind(2, 1)), of(0, 1)],
+    ],
+    ["two that are over, which are not the same", ["a|b|c", "d||", "e||"], [of(0, 1, 1, 1), 1, 1]],
+    [
+      "one that is over between two that act alike",
+      ["a|c|a", "b|d|b", "e||a", "f||b"],
+      [of(1, 1, 1, 1), of(1, kind(0, 0, 1), 1, kind(0, 0, 1)), of(0, 1, kind(1)), of(0, 1, kind(1, 1, 1))],
+    ],
+    ["one that is over no longer lends its pairs", ["x|a", "a|b", "b|"], [1, 1, 1]],
+    [
+      "one that ends before another repeats its pair",
+      ["a|c", "b|a", "|b", "|a", "|b"],
+      [1, 1, of(0, kind(0)), of(0, kind(1)), of(0, kind(1, 1))],
+    ],
+    ["one that gets no action for a step", ["a|b", "|b", "a|b"], [1, of(0, kind(1)), of(0, kind(1), kind(2, 1))]],
+    ["a space alone", ["a| ", "a|  "], [1, of(0, kind(1))]],
+    ["no environment that acts", ["a|b", "|", "c|d"], [1, 0.5, 1]],
+    ["all that are over from the first step on", ["|", "|"], [0.5, 0.5]],
+  ] as const)("leaves out what gets no action: %s", (_, lines, expected) => {
+    expectClose(parallelVariety(lines.map((line) => line.split("|"))), [...expected], 1e-12)
+  })
+
+  it("is the same with environments that were never there", () => {
+    const live = [["a"], ["b"], ["a"], ["b"], ["b"]]
+    const beside = live.map(([action]) => ["", action!, ""])
+    expect(parallelVariety(beside)).toEqual(parallelVariety(live))
+    expect(parallelVariety([["", ""]], { noAction: 0.25 })).toEqual(Float64Array.of(0.25))
   })
 
   it("refuses steps of different numbers of actions, and none", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { estimate } from "../../src/credit/as-estimator.ts"
-import { type BatchStep, batchOf } from "../../src/credit/batch.ts"
+import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import { drGrpo } from "../../src/credit/dr-grpo.ts"
 import type { Estimator, EstimatorContext } from "../../src/credit/estimator.ts"
 import { gdpo } from "../../src/credit/gdpo.ts"
@@ -11,7 +11,7 @@ import { passAtK } from "../../src/credit/pass-at-k.ts"
 import { reinforcePlusPlusBaseline } from "../../src/credit/reinforce-plus-plus-baseline.ts"
 import { remax } from "../../src/credit/remax.ts"
 import { whiten } from "../../src/credit/whiten.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { interleave } from "./steps.ts"
 
@@ -190,7 +190,7 @@ const definitions: Record<string, readonly [Definition, (options: object) => Est
 }
 
 const advantagesOf = async (estimator: Estimator, steps: readonly BatchStep[]) =>
-  (await estimate(estimator, batchOf(steps), context)).advantages as Float64Array
+  (await estimate(estimator, toBatch(steps), context)).advantages as Float64Array
 
 describe.each(Object.entries(definitions))("%s", (_, [definition, make]) => {
   it.each<Convention>([
@@ -252,11 +252,11 @@ it("estimators of outcomes report tasks that teach nothing and keep the returns"
     { task: 1, episode: 1, reward: 2, length: 1 },
   ]
   for (const estimator of [drGrpo(), opo(), gpg(), reinforcePlusPlusBaseline(), passAtK()]) {
-    const { metrics, details } = await estimate(estimator, batchOf(steps), context)
+    const { metrics, details } = await estimate(estimator, toBatch(steps), context)
     expect(metrics).toEqual({ "group/constant": 1 / 2 })
     expect(details).toEqual({ episodeReturns: Float64Array.of(1, 0, 2, 2) })
   }
-  const both = await estimate(gdpo(), batchOf(steps), context)
+  const both = await estimate(gdpo(), toBatch(steps), context)
   expect(both.metrics).toEqual({ "group/constant-reward": 1 / 2 })
 })
 
@@ -309,12 +309,12 @@ describe("remax", () => {
   ]
 
   it("compares with the greedy episode, and leaves out what has none", async () => {
-    const { advantages, skip, metrics, details } = await estimate(remax(), batchOf(steps), context)
+    const { advantages, skip, metrics, details } = await estimate(remax(), toBatch(steps), context)
     expect(advantages).toEqual(Float64Array.of(2.75, 0, 2.75, -1.25))
     expect(skip).toEqual(Uint8Array.of(0, 1, 0, 0))
     expect(metrics).toEqual({ "greedy/failed": 1 / 4 })
     expect(details).toEqual({ episodeReturns: Float64Array.of(3, 5, 3, -1) })
-    expect(await estimate(remax(), batchOf(steps.slice(2)), context)).not.toHaveProperty("skip")
+    expect(await estimate(remax(), toBatch(steps.slice(2)), context)).not.toHaveProperty("skip")
     expect(remax().needs).toEqual(["greedy"])
   })
 
@@ -327,7 +327,7 @@ describe("remax", () => {
   })
 
   it("refuses a batch without baselines, and options of groups", async () => {
-    const bare = batchOf([{ task: 0, episode: 0, reward: 1 }])
+    const bare = toBatch([{ task: 0, episode: 0, reward: 1 }])
     await expect(estimate(remax(), bare, context)).rejects.toThrow(bad(/give each step its baseline/))
     expect(() => remax({ singletonEpisode: "raw" } as object)).toThrow(bad(/remax: singletonEpisode is not an option/))
   })

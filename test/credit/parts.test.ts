@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
 import { groupByAnchor } from "../../src/credit/anchors.ts"
-import { batchOf } from "../../src/credit/batch.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import type { Batch, EstimatorContext } from "../../src/credit/estimator.ts"
 import { gigpo, gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import { normalizer } from "../../src/credit/normalizer.ts"
 import { anchorLevels, discountedReturn, type GigpoParts, keyLevels, similarityLevels } from "../../src/credit/parts.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { episode } from "./steps.ts"
 
@@ -27,7 +27,7 @@ const steps = [
     ["h", 4],
   ]),
 ]
-const batch = batchOf(steps)
+const batch = toBatch(steps)
 
 describe("normalizer", () => {
   const values = Float64Array.of(1, 3, 8, 5, 5, 7, 9)
@@ -85,7 +85,7 @@ describe("GiGPO's parts", () => {
 
   it("group similar states as the option does", async () => {
     const like = [...episode("t", "a", [["a red door", 1]]), ...episode("t", "b", [["a red door!", 0]])]
-    const found = await gigpo({ levels: similarityLevels({ threshold: 0.9 }) }).estimate(batchOf(like), context)
+    const found = await gigpo({ levels: similarityLevels({ threshold: 0.9 }) }).estimate(toBatch(like), context)
     expect(found.advantages).toEqual(gigpoAdvantages(like, { similarity: 0.9 }).advantages)
     expect(() => similarityLevels({ threshold: 2 })).toThrow(/threshold is 2/)
   })
@@ -100,13 +100,13 @@ describe("GiGPO's parts", () => {
         metrics: row === 0 ? {} : { phase: row % 2 },
       },
     }))
-    const levelOf = (levels: GigpoParts["levels"]) => levels(batchOf(told), context)[0]!.ids
+    const levelOf = (levels: GigpoParts["levels"]) => levels(toBatch(told), context)[0]!.ids
     expect([...levelOf(keyLevels("phase"))]).toEqual([-1, 0, 1, 0, 1, 0, 1, 0])
     expect([...levelOf(keyLevels(({ action }) => action))]).toEqual([0, 1, 0, 0, 1, 0, 0, 1])
     expect([...levelOf(keyLevels((_, row) => (row < 6 ? undefined : 7)))]).toEqual([-1, -1, -1, -1, -1, -1, 0, 0])
-    const { metrics } = await gigpo({ levels: keyLevels("phase") }).estimate(batchOf(told), context)
+    const { metrics } = await gigpo({ levels: keyLevels("phase") }).estimate(toBatch(told), context)
     expect(metrics).toMatchObject({ "step-group/count": 2 })
-    expect(() => keyLevels("stage")(batchOf(told), context)).toThrow(
+    expect(() => keyLevels("stage")(toBatch(told), context)).toThrow(
       /keyLevels: no step has the metric "stage"; there are "phase"/,
     )
     expect(() => keyLevels(() => "all")(batch, context)).toThrow(
@@ -179,7 +179,7 @@ describe("GiGPO's parts", () => {
   })
 
   it("need no anchors that they do not read, penalty or not", async () => {
-    const bare = batchOf(steps.map(({ anchor: _, ...step }) => step))
+    const bare = toBatch(steps.map(({ anchor: _, ...step }) => step))
     const columns: string[][] = []
     const levels: GigpoParts["levels"] = (given) => {
       columns.push(Object.keys(given))

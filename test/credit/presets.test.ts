@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest"
 import { estimate } from "../../src/credit/as-estimator.ts"
-import { batchOf } from "../../src/credit/batch.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import { gigpo, gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import { grpoAdvantages } from "../../src/credit/grpo.ts"
 import { gigpoFields } from "../../src/credit/options.ts"
 import { presets } from "../../src/credit/presets.ts"
 import { withDefaults } from "../../src/options/defaults.ts"
 import { readOptions } from "../../src/options/read.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { episode } from "./steps.ts"
 
@@ -57,7 +57,7 @@ describe("presets", () => {
 
   it("of ROLL do so too, with long episodes weighing more, and whiten over tokens", async () => {
     const lengths = [3, 1, 2, 5, 1, 1]
-    const batch = batchOf(steps.map((step, row) => ({ ...step, length: lengths[row] })))
+    const batch = toBatch(steps.map((step, row) => ({ ...step, length: lengths[row] })))
     const { advantages, details } = await estimate(gigpo(presets.roll), batch, {
       moment: { iteration: 0, iterations: 1 },
       random: new Random(0),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { gigpoAdvantages } from "../../src/credit/gigpo.ts"
 import type { GigpoOptions, GigpoStep } from "../../src/credit/types.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { episode, interleave } from "./steps.ts"
 
@@ -23,7 +23,7 @@ function randomEpisodes(random: Random): GigpoStep[][] {
   ).flat()
 }
 
-const everyOption: GigpoOptions[] = (["std", "none", "leaveOneOut"] as const).flatMap((normalization) =>
+const everyOption: GigpoOptions[] = (["sample", "none", "leaveOneOut"] as const).flatMap((normalization) =>
   (["episodes", "steps"] as const).flatMap((episodeStatistics) =>
     (["reward", "row"] as const).map((penaltyPlacement) => ({
       normalization,

@@ -29,7 +29,7 @@ const believed = ({ metrics }: Told) => 0.5 * (metrics.belief ?? 0) - 2 * (metri
 
 interface Convention {
   readonly beliefInReward: boolean
-  readonly normalization: "none" | "std"
+  readonly normalization: "none" | "sample"
   readonly omega: number
 }
 
@@ -41,7 +41,7 @@ function definition(steps: readonly Told[], { beliefInReward, normalization, ome
         .map((other) => other.reward - (beliefInReward ? believed(other) : 0)),
     )
   const compare = (value: number, peers: readonly number[]) =>
-    (value - mean(peers)) / (normalization === "std" ? deviation(peers) + 1e-6 : 1)
+    (value - mean(peers)) / (normalization === "sample" ? deviation(peers) + 1e-6 : 1)
   const firsts = steps.filter(({ turn }) => turn === 0)
   const episodes = amongPeers(firsts, ({ task }) => String(task), outcome, compare)
   const belief = ({ task, anchor }: Told) => `${task} ${anchor === "s2"}`
@@ -58,7 +58,7 @@ describe("rebel", () => {
   it.each<Convention>([
     { beliefInReward: true, normalization: "none", omega: 0.5 },
     { beliefInReward: false, normalization: "none", omega: 1 },
-    { beliefInReward: true, normalization: "std", omega: 0.5 },
+    { beliefInReward: true, normalization: "sample", omega: 0.5 },
   ])("gives what its definition says, with %j", async (convention) => {
     for (const steps of worlds)
       expectClose(await advantagesOf(rebel({ ...options, ...convention }), steps), definition(steps, convention), 1e-9)
@@ -66,7 +66,7 @@ describe("rebel", () => {
 
   it("normalises kinds of task on their own, weighed by how seldom they succeed", async () => {
     const convention = { beliefInReward: true, normalization: "none", omega: 0.5 } as const
-    for (const [leastSteps, leastDeviation] of [
+    for (const [minSteps, minStd] of [
       [2, 0.1],
       [1000, 0.1],
       [2, 1000],
@@ -79,12 +79,12 @@ describe("rebel", () => {
           const lasts = steps.filter((other) => other.last && kind(other) === kind(step))
           const share = mean(lasts.map(({ metrics }) => (metrics.success === 1 ? 1 : 0)))
           const weight = Math.min(Math.max(((1 - share) / 0.15) ** 2, 0.3), 3)
-          const peers = own.length < leastSteps ? joint : own
+          const peers = own.length < minSteps ? joint : own
           const width = deviation(peers)
-          const divide = own.length < leastSteps || width >= leastDeviation
+          const divide = own.length < minSteps || width >= minStd
           return (weight * (joint[row]! - mean(peers))) / (divide ? width + 1e-6 : 1)
         })
-        const kinds = { kind: "kind", leastSteps, leastDeviation, weighKinds: true }
+        const kinds = { kind: "kind", minSteps, minStd, weighKinds: true }
         expectClose(await advantagesOf(rebel({ ...options, ...kinds }), steps), expected, 1e-9)
       }
   })

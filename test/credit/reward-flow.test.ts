@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { batchOf } from "../../src/credit/batch.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import { rewardFlow } from "../../src/credit/reward-flow.ts"
 import { flowValues, stateGraph } from "../../src/credit/state-graph.ts"
 import { expectClose } from "./close.ts"
@@ -53,7 +53,7 @@ describe("rewardFlow", () => {
     const episode = (id: number, reward: number) => ({ task: 0, episode: id, anchor: "a", nextAnchor: "b", reward })
     const [poor, rich] = [episode(0, 0), episode(1, 1)]
     const worth = (steps: (typeof poor)[], arrivals: "first" | "largest") => {
-      const graph = stateGraph(batchOf(steps), { arrivals, idleActions: [] })
+      const graph = stateGraph(toBatch(steps), { arrivals, idleActions: [] })
       return [...flowValues(graph, 0.5)]
     }
     expect(worth([poor, rich], "first")).toEqual([0, 0])
@@ -74,7 +74,7 @@ describe("rewardFlow", () => {
       reward: -1,
     })
     const circle = [step("start", "a", 0), step("a", "b", 0), step("b", "a", 0)]
-    const found = flowValues(stateGraph(batchOf(circle), { arrivals: "largest", idleActions: [] }), 0.9)
+    const found = flowValues(stateGraph(toBatch(circle), { arrivals: "largest", idleActions: [] }), 0.9)
     expectClose(found, [0, 0, 0], 1e-12)
   })
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
 import { estimate } from "../../src/credit/as-estimator.ts"
-import { type BatchStep, batchOf } from "../../src/credit/batch.ts"
+import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import { klRewards } from "../../src/credit/kl-reward.ts"
 import { overlongPenalty } from "../../src/credit/overlong.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 
 const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
@@ -20,7 +20,7 @@ describe("klRewards", () => {
   ]
   const old = [Float32Array.of(-1, -2), Float32Array.of(-0.5, -1, -1.5)]
   const reference = [Float32Array.of(-2, -1.5), Float32Array.of(-0.5, -3, -1)]
-  const batch = batchOf(steps, { old, reference })
+  const batch = toBatch(steps, { old, reference })
 
   it("takes the weighted KL off each token's reward, k1 where nothing else is said", () => {
     const { rewards, tokenRewards } = klRewards(batch, 0.5)
@@ -51,7 +51,7 @@ describe("klRewards", () => {
     const { details } = await estimate(grpo(), bare, context)
     expectClose(details!.episodeReturns as Float64Array, [0.75, -0.25])
     expect(() => bare.anchorGroups).toThrow(bad(/Step 0 has an anchor of type undefined/))
-    const withAnchors = batchOf(
+    const withAnchors = toBatch(
       steps.map((step) => ({ ...step, anchor: "s" })),
       { old, reference },
     )
@@ -60,7 +60,7 @@ describe("klRewards", () => {
   })
 
   it("refuses what cannot be compared", () => {
-    expect(() => klRewards(batchOf(steps, { old }), 1)).toThrow(bad(/give statistics\.old and statistics\.reference/))
+    expect(() => klRewards(toBatch(steps, { old }), 1)).toThrow(bad(/give statistics\.old and statistics\.reference/))
     expect(() => klRewards(batch, -1)).toThrow(bad(/weight of KL in the reward is -1/))
     expect(() => klRewards(batch, Number.NaN)).toThrow(bad(/is NaN/))
   })

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
 import { describe, expect, expectTypeOf, it } from "vitest"
 import { quickRatio, realQuickRatio, similarityRatio } from "../../src/credit/similarity.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 describe("similarityRatio", () => {
   it("is CPython's SequenceMatcher.ratio", () => {

@@ -4,7 +4,7 @@ import type { Credit, Estimator, StepRecord } from "../../src/credit/estimator.t
 import { grpo } from "../../src/credit/grpo.ts"
 import { imitationWeight, spear } from "../../src/credit/spear.ts"
 import { sampledTokens } from "../../src/engine/rows.ts"
-import type { State } from "../../src/state.ts"
+import type { State } from "../../src/util/state.ts"
 import { expectClose } from "./close.ts"
 import { advantagesOf, context, creditOf, returnOf, type Told, worlds } from "./worlds.ts"
 
@@ -37,7 +37,7 @@ const median = (values: readonly number[]) => {
     : (sorted[sorted.length / 2]! + sorted[sorted.length / 2 - 1]!) / 2
 }
 
-const how = { of: { name: "grpo" }, warmup: 0, rows: 10_000, keepGroups: 1, leastAdvantage: 0.5, mostAge: 3 } as const
+const how = { of: { name: "grpo" }, warmup: 0, rows: 10_000, keepGroups: 1, minAdvantage: 0.5, maxAge: 3 } as const
 
 describe("spear", () => {
   it("learns again what did better than tasks mostly do, and forgets what is old", async () => {

@@ -1,5 +1,5 @@
 import type { GigpoStep } from "../../src/credit/types.ts"
-import type { Random } from "../../src/random.ts"
+import type { Random } from "../../src/util/random.ts"
 
 /** One episode, a [anchor, reward] or [anchor, reward, valid] for each step. */
 export function episode(

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest"
 import { estimate } from "../../src/credit/as-estimator.ts"
-import { type BatchStep, batchOf } from "../../src/credit/batch.ts"
+import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import type { Credit } from "../../src/credit/estimator.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import { type Hindsight, type TeacherWeightOptions, teacherWeights } from "../../src/credit/teacher-weights.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
 const context = { moment: { iteration: 5, iterations: 10 }, random: new Random(0) }
@@ -31,7 +31,7 @@ const advantages = Float64Array.of(2, -1, 1)
 
 const credit = async (options: TeacherWeightOptions, under: Partial<Credit> = {}, hindsight?: Hindsight) => {
   const base = { name: "base", estimate: async () => ({ advantages, ...under }) }
-  return await estimate(teacherWeights(base, options, hindsight), batchOf(steps, { old, teacher }), context)
+  return await estimate(teacherWeights(base, options, hindsight), toBatch(steps, { old, teacher }), context)
 }
 const close = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 6))
 
@@ -96,7 +96,7 @@ describe("teacherWeights", () => {
   it("refuse what has no meaning, and batches without what they read", async () => {
     expect(() => teacherWeights(grpo(), { low: 2 })).toThrow(badArgument(/low must be a number from 0 to 1/))
     expect(() => teacherWeights(grpo(), { high: 0.5 })).toThrow(badArgument(/high must be at least 1/))
-    await expect(estimate(teacherWeights(grpo()), batchOf(steps, { old }), context)).rejects.toEqual(
+    await expect(estimate(teacherWeights(grpo()), toBatch(steps, { old }), context)).rejects.toEqual(
       badArgument(/statistics.teacher; give all of them/),
     )
   })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
 import { estimate } from "../../src/credit/as-estimator.ts"
-import { type BatchStep, batchOf } from "../../src/credit/batch.ts"
+import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import type { Credit } from "../../src/credit/estimator.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import { replySpans, tokenKinds } from "../../src/credit/reply-spans.ts"
 import { type TokenWeightOptions, tokenWeights } from "../../src/credit/token-weights.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 
 const tags = { think: ["think"], action: ["action", "answer"], tool: ["search"] }
@@ -66,7 +66,7 @@ describe("tokenWeights", () => {
   }))
   const credit = async (options: TokenWeightOptions, under: Partial<Credit> = {}) => {
     const base = { name: "base", estimate: async () => ({ advantages: Float64Array.of(1, -1), ...under }) }
-    return await estimate(tokenWeights(base, options), batchOf(steps), context)
+    return await estimate(tokenWeights(base, options), toBatch(steps), context)
   }
   const weights = async (...given: Parameters<typeof credit>) => (await credit(...given)).weights!.map((of) => [...of])
 
@@ -115,10 +115,10 @@ describe("tokenWeights", () => {
     expect(() => tokenWeights(grpo(), { toolTags: ["Action"] })).toThrow(
       badArgument(/<action> cannot be of action and of tool; name it once/),
     )
-    const bare = batchOf(steps.map(({ tokenTexts: _, ...step }) => step))
+    const bare = toBatch(steps.map(({ tokenTexts: _, ...step }) => step))
     await expect(estimate(tokenWeights(grpo()), bare, context)).rejects.toEqual(
       badArgument(/give each step its tokenTexts/),
     )
-    expect(() => batchOf([{ ...steps[0]!, length: 3 }])).toThrow(badArgument(/has 7 tokenTexts for 3 tokens/))
+    expect(() => toBatch([{ ...steps[0]!, length: 3 }])).toThrow(badArgument(/has 7 tokenTexts for 3 tokens/))
   })
 })

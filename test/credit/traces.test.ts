@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
 import { estimate } from "../../src/credit/as-estimator.ts"
-import { type BatchStep, batchOf } from "../../src/credit/batch.ts"
+import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import type { Estimator, EstimatorContext } from "../../src/credit/estimator.ts"
 import { type PpoOptions, ppo } from "../../src/credit/ppo.ts"
 import { reinforcePlusPlus } from "../../src/credit/reinforce-plus-plus.ts"
 import { generalizedAdvantages } from "../../src/credit/traces.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { interleave } from "./steps.ts"
 
@@ -113,7 +113,7 @@ function whitened(table: readonly number[][]): number[] {
 const joined = (columns: readonly Float32Array[]) => columns.flatMap((column) => [...column])
 
 async function creditOf(estimator: Estimator, steps: readonly Step[]) {
-  const batch = batchOf(steps, { value: steps.map(({ values }) => values) })
+  const batch = toBatch(steps, { value: steps.map(({ values }) => values) })
   const { advantages, returns } = await estimate(estimator, batch, context)
   return { advantages: joined(advantages as Float32Array[]), returns: joined(returns!) }
 }
@@ -169,7 +169,7 @@ describe("ppo", () => {
         )
         const other = interleave(random.shuffled(episodes), random)
         const table = async (given: readonly Step[]) => {
-          const batch = batchOf(given, { value: given.map(({ values }) => values) })
+          const batch = toBatch(given, { value: given.map(({ values }) => values) })
           return (await estimate(ppo({ level, gamma: 0.9, lambda: 0.9 }), batch, context)).advantages as Float32Array[]
         }
         const [expected, found] = [await table(steps), await table(other)]
@@ -179,15 +179,15 @@ describe("ppo", () => {
 
   it("takes numbers that change over the run", async () => {
     const moving = ppo({ lambda: { from: 0, to: 1 }, whiten: false })
-    const batch = batchOf(batches[0]!, { value: batches[0]!.map(({ values }) => values) })
+    const batch = toBatch(batches[0]!, { value: batches[0]!.map(({ values }) => values) })
     const half = await estimate(moving, batch, { ...context, moment: { iteration: 5, iterations: 10 } })
     expect(half).toEqual(await estimate(ppo({ lambda: 0.5, whiten: false }), batch, context))
   })
 
   it("says what it needs", async () => {
     expect(ppo().needs).toEqual(["value"])
-    await expect(estimate(ppo(), batchOf(batches[0]!), context)).rejects.toThrow(bad(/give statistics\.value/))
-    const empty = await estimate(ppo(), batchOf([], { value: [] }), context)
+    await expect(estimate(ppo(), toBatch(batches[0]!), context)).rejects.toThrow(bad(/give statistics\.value/))
+    const empty = await estimate(ppo(), toBatch([], { value: [] }), context)
     expect(empty).toEqual({ advantages: [], returns: [] })
   })
 

@@ -3,7 +3,7 @@ import { a2tgpo } from "../../src/credit/a2tgpo.ts"
 import { igpo } from "../../src/credit/igpo.ts"
 import { answerProbabilities, informationGains } from "../../src/credit/information-gain.ts"
 import { mica } from "../../src/credit/mica.ts"
-import type { Row } from "../../src/engine/rows.ts"
+import type { Sequence } from "../../src/engine/rows.ts"
 import { expectClose } from "./close.ts"
 import {
   advantagesOf,
@@ -133,11 +133,11 @@ describe.each([
 
 describe("answerProbabilities", () => {
   it("are the exponentials of mean log-probabilities of the answer, after each context", async () => {
-    const rows: Row[] = []
+    const rows: Sequence[] = []
     const policy = {
-      logProbs: async (given: readonly Row[]) => {
+      logProbs: async (given: readonly Sequence[]) => {
         rows.push(...given)
-        return given.map((_, i) => ({ logProbs: Float32Array.of(-1 - i, -2) }))
+        return { logProbs: Float32Array.from(given.flatMap((_, i) => [-1 - i, -2])) }
       },
     }
     const contexts = [Int32Array.of(1, 2), Int32Array.of(1, 2, 3)]

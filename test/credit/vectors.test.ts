@@ -37,11 +37,11 @@ interface Expected {
 /** The file's names for the conventions. All of them keep the raw score of a lone episode. */
 const perEpisode = { episodeStatistics: "episodes", singletonEpisode: "raw", penaltyPlacement: "row" } as const
 const conventions: Record<string, GigpoOptions> = {
-  "verl_agent.mean_std_norm": { ...presets.verlAgent, normalization: "std" },
+  "verl_agent.mean_std_norm": { ...presets.verlAgent, normalization: "sample" },
   "verl_agent.mean_norm": { ...presets.verlAgent, normalization: "none" },
-  "paper.mean_std_norm": { ...perEpisode, normalization: "std" },
+  "paper.mean_std_norm": { ...perEpisode, normalization: "sample" },
   "paper.mean_norm": { ...perEpisode, normalization: "none" },
-  "paper_strict.mean_std_norm": { ...perEpisode, penaltyPlacement: "reward", normalization: "std" },
+  "paper_strict.mean_std_norm": { ...perEpisode, penaltyPlacement: "reward", normalization: "sample" },
   "paper_strict.mean_norm": { ...perEpisode, penaltyPlacement: "reward", normalization: "none" },
   "steps.loo": { ...presets.verlAgent, normalization: "leaveOneOut" },
   "trajectories.loo": { ...perEpisode, normalization: "leaveOneOut" },

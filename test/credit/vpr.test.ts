@@ -54,15 +54,15 @@ describe("vpr", () => {
   })
 
   it("compares steps of one number, or of all where these are few", async () => {
-    for (const leastTurns of [1, 4, 9])
+    for (const minTurns of [1, 4, 9])
       for (const steps of worlds) {
         const expected = steps.map((step) => {
           const same = steps.filter(({ turn }) => turn === step.turn)
-          const peers = (same.length >= leastTurns ? same : steps).map(({ reward }) => reward)
+          const peers = (same.length >= minTurns ? same : steps).map(({ reward }) => reward)
           const width = deviation(peers, "population")
           return width === 0 ? 0 : (step.reward - mean(peers)) / (width + 1e-8)
         })
-        expectClose(await advantagesOf(vpr({ compare: "turn", leastTurns }), steps), expected, 1e-9)
+        expectClose(await advantagesOf(vpr({ compare: "turn", minTurns }), steps), expected, 1e-9)
       }
   })
 

@@ -1,7 +1,7 @@
 import { estimate } from "../../src/credit/as-estimator.ts"
-import { type BatchStep, batchOf } from "../../src/credit/batch.ts"
+import { type BatchStep, toBatch } from "../../src/credit/batch.ts"
 import type { Batch, Credit, Estimator, EstimatorContext } from "../../src/credit/estimator.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectClose } from "./close.ts"
 import { interleave } from "./steps.ts"
 
@@ -78,7 +78,7 @@ export const creditOf = (
   steps: readonly BatchStep[],
   statistics?: Batch["statistics"],
   at = context(),
-) => estimate(estimator, batchOf(steps, statistics), at) as Promise<Credit>
+) => estimate(estimator, toBatch(steps, statistics), at) as Promise<Credit>
 
 export const advantagesOf = async (
   estimator: Estimator,

@@ -76,7 +76,7 @@ template <class Logit, class Gradient = Logit>
 void heads_match() {
   const double tolerance = std::is_same_v<Gradient, float> ? 2e-6 : 1.0 / 256;
   for (const int64_t vocab : {7, 48, 1001, 32768})
-    for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::clone, HeadMode::linear})
+    for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::sft, HeadMode::linear})
       for (const double entropy_weight : {0.0, 0.05}) {
         const int64_t rows = 9;
         PolicyHeadOptions options;

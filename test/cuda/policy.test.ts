@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest"
-import { deviceReport } from "../../src/device.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
-import { clippedSurrogate } from "../../src/kernels/clipped-surrogate.ts"
 import { groupAnchors } from "../../src/kernels/group-anchors.ts"
+import { policyLoss } from "../../src/kernels/policy-loss.ts"
 import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
-import { Random } from "../../src/random.ts"
+import { deviceReport } from "../../src/native/device.ts"
+import { Random } from "../../src/util/random.ts"
 import {
   adapterPath,
   adapters,
@@ -29,7 +29,7 @@ import {
 const { unavailable } = deviceReport()
 const onCard = describe.skipIf(unavailable !== undefined)
 const titled = (title: string) => (unavailable ? `${title} (skipped: ${unavailable.message})` : title)
-const small = { device: "cuda", cacheBytes: 2 ** 20, microBatchTokens: 256 } as const
+const small = { device: "cuda", kvCacheBytes: 2 ** 20, microBatchTokens: 256 } as const
 
 async function using<T>(
   options: NativePolicyOptions,
@@ -147,7 +147,7 @@ onCard(titled("training on a CUDA device"), () => {
           found.push((await critic.forwardBackward(rows, { kind: "clipped-value", clip: 0.3 })).loss)
           await critic.optimizerStep({ learningRate: 1e-2 })
         }
-        found = [...found, ...(await critic.predict(rows)).flatMap((values) => [...values])]
+        found = [...found, ...(await critic.predict(rows))]
       })
       return found
     }
@@ -187,9 +187,7 @@ onCard(titled("training on a CUDA device"), () => {
     }
     for (const given of [input, { ...input, referenceLogProbs: undefined as unknown as Float32Array }]) {
       const options = { ratio, aggregation: "sequence-mean-token-mean", klWeight: given === input ? 0.1 : 0 } as const
-      const [found, wanted] = (["cuda", "cpu"] as const).map((device) =>
-        clippedSurrogate(given, { ...options, device }),
-      )
+      const [found, wanted] = (["cuda", "cpu"] as const).map((device) => policyLoss(given, { ...options, device }))
       const { gradient, ...report } = found!
       expect(relativeError(gradient, wanted!.gradient)).toBeLessThan(1e-6)
       for (const [name, value] of Object.entries(report)) expect(value).toBeCloseTo(wanted![name as "loss"], 10)

@@ -257,7 +257,7 @@ constexpr int64_t pack = 16 / int64_t(sizeof(Logit));
 template <class Logit, class Gradient = Logit>
 void true_vocabularies() {
   for (const int64_t vocab : {151936, 152064})
-    for (const HeadMode mode : {HeadMode::policy, HeadMode::clone, HeadMode::score}) {
+    for (const HeadMode mode : {HeadMode::policy, HeadMode::sft, HeadMode::score}) {
       const std::vector<PolicyHeadRow> inputs = random_inputs(4, vocab, true);
       check_rows<Gradient>(vocab, random_logits<Logit>(4, vocab), inputs, options_of(mode, mode == HeadMode::policy ? 0.05 : 0));
     }
@@ -279,7 +279,7 @@ void boundaries() {
                options_of(HeadMode::policy, entropy ? 0.05 : 0));
   }
   for (const int64_t vocab : {1, 2, 7, 1001, 4097})
-    for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::clone, HeadMode::linear})
+    for (const HeadMode mode : {HeadMode::score, HeadMode::policy, HeadMode::sft, HeadMode::linear})
       check_rows<Gradient>(vocab, random_logits<Logit>(9, vocab), random_inputs(9, vocab, true), options_of(mode, 0.02));
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { onTestFinished } from "vitest"
 import type { DataContext, Example } from "../../src/data/data.ts"
 import { transcripts } from "../../src/data/transcripts.ts"
-import type { Row } from "../../src/engine/rows.ts"
+import type { Sequence } from "../../src/engine/rows.ts"
 import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 import { edit, open, tokenizerFolder } from "../tokenizer/scratch.ts"
 import { all } from "../training/tiny.ts"
@@ -37,7 +37,7 @@ export async function examplesOf(
 }
 
 /** A row as text, what is learned between brackets. */
-export function marked(tokenizer: Tokenizer, { tokens, spans }: Row): string {
+export function marked(tokenizer: Tokenizer, { tokens, spans }: Sequence): string {
   let [text, end] = ["", 0]
   const decode = (from: number, to: number) => tokenizer.decode(tokens.subarray(from, to))
   for (const { start, length } of spans) {

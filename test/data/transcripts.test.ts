@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { type Answer, speaking, thinks } from "../server/speaking.ts"
+import { type Answer, speaking, thinks } from "../endpoint/speaking.ts"
+import { chatMl, family } from "../tokenizer/templates.ts"
 import { codec, examplesOf, marked } from "./examples.ts"
 
 const user = (content: string) => ({ role: "user", content })
@@ -41,26 +42,22 @@ describe("a transcript", () => {
       messages.push(message)
       for (const { id } of message.tool_calls ?? []) messages.push({ role: "tool", tool_call_id: id, content: "42" })
     }
-    if (thought === "") {
-      const [{ rows }] = (await examplesOf(tokenizer, [{ messages, tools }])) as [Answer]
-      const [row] = rows
-      expect(row.spans).toHaveLength(2)
-      for (const [index, { start, length }] of row.spans.entries()) {
-        expect([...row.tokens.subarray(0, start)]).toEqual([...policy.requests[index]!.prompt])
-        expect([...row.tokens.subarray(start, start + length)]).toEqual(policy.tokens(replies[index]!))
-      }
-      return
-    }
-    // ChatML's plain template drops thoughts that have been given: only where the prompt opens one it must be ended.
     const [{ rows }] = (await examplesOf(tokenizer, [{ messages, tools }])) as [Answer]
-    const texts = rows.map((row: Answer) => marked(tokenizer, row))
-    if (template) {
-      expect(texts).toHaveLength(2)
-      expect(texts[0]).toMatch(/<think>\n\[Hm\.\n<\/think>\n\n<tool_call>[^[\]]*<\|im_end\|>\]$/)
-      expect(texts[1]).toMatch(
-        /assistant\n<tool_call>[^[\]]*assistant\n<think>\n\[Hm\.\n<\/think>\n\nIt is 42\.<\|im_end\|>\]$/,
-      )
-    } else expect(texts.join("")).not.toContain("Hm.")
+    const [row] = rows
+    expect(row.spans).toHaveLength(2)
+    for (const [index, { start, length }] of row.spans.entries()) {
+      expect([...row.tokens.subarray(0, start)]).toEqual([...policy.requests[index]!.prompt])
+      expect([...row.tokens.subarray(start, start + length)]).toEqual(policy.tokens(replies[index]!))
+    }
+  })
+
+  it("whose thoughts the template does not render is refused", async () => {
+    const tokenizer = await family(chatMl)
+    const messages = [user("Hi"), said("Ho", { reasoning_content: "Hm." })]
+    await expect(examplesOf(tokenizer, [{ messages }])).rejects.toMatchObject({
+      code: "BAD_DATA",
+      message: expect.stringMatching(/line 1: messages\[1\]\.reasoning_content does not appear in the prompt/),
+    })
   })
 
   it("of Hugging Face, with calls without ids and arguments as objects, is that of OpenAI", async () => {
@@ -134,17 +131,19 @@ describe("a transcript", () => {
   })
 
   it("whose template drops what was said before is a row a reply", async () => {
-    const tokenizer = await codec((template) =>
-      template.replace(
-        "+ message['content'] }}",
-        "+ (message['content'] if loop.last or message['role'] != 'assistant' else '…') }}",
-      ),
-    )
-    const messages = [user("a"), said("1"), user("b"), said("2")]
+    const thought =
+      "('<think>' + message['reasoning_content'] + '</think>' if loop.last and message['role'] == 'assistant' else '')"
+    const tokenizer = await family(chatMl.replace("+ message['content']", `+ ${thought} + message['content']`))
+    const messages = [
+      user("a"),
+      said("1", { reasoning_content: "x" }),
+      user("b"),
+      said("2", { reasoning_content: "y" }),
+    ]
     const [{ rows }] = (await examplesOf(tokenizer, [{ messages }])) as [Answer]
     expect(rows.map((row: Answer) => marked(tokenizer, row))).toEqual([
-      `${turn("user", "a")}${reply("1")}`,
-      `${turn("user", "a")}${turn("assistant", "…")}${turn("user", "b")}${reply("2")}`,
+      `${turn("user", "a")}${reply("<think>x</think>1")}`,
+      `${turn("user", "a")}${turn("assistant", "1")}${turn("user", "b")}${reply("<think>y</think>2")}`,
     ])
   })
 

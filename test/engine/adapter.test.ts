@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import {
   adapterPath,
   adapters,
@@ -275,11 +275,39 @@ describe("an adapter is refused", () => {
 
   it.each<[Record<string, unknown>, RegExp]>([
     [{ peft_type: "IA3" }, /peft_type is "IA3"; only "LORA"/],
-    [{ use_rslora: true }, /use_rslora is true/],
-    [{ use_dora: true }, /use_dora is true/],
-    [{ bias: "all" }, /bias is "all"/],
-    [{ rank_pattern: { q_proj: 8 } }, /rank_pattern is set/],
-    [{ modules_to_save: ["lm_head"] }, /modules_to_save is set/],
+    [{ use_rslora: "yes" }, /use_rslora is "yes"/],
+    [{ use_dora: true }, /use_dora is set/],
+    [{ bias: "some" }, /bias is "some"/],
+    [{ task_type: "SEQ_CLS" }, /task_type is "SEQ_CLS"/],
+    [{ rank_pattern: { q_proj: 8 } }, /lora_A.weight" of shape \[5, 40\] instead of \[8, 40\]/],
+    [{ rank_pattern: { q_proj: 1.5 } }, /rank_pattern of "q_proj" is 1.5/],
+    [{ alpha_pattern: { q_proj: 0 } }, /alpha_pattern of "q_proj" is 0/],
+    [{ alpha_pattern: 3 }, /alpha_pattern is no object/],
+    [{ rank_pattern: { "(?<!x)(?>q)_proj": 2 } }, /rank_pattern holds a regular expression that cannot be read/],
+    [
+      { modules_to_save: ["lm_head"] },
+      /lacks "base_model.model.lm_head.weight", which its adapter_config.json asks for/,
+    ],
+    [{ modules_to_save: ["mlp"] }, /modules_to_save names "model.layers.0.mlp"; only the embedding/],
+    [{ modules_to_save: ["q_proj"] }, /modules_to_save names "model.layers.0.self_attn.q_proj"/],
+    [
+      { target_modules: ["q_proj", "lm_head"] },
+      /target_modules matches "lm_head"; a pair beside the embedding or the head/,
+    ],
+    [{ target_modules: ["embed_tokens"] }, /target_modules matches "model.embed_tokens"/],
+    [{ target_modules: ["mlp"] }, /target_modules matches "model.layers.0.mlp", which is no linear layer/],
+    [{ target_modules: ["c_attn"] }, /no projection of the model has the name of a target_modules/],
+    [{ target_modules: [] }, /no projection of the model/],
+    [{ target_modules: 3 }, /target_modules is 3/],
+    [{ target_modules: ["q_proj", "v_proj"] }, /holds ".*_proj.*", for which adapter_config.json has no place/],
+    [
+      { target_modules: ".*_proj", layers_to_transform: [1] },
+      /cannot be used where target_modules is a regular expression/,
+    ],
+    [{ layers_pattern: "layers" }, /layers_pattern needs layers_to_transform/],
+    [{ layers_to_transform: [1] }, /holds ".*layers.0.*", for which adapter_config.json has no place/],
+    [{ layers_to_transform: ["x"] }, /layers_to_transform is an object or a list/],
+    [{ lora_dropout: "x" }, /lora_dropout is "x"/],
     [{ r: 0 }, /r is 0/],
     [{ lora_alpha: "x" }, /lora_alpha is "x"/],
     [{ base_model_name_or_path: 3 }, /base_model_name_or_path is not a text/],
@@ -293,7 +321,7 @@ describe("an adapter is refused", () => {
   it("that has not all of its files, or is none", async () => {
     await cp(adapterPath("qwen3"), folder, { recursive: true })
     await rm(join(folder, "adapter_model.safetensors"))
-    await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /adapter_model.safetensors/, "IO")
+    await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /no adapter_model.safetensors/)
     await writeFile(join(folder, "adapter_config.json"), "{")
     await refused(() => NativePolicy.open(folder, { base: modelPath("qwen3") }), /is not JSON that can be read/)
     const policy = await open(modelPath("qwen3"))

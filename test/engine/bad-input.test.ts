@@ -11,11 +11,11 @@ import type {
 } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
-import { type Row, type Span, stepRow } from "../../src/engine/rows.ts"
-import { GigpoError } from "../../src/errors.ts"
+import { type Segment, type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
-import { native } from "../../src/native.ts"
-import { Random } from "../../src/random.ts"
+import { native } from "../../src/native/native.ts"
+import { GigpoError } from "../../src/util/errors.ts"
+import { Random } from "../../src/util/random.ts"
 import { credited, crossEntropy, modelPath, surrogate } from "./fixtures.ts"
 
 // Whatever is wrong is a GigpoError with a code, and a sentence that names the fix; and the policy goes on working.
@@ -59,7 +59,7 @@ describe("a policy in use refuses", () => {
     logProbs: Float32Array.of(-1, -2),
     referenceLogProbs: Float32Array.of(-1, -2),
   }
-  const row = stepRow(Int32Array.of(1, 2), Int32Array.of(3, 4), credit)
+  const row = stepSequence(Int32Array.of(1, 2), Int32Array.of(3, 4), credit)
 
   afterEach(async () => {
     const { tokens } = await policy.sample(request)
@@ -97,10 +97,10 @@ describe("a policy in use refuses", () => {
     await expectRefused(() => policy.logits(new Int32Array(65)), "BAD_ARGUMENT", /65 tokens.*opened for 64/)
   })
 
-  const spans = (...given: Partial<Span>[]): Partial<Row> => ({
+  const spans = (...given: Partial<Segment>[]): Partial<Sequence> => ({
     spans: given.map((span) => ({ start: 2, length: 2, ...credit, ...span })),
   })
-  const badRows: [string, Partial<Row>, RegExp][] = [
+  const badRows: [string, Partial<Sequence>, RegExp][] = [
     ["an empty prompt", spans({ start: 0 }), /rows\[1\]: the prompt is empty/],
     ["an empty reply", spans({ start: 4, length: 0 }), /rows\[1\]: the reply is empty/],
     ["a token beyond the vocabulary", { tokens: Int32Array.of(1, 2, 3, 67) }, /rows\[1\]: token 67/],
@@ -142,7 +142,7 @@ describe("a policy in use refuses", () => {
     expect(gradient.every((value) => value === 0)).toBe(true)
   })
 
-  it.each<[string, Row, string, RegExp]>([
+  it.each<[string, Sequence, string, RegExp]>([
     [
       "without an advantage",
       { ...row, spans: [{ ...row.spans[0]!, advantage: undefined as unknown as number }] },
@@ -164,7 +164,10 @@ describe("a policy in use refuses", () => {
     ],
     [
       "without log-probabilities",
-      stepRow(Int32Array.of(1, 2), Int32Array.of(3, 4), { advantage: 1, referenceLogProbs: credit.referenceLogProbs }),
+      stepSequence(Int32Array.of(1, 2), Int32Array.of(3, 4), {
+        advantage: 1,
+        referenceLogProbs: credit.referenceLogProbs,
+      }),
       "BAD_ARGUMENT",
       /logProbs must hold one number for each of the 2/,
     ],
@@ -188,7 +191,7 @@ describe("a policy in use refuses", () => {
     ],
     [
       "without the reference's",
-      stepRow(Int32Array.of(1, 2), Int32Array.of(3, 4), { advantage: 1, logProbs: credit.logProbs }),
+      stepSequence(Int32Array.of(1, 2), Int32Array.of(3, 4), { advantage: 1, logProbs: credit.logProbs }),
       "BAD_ARGUMENT",
       /referenceLogProbs must hold one number/,
     ],
@@ -215,8 +218,8 @@ describe("a policy in use refuses", () => {
     const context = { tokens: Int32Array.of(1, 2), spans: [] }
     for (const rows of [[], [context]])
       await expectRefused(() => policy.forwardBackward(rows, crossEntropy), "BAD_ARGUMENT", /no rows/)
-    expect(await policy.logProbs([])).toEqual([])
-    expect(await policy.logProbs([context])).toEqual([{ logProbs: new Float32Array(0) }])
+    expect(await policy.logProbs([])).toEqual({ logProbs: new Float32Array(0) })
+    expect(await policy.logProbs([context])).toEqual({ logProbs: new Float32Array(0) })
   })
 
   it.each<[Partial<ClippedSurrogate>, RegExp]>([
@@ -355,12 +358,12 @@ describe("a model is refused", () => {
     [{ maxPositions: 1.5 }, /maxPositions must be a whole number.*, not 1.5/],
     [{ microBatchTokens: -1 }, /microBatchTokens must be a whole number.*, not -1/],
     [{ longestRow: 0 }, /longestRow must be a whole number.*, not 0/],
-    [{ cacheBytes: NaN }, /cacheBytes must be a number, not NaN/],
+    [{ kvCacheBytes: NaN }, /kvCacheBytes must be a number, not NaN/],
     [{ device: "tpu" as "cpu" }, /device must be "auto" or "cpu" or "cuda", not "tpu"/],
     [{ precision: "float16" as "float32" }, /precision must be "float32" or "bfloat16", not "float16"/],
     [{ recompute: "all" as "none" }, /recompute must be .* not "all"/],
     [{ moments: "int8" as "float32" }, /moments must be .* not "int8"/],
-    [{ lora: { rank: 0 } }, /lora.rank must be at least 1, not 0/],
+    [{ lora: { rank: 0 } }, /lora.rank must be a whole number .*not 0/],
     [{ lora: { rank: 4, alpha: -1 } }, /lora.alpha must be above 0, not -1/],
   ])("with the options %j", async (wrong, message) => {
     await expectRefused(() => NativePolicy.create(config, new Random(0), wrong), "BAD_ARGUMENT", message)
@@ -385,7 +388,7 @@ describe("weights that are not finite", () => {
 
   it("are not stepped from: the step is skipped and says so", async () => {
     const before = await policy.tensor("model.norm.weight")
-    const rows = [stepRow(Int32Array.of(1, 2), Int32Array.of(3))]
+    const rows = [stepSequence(Int32Array.of(1, 2), Int32Array.of(3))]
     expect((await policy.forwardBackward(rows, crossEntropy)).loss).toBeNaN()
     const { gradientNorm, skipped } = await policy.optimizerStep({ learningRate: 0.1 })
     expect([Number.isFinite(gradientNorm), skipped, policy.steps]).toEqual([false, true, 0])
@@ -400,7 +403,7 @@ describe("a policy that was disposed of", () => {
     const policy = await NativePolicy.create(config, new Random(0))
     await policy.dispose()
     const tokens = Int32Array.of(1)
-    const rows = [stepRow(tokens, tokens)]
+    const rows = [stepSequence(tokens, tokens)]
     const calls: (() => Promise<unknown>)[] = [
       () => policy.sample({ prompt: tokens, maxTokens: 1, stopTokens: [], key: [0, 0] }),
       () => policy.logits(tokens),

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { memoryPlan, type NativePolicyOptions } from "../../src/engine/native/options.ts"
-import { stepRow } from "../../src/engine/rows.ts"
+import { stepSequence } from "../../src/engine/rows.ts"
 import { readModelConfig } from "../../src/model-files/model-config.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import {
   allLogits,
   architectures,
@@ -86,7 +86,7 @@ describe.each(architectures)("the model %s in bfloat16 on the CPU", (name) => {
     )
     const scored = await logProbsOf(
       policy,
-      completions.map(({ tokens }, i) => stepRow(prompts[i]!, tokens)),
+      completions.map(({ tokens }, i) => stepSequence(prompts[i]!, tokens)),
     )
     for (const [i, { logProbs }] of completions.entries()) expect(normError(scored[i]!, logProbs)).toBeLessThan(0.004)
   })

@@ -2,13 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Completion, SampleRequest } from "../../src/engine/engine.ts"
 import { Constraint } from "../../src/engine/native/constraint.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import { jsonSchema } from "../../src/grammar/json-schema.ts"
 import { repeat, sequence, text } from "../../src/grammar/node.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { allowed } from "../grammar/texts.ts"
+import { byRow } from "./by-row.ts"
 
 // A model over bytes: token b is byte b, 256 ends a text, and the model has some rows more.
 const model: ModelConfig = {
@@ -73,7 +74,10 @@ describe.each([
   // bf16 rounds what is sampled and what is scored each in its own order, whether or not anything is masked.
   const bound = precision === "float32" ? 1e-4 : 0.05
   const expectSampled = async (by: NativePolicy, completions: Completion[], prompt: (i: number) => Int32Array) => {
-    const scored = await by.logProbs(completions.map(({ tokens }, i) => stepRow(prompt(i), tokens, { constraint })))
+    const scored = byRow(
+      completions.map(({ tokens }, i) => stepSequence(prompt(i), tokens, { constraint })),
+      await by.logProbs(completions.map(({ tokens }, i) => stepSequence(prompt(i), tokens, { constraint }))),
+    )
     let furthest = 0
     for (const [i, { logProbs }] of scored.entries())
       for (const [j, logProb] of logProbs.entries())
@@ -102,9 +106,9 @@ describe.each([
   it("gives the log-probabilities of what is left, and training the same", async () => {
     const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i)))
     const rows = completions.map(({ tokens, logProbs }, i) =>
-      stepRow(Int32Array.of(1 + i, 2, 3), tokens, { logProbs, constraint, advantage: (i % 3) - 1 }),
+      stepSequence(Int32Array.of(1 + i, 2, 3), tokens, { logProbs, constraint, advantage: (i % 3) - 1 }),
     )
-    const scored = await policy.logProbs(rows, { needs: ["entropy"] })
+    const scored = byRow(rows, await policy.logProbs(rows, { needs: ["entropy"] }))
     for (const [i, { logProbs, entropies }] of scored.entries())
       for (const [j, logProb] of logProbs.entries()) {
         expect(Math.abs(logProb - completions[i]!.logProbs[j]!)).toBeLessThan(bound)
@@ -118,16 +122,19 @@ describe.each([
     expect(Number.isFinite(report.loss)).toBe(true)
     expect(Math.abs(report.metrics["policy/ratio"]! - 1)).toBeLessThan(bound)
     await policy.clearGradients()
-    const without = await policy.logProbs(
+    const without = byRow(
       rows.map(({ tokens, spans }) => ({ tokens, spans: spans.map(({ constraint: _, ...span }) => span) })),
+      await policy.logProbs(
+        rows.map(({ tokens, spans }) => ({ tokens, spans: spans.map(({ constraint: _, ...span }) => span) })),
+      ),
     )
     expect(without[0]!.logProbs.some((value, j) => value < scored[0]!.logProbs[j]! - 1)).toBe(true)
   })
 
   it.each([0.7, 0])("tells of the entropy of what is left at temperature %d, as training does", async (temperature) => {
     const completions = await Promise.all(Array.from({ length: 12 }, (_, i) => sample(i, true, temperature)))
-    const rows = completions.map(({ tokens }, i) => stepRow(Int32Array.of(1 + i, 2, 3), tokens, { constraint }))
-    const scored = await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 })
+    const rows = completions.map(({ tokens }, i) => stepSequence(Int32Array.of(1 + i, 2, 3), tokens, { constraint }))
+    const scored = byRow(rows, await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 }))
     for (const [i, { entropies }] of scored.entries())
       for (const [j, entropy] of entropies!.entries())
         expect(Math.abs(entropy - completions[i]!.entropies![j]!)).toBeLessThan(bound)
@@ -149,7 +156,7 @@ describe.each([
       const { all, ann } = await share(round)
       const mean = count(ann) / ann.length
       const rows = all.map(({ tokens, logProbs }, i) =>
-        stepRow(Int32Array.of(5), tokens, { logProbs, constraint, advantage: (ann[i] ? 1 : 0) - mean }),
+        stepSequence(Int32Array.of(5), tokens, { logProbs, constraint, advantage: (ann[i] ? 1 : 0) - mean }),
       )
       await trained.forwardBackward(rows, clippedSurrogate().native!({ iteration: 0, iterations: 1 })!)
       await trained.optimizerStep({ learningRate: 1e-2 })
@@ -161,7 +168,7 @@ describe.each([
   })
 
   it("survives that its place in the cache is given to others", async () => {
-    const small = await NativePolicy.create(model, new Random(1), { ...options, cacheBytes: 1 })
+    const small = await NativePolicy.create(model, new Random(1), { ...options, kvCacheBytes: 1 })
     const prompt = (i: number) => Int32Array.from({ length: 10 }, (_, at) => at + i)
     const requests = Array.from({ length: 24 }, (_, i): SampleRequest => {
       return { prompt: prompt(i), maxTokens: 40, stopTokens: [256], key: [i, 7], constraint }
@@ -214,12 +221,12 @@ describe.each([
       policy.sample({ prompt: Int32Array.of(1), maxTokens: 4, stopTokens: [], key: [1, 1], constraint: {} }),
     ).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
     const reply = (await sample(0)).tokens
-    const right = stepRow(Int32Array.of(1), reply, {
+    const right = stepSequence(Int32Array.of(1), reply, {
       constraint,
       advantage: 1,
       logProbs: new Float32Array(reply.length),
     })
-    const lossOf = (row: Row) =>
+    const lossOf = (row: Sequence) =>
       policy.forwardBackward([right, row], clippedSurrogate().native!({ iteration: 0, iterations: 1 })!)
     await lossOf(right)
     const gradient = await policy.tensor(lora ? adapted : "model.norm.weight", "gradients")
@@ -230,7 +237,7 @@ describe.each([
       Int32Array.of(...reply, 9),
       Int32Array.of(...reply.subarray(0, 1), 265),
     ]) {
-      const row = stepRow(Int32Array.of(1), wrong, {
+      const row = stepSequence(Int32Array.of(1), wrong, {
         constraint,
         advantage: 1,
         logProbs: new Float32Array(wrong.length),
@@ -249,7 +256,7 @@ describe.each([
     await expect(
       policy.sample({ prompt: Int32Array.of(1), maxTokens: 4, stopTokens: [256], key: [1, 1], constraint: larger }),
     ).rejects.toMatchObject({ message: expect.stringContaining("own tokenizer") })
-    const row = stepRow(Int32Array.of(1), reply, { constraint: larger })
+    const row = stepSequence(Int32Array.of(1), reply, { constraint: larger })
     await expect(policy.logProbs([row])).rejects.toMatchObject({ message: expect.stringContaining("own tokenizer") })
     expect((await sample(1)).finishReason).toBe("stop")
   })

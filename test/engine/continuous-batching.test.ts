@@ -2,8 +2,8 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import type { Completion, SampleRequest } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
-import { stepRow } from "../../src/engine/rows.ts"
-import { Random } from "../../src/random.ts"
+import { stepSequence } from "../../src/engine/rows.ts"
+import { Random } from "../../src/util/random.ts"
 import { architectures, crossEntropy, logProbsOf, modelPath, randomTokens } from "./fixtures.ts"
 
 // A completion depends on its own request alone: not on what else runs, on the order, on the size of the cache, on what the
@@ -11,7 +11,7 @@ import { architectures, crossEntropy, logProbsOf, modelPath, randomTokens } from
 
 const open: NativePolicy[] = []
 async function openPolicy(name: string, options: NativePolicyOptions = {}): Promise<NativePolicy> {
-  const policy = await NativePolicy.open(modelPath(name), { maxPositions: 2048, cacheBytes: 2 ** 20, ...options })
+  const policy = await NativePolicy.open(modelPath(name), { maxPositions: 2048, kvCacheBytes: 2 ** 20, ...options })
   open.push(policy)
   return policy
 }
@@ -81,23 +81,25 @@ describe.each(architectures)("completions of %s", (name) => {
   })
 
   it("are the same when the cache is so small that they take turns", async () => {
-    const policy = await openPolicy(name, { cacheBytes: 100_000 })
+    const policy = await openPolicy(name, { kvCacheBytes: 100_000 })
     // Each of these comes to need most of the cache.
     const hungry = [1, 2, 3, 4].map((member): SampleRequest => {
       return { prompt: Int32Array.of(member, 5, 6), maxTokens: 130, stopTokens: [], key: [member, 7] }
     })
-    expect((await sampleAll(policy, [...hungry, ...requests])).slice(hungry.length)).toEqual(alone)
+    // On a busy machine the first may have ended before the others are asked for.
+    for (let tries = 0; tries < 10 && policy.statistics.preemptions === 0; tries++)
+      expect((await sampleAll(policy, [...hungry, ...requests])).slice(hungry.length)).toEqual(alone)
     expect(policy.statistics.preemptions).toBeGreaterThan(0)
   })
 
   it("are the same behind a prompt that takes several steps to read", async () => {
-    const policy = await openPolicy(name, { cacheBytes: 2 ** 23 })
+    const policy = await openPolicy(name, { kvCacheBytes: 2 ** 23 })
     const prompt = randomTokens(1900, new Random(5))
     const long: SampleRequest = { prompt, maxTokens: 20, stopTokens: [], key: [4, 5] }
     const all = await sampleAll(policy, [long, ...requests, long])
     expect(all.slice(1, -1)).toEqual(alone)
     expect(all.at(-1)).toEqual(all[0])
-    const other = await openPolicy(name, { cacheBytes: 2 ** 23 })
+    const other = await openPolicy(name, { kvCacheBytes: 2 ** 23 })
     expect(await other.sample(long)).toEqual(all[0])
   })
 
@@ -167,11 +169,11 @@ describe("the cache", () => {
     const policy = await openPolicy("qwen3")
     const prompt = randomTokens(64, random)
     await policy.sample(request(prompt, 0))
-    await policy.forwardBackward([stepRow(prompt, randomTokens(9, random))], crossEntropy)
+    await policy.forwardBackward([stepSequence(prompt, randomTokens(9, random))], crossEntropy)
     await policy.optimizerStep({ learningRate: 0.01 })
     const { tokens, logProbs } = await policy.sample(request(prompt, 0))
     expect(policy.statistics.reusedTokens).toBe(0)
-    const [wanted] = await logProbsOf(policy, [stepRow(prompt, tokens)])
+    const [wanted] = await logProbsOf(policy, [stepSequence(prompt, tokens)])
     for (const [index, value] of logProbs.entries()) expect(value).toBeCloseTo(wanted![index]!, 4)
   })
 
@@ -189,7 +191,7 @@ describe("the cache", () => {
     }
     const pageBytes = 8192
     for (const pages of [6, 9, 14]) {
-      const policy = await openPolicy("qwen3", { cacheBytes: pages * pageBytes })
+      const policy = await openPolicy("qwen3", { kvCacheBytes: pages * pageBytes })
       for (let i = 0; i < 400; i++) {
         const index = random.below(prompts.length)
         expect(await policy.sample(request(prompts[index]!, index, 3))).toEqual(wanted[index])
@@ -199,7 +201,7 @@ describe("the cache", () => {
   })
 
   it("loses a chain of pages from its end, so that what is left can still be found", async () => {
-    const policy = await openPolicy("qwen3", { cacheBytes: 10 * 8192 })
+    const policy = await openPolicy("qwen3", { kvCacheBytes: 10 * 8192 })
     const prompt = randomTokens(100, random)
     await policy.sample(request(prompt, 0, 1)) // 6 shared pages, and a seventh
     await policy.sample(request(randomTokens(90, random), 0, 1)) // 6 pages: 4 that were unused, and 2 of the 6
@@ -208,7 +210,7 @@ describe("the cache", () => {
   })
 
   it("admits no more than can go on for a while", async () => {
-    const policy = await openPolicy("qwen3", { cacheBytes: 24 * 8192 })
+    const policy = await openPolicy("qwen3", { kvCacheBytes: 24 * 8192 })
     // Two pages each, and soon a third: 12 would find room and none to go on with.
     const requests = Array.from({ length: 12 }, (_, member) => request(randomTokens(31, random), member, 16))
     await sampleAll(policy, requests)

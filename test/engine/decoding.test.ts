@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, stepRow } from "../../src/engine/rows.ts"
-import { Random } from "../../src/random.ts"
+import { type Sequence, stepSequence } from "../../src/engine/rows.ts"
+import { Random } from "../../src/util/random.ts"
+import { byRow } from "./by-row.ts"
 import {
   architectures,
   gradients,
@@ -33,9 +34,9 @@ describe.each(architectures)("the model %s", (name) => {
         policy.sample({ prompt, maxTokens, temperature, stopTokens: [], key: random.fork(temperature, index).key }),
       ),
     )
-    const rows = completions.map(({ tokens }, index) => stepRow(prompts[index]!, tokens))
+    const rows = completions.map(({ tokens }, index) => stepSequence(prompts[index]!, tokens))
     // Greedy completions come with those at temperature 1.
-    const found = await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 })
+    const found = byRow(rows, await policy.logProbs(rows, { needs: ["entropy"], temperature: temperature || 1 }))
     let worst = 0
     for (const [index, completion] of completions.entries())
       for (const name of ["logProbs", "entropies"] as const) {
@@ -61,11 +62,11 @@ describe.each(architectures)("the model %s", (name) => {
 
   const lengths = [1, 3, 16, 40, 64, 65, 130, 300]
 
-  function randomRows(): Row[] {
+  function randomRows(): Sequence[] {
     return lengths.map((length, index) => {
       const reply = randomTokens(1 + (length % 23), random)
       const logProbs = Float32Array.from(reply, () => -4.2 + random.uniform())
-      return stepRow(randomTokens(length, random), reply, { advantage: index - 3.5, logProbs })
+      return stepSequence(randomTokens(length, random), reply, { advantage: index - 3.5, logProbs })
     })
   }
 

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { LinearLoss, TopTokens } from "../../src/engine/engine.ts"
 import { Constraint } from "../../src/engine/native/constraint.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, sampledPositions, sampledTokens, stepRow } from "../../src/engine/rows.ts"
+import { type Sequence, sampledPositions, sampledTokens, stepSequence } from "../../src/engine/rows.ts"
 import { repeat, text } from "../../src/grammar/node.ts"
-import { Random } from "../../src/random.ts"
-import { crossEntropy, gradients, join, modelPath, randomTokens, readExpected, weightNames } from "./fixtures.ts"
+import { Random } from "../../src/util/random.ts"
+import { byRow } from "./by-row.ts"
+import { crossEntropy, gradients, modelPath, randomTokens, readExpected, weightNames } from "./fixtures.ts"
 
 // What is told of whole distributions, and the gradient by other tokens than the sampled one, against float64 loops over all logits.
 
@@ -13,16 +14,16 @@ const vocabulary = 67
 const random = new Random(23)
 
 /** Rows that begin alike, one that begins like none, and a conversation of three spans. */
-function someRows(): Row[] {
+function someRows(): Sequence[] {
   const prompt = randomTokens(9, random)
-  const replies = [1, 3, 8].map((length) => stepRow(prompt, randomTokens(length, random)))
+  const replies = [1, 3, 8].map((length) => stepSequence(prompt, randomTokens(length, random)))
   const span = (start: number, length: number) => ({ start, length })
   const conversation = { tokens: randomTokens(40, random), spans: [span(4, 3), span(9, 1), span(20, 14)] }
-  return [...replies, stepRow(randomTokens(30, random), randomTokens(5, random)), conversation]
+  return [...replies, stepSequence(randomTokens(30, random), randomTokens(5, random)), conversation]
 }
 
 /** log p of every token at every sampled place of a row, [places][vocabulary]. */
-async function distributions(policy: NativePolicy, row: Row, temperature: number): Promise<Float64Array[]> {
+async function distributions(policy: NativePolicy, row: Sequence, temperature: number): Promise<Float64Array[]> {
   const logits = await policy.logits(row.tokens)
   return sampledPositions(row).map((at) => {
     const z = Float64Array.from(logits.subarray((at - 1) * vocabulary, at * vocabulary), (logit) => logit / temperature)
@@ -39,7 +40,7 @@ const distance = (p: Float64Array, q: Float64Array) =>
   Math.sqrt(p.reduce((sum, x, j) => sum + 0.5 * (Math.exp(x / 2) - Math.exp(q[j]! / 2)) ** 2, 0))
 
 /** Other tokens at each place, some of them the sampled ones, with coefficients. */
-function others(rows: readonly Row[], count: number): TopTokens {
+function others(rows: readonly Sequence[], count: number): TopTokens {
   const size = sampledTokens(rows) * count
   const tokens = randomTokens(size, random)
   return { count, tokens, logProbs: Float32Array.from({ length: size }, () => (random.uniform() - 0.5) / size) }
@@ -64,7 +65,7 @@ describe.each([
   ])("tell the %i likeliest tokens at temperature %f", async (count, temperature) => {
     const rows = someRows()
     const needs = ["top", "entropy"] as const
-    const found = await policy.logProbs(rows, { needs, top: count, temperature })
+    const found = byRow(rows, await policy.logProbs(rows, { needs, top: count, temperature }))
     for (const [index, row] of rows.entries()) {
       const { logProbs, entropies, top } = found[index]!
       const truth = await distributions(policy, row, temperature)
@@ -84,18 +85,19 @@ describe.each([
         expect(-own.reduce((sum, x) => sum + Math.exp(x) * x, 0)).toBeCloseTo(entropies![place]!, 5)
         expect(own[tokens.indexOf(row.tokens[sampledPositions(row)[place]!]!)]).toBeCloseTo(logProbs[place]!, 5)
       }
-      const [alone] = await policy.logProbs([row], { needs, top: count, temperature })
-      for (const [i, value] of alone!.top!.logProbs.entries()) near(top!.logProbs[i]!, value)
+      const alone = await policy.logProbs([row], { needs, top: count, temperature })
+      for (const [i, value] of alone.top!.logProbs.entries()) near(top!.logProbs[i]!, value)
     }
   })
 
   it("tell the log-probabilities of given tokens", async () => {
     const rows = someRows()
-    const given = rows.map((row) => ({ count: 4, tokens: randomTokens(4 * sampledTokens([row]), random) }))
-    const found = await policy.logProbs(rows, { needs: ["top"], top: given, temperature: 0.7 })
+    const given = { count: 4, tokens: randomTokens(4 * sampledTokens(rows), random) }
+    const all = await policy.logProbs(rows, { needs: ["top"], top: given, temperature: 0.7 })
+    expect(all.top).toMatchObject(given)
+    const found = byRow(rows, all)
     for (const [index, row] of rows.entries()) {
       const { top } = found[index]!
-      expect(top).toMatchObject(given[index]!)
       const truth = await distributions(policy, row, 0.7)
       for (const [i, token] of top!.tokens.entries()) near(top!.logProbs[i]!, truth[Math.floor(i / 4)]![token]!)
     }
@@ -105,9 +107,10 @@ describe.each([
     const rows = someRows()
     await expect(policy.logProbs(rows, { needs: ["hellinger"] })).rejects.toThrow(/call reference\.freeze\(\)/)
     await policy.reference.freeze()
-    const before = new Map<Row, Float64Array[]>()
+    const before = new Map<Sequence, Float64Array[]>()
     for (const row of rows) before.set(row, await distributions(policy, row, 0.7))
-    const ask = () => policy.logProbs(rows, { needs: ["hellinger", "entropy"], temperature: 0.7 })
+    const options = { needs: ["hellinger", "entropy"], temperature: 0.7 } as const
+    const ask = async () => byRow(rows, await policy.logProbs(rows, options))
     for (const { hellingers } of await ask()) expect([...hellingers!].every((apart) => apart === 0)).toBe(true)
     await policy.forwardBackward(rows, crossEntropy)
     await policy.optimizerStep({ learningRate: 1e-2 })
@@ -127,13 +130,13 @@ describe.each([
       const whole = {
         needs: ["top"],
         temperature: 0.7,
-        top: [{ count: vocabulary, tokens: allTokens(truth.length) }],
+        top: { count: vocabulary, tokens: allTokens(truth.length) },
       } as const
-      const [own] = await policy.logProbs([row], whole)
-      const [theirs] = await policy.logProbs([row], { ...whole, of: "reference" })
+      const own = await policy.logProbs([row], whole)
+      const theirs = await policy.logProbs([row], { ...whole, of: "reference" })
       const place = truth.length - 1
       const at = (top: TopTokens) => Float64Array.from(top.logProbs.subarray(place * vocabulary))
-      expect(Math.abs(found[index]!.hellingers![place]! - distance(at(own!.top!), at(theirs!.top!)))).toBeLessThan(
+      expect(Math.abs(found[index]!.hellingers![place]! - distance(at(own.top!), at(theirs.top!)))).toBeLessThan(
         precision === "float32" ? 2e-6 : 0.02,
       )
     }
@@ -142,7 +145,7 @@ describe.each([
     await policy.load(modelPath(name))
   })
 
-  const learn = async (rows: readonly Row[], loss: Omit<LinearLoss, "kind" | "temperature">) => {
+  const learn = async (rows: readonly Sequence[], loss: Omit<LinearLoss, "kind" | "temperature">) => {
     await policy.clearGradients()
     await policy.forwardBackward(rows, { kind: "linear", temperature: 0.7, ...loss })
     return await gradients(policy, weightNames(readExpected(name)))
@@ -183,10 +186,10 @@ describe.each([
     const top = others(rows, 3)
     const coefficients = others(rows, 1).logProbs
     const entropyCoefficients = others(rows, 1).logProbs
-    const singles: Row[] = []
+    const singles: Sequence[] = []
     const places = rows.flatMap((row) => sampledPositions(row).map((at) => row.tokens.slice(0, at)))
     for (const [place, before] of places.entries())
-      for (let i = 0; i < 3; i++) singles.push(stepRow(before, top.tokens.slice(3 * place + i, 3 * place + i + 1)))
+      for (let i = 0; i < 3; i++) singles.push(stepSequence(before, top.tokens.slice(3 * place + i, 3 * place + i + 1)))
     for (const entropy of [undefined, entropyCoefficients]) {
       const found = await learn(rows, { coefficients, entropyCoefficients: entropy, top })
       const own = await learn(rows, { coefficients, entropyCoefficients: entropy })
@@ -208,10 +211,10 @@ describe("distributions that are constrained", () => {
       ends: Int32Array.of(66),
     }
     const constraint = new Constraint(repeat(text("\u0003"), 0, 9), bytes)
-    const row = stepRow(Int32Array.of(5, 6), Int32Array.of(3, 3, 66))
+    const row = stepSequence(Int32Array.of(5, 6), Int32Array.of(3, 3, 66))
     const rows = [{ ...row, spans: [{ ...row.spans[0]!, constraint }] }]
-    const [found] = await policy.logProbs(rows, { needs: ["top"], top: 4 })
-    const { tokens, logProbs } = found!.top!
+    const found = await policy.logProbs(rows, { needs: ["top"], top: 4 })
+    const { tokens, logProbs } = found.top!
     for (let place = 0; place < 3; place++) {
       expect(new Set(tokens.subarray(4 * place, 4 * place + 2))).toEqual(new Set([3, 66]))
       expect([...tokens.subarray(4 * place + 2, 4 * place + 4)]).toEqual([0, 1])
@@ -220,8 +223,8 @@ describe("distributions that are constrained", () => {
       for (const impossible of own.slice(2)) expect(impossible).toBeLessThan(-1e20)
       expect(own.every(Number.isFinite)).toBe(true)
     }
-    const given = { needs: ["top"], top: [{ count: 4, tokens }] } as const
-    expect(join((await policy.logProbs(rows, given)).map(({ top }) => top!.logProbs))).toEqual(logProbs)
+    const given = { needs: ["top"], top: { count: 4, tokens } } as const
+    expect((await policy.logProbs(rows, given)).top!.logProbs).toEqual(logProbs)
   })
 })
 
@@ -231,22 +234,23 @@ describe("what is asked of distributions", () => {
     policy = await NativePolicy.open(modelPath("qwen3"), { device: "cpu" })
   })
   afterAll(() => policy.dispose())
-  const rows = [stepRow(Int32Array.of(1, 2), Int32Array.of(3, 4)), stepRow(Int32Array.of(1), Int32Array.of(3))]
-  const given = (count: number, ...sizes: number[]) =>
-    sizes.map((size) => ({ count, tokens: new Int32Array(size).fill(1) }))
+  const rows = [
+    stepSequence(Int32Array.of(1, 2), Int32Array.of(3, 4)),
+    stepSequence(Int32Array.of(1), Int32Array.of(3)),
+  ]
+  const given = (count: number, size: number) => ({ count, tokens: new Int32Array(size).fill(1) })
 
   it.each<[unknown, RegExp]>([
     [undefined, /needs top: how many of the likeliest/],
     [0, /top is 0; it must be a whole number of at least 1/],
     [1.5, /top is 1\.5/],
     [68, /top asks for 68 tokens at each place; the model's vocabulary has 67/],
-    [given(1, 2), /a list of tokens for each of the 2 rows/],
-    [given(0, 0, 0), /top\[0\]\.count is 0/],
-    [given(2, 4, 1), /top\[1\]\.tokens must be an Int32Array of 2 tokens for each of the 1 sampled tokens/],
-    [[...given(1, 2), ...given(2, 2)], /top\[1\]\.count is 2, that of the first row 1; give as many everywhere/],
-    [[{ count: 1, tokens: [1, 2] }, ...given(1, 1)], /top\[0\]\.tokens must be an Int32Array/],
-    [[...given(1, 2), { count: 1, tokens: Int32Array.of(67) }], /top\.tokens holds token 67, outside .* of 67/],
-    [[...given(1, 2), { count: 1, tokens: Int32Array.of(-1) }], /top\.tokens holds token -1/],
+    [[given(1, 2), given(1, 1)], /top must be a number, or count and tokens/],
+    [given(0, 0), /top\.count is 0/],
+    [given(2, 5), /top\.tokens must be an Int32Array of 2 tokens for each of the 3 sampled tokens/],
+    [{ count: 1, tokens: [1, 2, 3] }, /top\.tokens must be an Int32Array/],
+    [{ count: 1, tokens: Int32Array.of(1, 1, 67) }, /top\.tokens holds token 67, outside .* of 67/],
+    [{ count: 1, tokens: Int32Array.of(1, 1, -1) }, /top\.tokens holds token -1/],
   ])("is checked: top %j", async (top, message) => {
     await expect(policy.logProbs(rows, { needs: ["top"], top: top as number })).rejects.toThrow(
       expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(message) }),

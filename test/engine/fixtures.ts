@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type { AdamWStep, ClippedSurrogate, CrossEntropy, LogProbsOptions, LossReport } from "../../src/engine/engine.ts"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, type SpanCredit, stepRow } from "../../src/engine/rows.ts"
+import { type SegmentAdvantages, type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
-import type { Random } from "../../src/random.ts"
+import type { Random } from "../../src/util/random.ts"
+import { columnByRow } from "./by-row.ts"
 
 // The tiny models of test/fixtures and what transformers computes with them; see the README there.
 
@@ -14,7 +15,7 @@ export interface Expected {
   readonly greedy: readonly { prompt: Int32Array; reply: number[]; logProbs: number[] }[]
   readonly adamw: {
     readonly step: AdamWStep
-    readonly rows: readonly Row[]
+    readonly rows: readonly Sequence[]
     readonly losses: readonly number[]
     readonly gradientNorms: readonly number[]
   }
@@ -24,7 +25,7 @@ export interface Expected {
 
 export interface PolicyCase {
   readonly loss: ClippedSurrogate
-  readonly rows: readonly Row[]
+  readonly rows: readonly Sequence[]
   readonly logProbs: readonly number[][]
   readonly entropy: readonly number[][]
   readonly report: LossReport
@@ -89,8 +90,8 @@ interface JsonRow {
   referenceLogProbs?: number[]
 }
 
-function toRow({ prompt, reply, advantage, logProbs, referenceLogProbs }: JsonRow): Row {
-  return stepRow(Int32Array.from(prompt), Int32Array.from(reply), {
+function toRow({ prompt, reply, advantage, logProbs, referenceLogProbs }: JsonRow): Sequence {
+  return stepSequence(Int32Array.from(prompt), Int32Array.from(reply), {
     ...(advantage !== undefined && { advantage }),
     ...(logProbs && { logProbs: Float32Array.from(logProbs) }),
     ...(referenceLogProbs && { referenceLogProbs: Float32Array.from(referenceLogProbs) }),
@@ -106,23 +107,23 @@ export function surrogate(options: Partial<ClippedSurrogate> = {}): ClippedSurro
 export const crossEntropy: CrossEntropy = { kind: "cross-entropy" }
 
 /** A step's prompt and reply. */
-export function partsOf({ tokens, spans }: Row): { prompt: Int32Array; reply: Int32Array } {
+export function partsOf({ tokens, spans }: Sequence): { prompt: Int32Array; reply: Int32Array } {
   const { start, length } = spans[0]!
   return { prompt: tokens.slice(0, start), reply: tokens.slice(start, start + length) }
 }
 
 /** A step with other credit. */
-export function credited(row: Row, credit: SpanCredit): Row {
+export function credited(row: Sequence, credit: SegmentAdvantages): Sequence {
   return { ...row, spans: [{ ...row.spans[0]!, ...credit }] }
 }
 
 /** Log-probabilities alone, one array a row. */
 export async function logProbsOf(
   policy: NativePolicy,
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   options: LogProbsOptions = {},
 ): Promise<Float32Array[]> {
-  return (await policy.logProbs(rows, options)).map(({ logProbs }) => logProbs)
+  return columnByRow(rows, (await policy.logProbs(rows, options)).logProbs)
 }
 
 export function join(parts: readonly ArrayLike<number>[]): Float32Array {
@@ -192,9 +193,9 @@ export function randomTokens(count: number, random: Random): Int32Array {
  * Rows as a rollout leaves them: random tokens of six lengths, advantages of both signs, and log-probabilities of policies that
  * were a little, or a lot, different. No ratio lies so near a bound that rounding could move it across.
  */
-export async function rolloutRows(policy: NativePolicy, random: Random, temperature = 1): Promise<Row[]> {
+export async function rolloutRows(policy: NativePolicy, random: Random, temperature = 1): Promise<Sequence[]> {
   const rows = [1, 2, 5, 9, 14, 30].map((length) =>
-    stepRow(randomTokens(length + 3, random), randomTokens(length, random)),
+    stepSequence(randomTokens(length + 3, random), randomTokens(length, random)),
   )
   const current = await logProbsOf(policy, rows, { temperature })
   const ratios = [0.4, 0.7, 0.9, 1, 1.1, 1.5, 2.5, 4]

@@ -5,17 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { ClippedSurrogate } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { sampledTokens } from "../../src/engine/rows.ts"
-import { Random } from "../../src/random.ts"
-import {
-  gradients,
-  join as joined,
-  modelPath,
-  randomTokens,
-  readExpected,
-  rolloutRows,
-  surrogate,
-  weightNames,
-} from "./fixtures.ts"
+import { Random } from "../../src/util/random.ts"
+import { gradients, modelPath, randomTokens, readExpected, rolloutRows, surrogate, weightNames } from "./fixtures.ts"
 
 // The whole loss against its central difference, for every kind of weight. The weights are changed in the model's file.
 
@@ -96,18 +87,12 @@ describe.each(["qwen3", "qwen2-untied"])("the gradient of %s", (name) => {
     const top = { count: 4, tokens: randomTokens(4 * tokens, random), logProbs: some(4 * tokens) }
     const [coefficients, entropyCoefficients, temperature] = [some(tokens), some(tokens), 0.7]
     await policy.forwardBackward(rows, { kind: "linear", coefficients, entropyCoefficients, top, temperature })
-    let place = 0
-    const asked = rows.map((row) => {
-      const from = place
-      place += sampledTokens([row])
-      return { count: 4, tokens: top.tokens.subarray(4 * from, 4 * place) }
-    })
     const dot = (weights: Float32Array, values: Float32Array) => values.reduce((sum, x, i) => sum + weights[i]! * x, 0)
     await expectSlopes(random, async () => {
-      const found = await policy.logProbs(rows, { needs: ["entropy", "top"], top: asked, temperature })
-      const ofSampled = dot(coefficients, joined(found.map(({ logProbs }) => logProbs)))
-      const ofEntropies = dot(entropyCoefficients, joined(found.map(({ entropies }) => entropies!)))
-      return ofSampled + ofEntropies + dot(top.logProbs, joined(found.map((one) => one.top!.logProbs)))
+      const found = await policy.logProbs(rows, { needs: ["entropy", "top"], top, temperature })
+      const ofSampled = dot(coefficients, found.logProbs)
+      const ofEntropies = dot(entropyCoefficients, found.entropies!)
+      return ofSampled + ofEntropies + dot(top.logProbs, found.top!.logProbs)
     })
   })
 })

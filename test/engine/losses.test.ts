@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { ClippedSurrogate, LinearLoss, NativeLoss } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, sampledTokens } from "../../src/engine/rows.ts"
-import { clippedSurrogate, type SurrogateInput } from "../../src/kernels/clipped-surrogate.ts"
+import { type Sequence, sampledTokens } from "../../src/engine/rows.ts"
+import { policyLoss, type SurrogateInput } from "../../src/kernels/policy-loss.ts"
 import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
+import { byRow } from "./by-row.ts"
 import {
   credited,
   crossEntropy,
@@ -22,7 +23,7 @@ import {
 
 const names = weightNames(readExpected("qwen3"))
 let policy: NativePolicy
-let rows: Row[]
+let rows: Sequence[]
 
 beforeAll(async () => {
   policy = await NativePolicy.open(modelPath("qwen3"))
@@ -31,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => policy.dispose())
 beforeEach(() => policy.clearGradients())
 
-async function run(loss: NativeLoss | LinearLoss, of: readonly Row[] = rows) {
+async function run(loss: NativeLoss | LinearLoss, of: readonly Sequence[] = rows) {
   await policy.clearGradients()
   const report = await policy.forwardBackward(of, loss)
   return { report, gradients: await gradients(policy, names) }
@@ -57,7 +58,7 @@ function surrogateInput(logProbs: readonly Float32Array[]): SurrogateInput {
 /** What the kernel says of the log-probabilities, and the gradient of that. */
 async function throughKernel({ entropyWeight: _, ...options }: Partial<ClippedSurrogate>) {
   const input = surrogateInput(await logProbsOf(policy, rows))
-  const { loss, gradient } = clippedSurrogate(input, options)
+  const { loss, gradient } = policyLoss(input, options)
   return { loss, ...(await run({ kind: "linear", coefficients: gradient })) }
 }
 
@@ -87,7 +88,7 @@ describe("the built-in policy loss", () => {
     const wanted = await throughKernel(options)
     expect(found.report.loss).toBeCloseTo(wanted.loss, 5)
     expectSame(found.gradients, wanted.gradients)
-    const kernel = clippedSurrogate(surrogateInput(await logProbsOf(policy, rows)), {
+    const kernel = policyLoss(surrogateInput(await logProbsOf(policy, rows)), {
       ...options,
       aggregation: "token-mean",
       fixedLength: undefined,
@@ -173,7 +174,7 @@ describe("the entropy bonus", () => {
 describe("a loss that is evaluated outside", () => {
   it("is given the log-probabilities at its temperature, and the entropies", async () => {
     const wanted = await logProbsOf(policy, rows, { temperature: 0.6 })
-    const found = await policy.logProbs(rows, { temperature: 0.6, needs: ["entropy"] })
+    const found = byRow(rows, await policy.logProbs(rows, { temperature: 0.6, needs: ["entropy"] }))
     expect(found.map(({ logProbs }) => logProbs)).toEqual(wanted)
     for (const [index, row] of rows.entries()) {
       const { prompt, reply } = partsOf(row)

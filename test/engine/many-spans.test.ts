@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { ClippedSurrogate, LinearLoss, NativeLoss } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, type Span, sampledTokens } from "../../src/engine/rows.ts"
-import { clippedSurrogate } from "../../src/kernels/clipped-surrogate.ts"
-import { Random } from "../../src/random.ts"
+import { type Segment, type Sequence, sampledTokens } from "../../src/engine/rows.ts"
+import { policyLoss } from "../../src/kernels/policy-loss.ts"
+import { Random } from "../../src/util/random.ts"
+import { byRow } from "./by-row.ts"
 import {
   adapterPath,
   adapters,
@@ -23,12 +24,12 @@ import {
 // A conversation is one row of many spans: nobody may notice but by the time it takes.
 
 /** Conversations of a group: they begin alike, part at a sampled token or at what was answered, and go on. */
-async function conversations(policy: NativePolicy): Promise<Row[]> {
+async function conversations(policy: NativePolicy): Promise<Sequence[]> {
   const random = new Random(61)
   const text = (...key: (string | number)[]) => new Random(7).fork("text", ...key)
-  const rows = Array.from({ length: 8 }, (_, member): Row => {
+  const rows = Array.from({ length: 8 }, (_, member): Sequence => {
     const tokens: number[] = [...randomTokens(12, text("prompt", member % 2))]
-    const spans: Span[] = []
+    const spans: Segment[] = []
     const add = (count: number, sampled: boolean, ...key: (string | number)[]) => {
       if (sampled) spans.push({ start: tokens.length, length: count })
       tokens.push(...randomTokens(count, text(...key)))
@@ -61,7 +62,7 @@ async function conversations(policy: NativePolicy): Promise<Row[]> {
 }
 
 /** The same steps, each a row of its own. */
-function oneByOne(rows: readonly Row[]): Row[] {
+function oneByOne(rows: readonly Sequence[]): Sequence[] {
   return rows.flatMap(({ tokens, spans }) =>
     spans.map((span) => ({ tokens: tokens.slice(0, span.start + span.length), spans: [span] })),
   )
@@ -89,7 +90,7 @@ describe.each([
   }),
 ])("rows of many spans with %s", (_, folder, names) => {
   let policy: NativePolicy
-  let rows: Row[]
+  let rows: Sequence[]
   beforeAll(async () => {
     const base = folder.includes("adapters") ? { base: folder.replace("adapters", "models") } : {}
     policy = await NativePolicy.open(folder, { maxPositions: 256, ...base })
@@ -97,7 +98,7 @@ describe.each([
   })
   afterAll(() => policy.dispose())
 
-  const train = async (of: readonly Row[], loss: NativeLoss | LinearLoss) => {
+  const train = async (of: readonly Sequence[], loss: NativeLoss | LinearLoss) => {
     await policy.clearGradients()
     const report = await policy.forwardBackward(of, loss)
     return { report, gradients: await gradients(policy, names) }
@@ -108,7 +109,10 @@ describe.each([
 
   it("are scored as their steps are", async () => {
     const options = { temperature: 0.7, needs: ["entropy"] } as const
-    const [together, apart] = [await policy.logProbs(rows, options), await policy.logProbs(oneByOne(rows), options)]
+    const [together, apart] = [
+      byRow(rows, await policy.logProbs(rows, options)),
+      byRow(oneByOne(rows), await policy.logProbs(oneByOne(rows), options)),
+    ]
     expect(together.map(({ logProbs }) => logProbs.length)).toEqual(rows.map((row) => sampledTokens([row])))
     for (const name of ["logProbs", "entropies"] as const) {
       const [found, wanted] = [join(together.map((one) => one[name]!)), join(apart.map((one) => one[name]!))]
@@ -146,7 +150,7 @@ describe.each([
 
 describe("a row as one sequence", () => {
   let policy: NativePolicy
-  let rows: Row[]
+  let rows: Sequence[]
   const names = weightNames(readExpected("qwen3"))
   beforeAll(async () => {
     policy = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
@@ -162,7 +166,7 @@ describe("a row as one sequence", () => {
   ])("is what ratios, means and counts are over: %j", async (options) => {
     const logProbs = join(await logProbsOf(policy, rows))
     const spans = rows.flatMap((row) => row.spans)
-    const { gradient, loss } = clippedSurrogate(
+    const { gradient, loss } = policyLoss(
       {
         logProbs,
         oldLogProbs: join(spans.map((span) => span.logProbs!)),

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { memoryPlan } from "../../src/engine/native/options.ts"
-import { stepRow } from "../../src/engine/rows.ts"
-import { Random } from "../../src/random.ts"
+import { stepSequence } from "../../src/engine/rows.ts"
+import { Random } from "../../src/util/random.ts"
 import { crossEntropy } from "./fixtures.ts"
 
 /** Qwen2.5 7B. */
@@ -80,7 +80,7 @@ describe("the memory plan", () => {
       lora: { rank: 32 },
       microBatchTokens: 4096,
       recompute: "norms",
-      cacheBytes: 2 ** 28,
+      kvCacheBytes: 2 ** 28,
     } as const
     const usual = memoryPlan(large, adapted)
     const long = memoryPlan(large, { ...adapted, longestRow: 16384 })
@@ -144,12 +144,12 @@ describe("the memory plan", () => {
   it("gives the cache on the CPU half of what is left, up to what 64 sequences need", () => {
     const cpu = { device: "cpu", maxPositions: 4096 } as const
     const token = 2 * 28 * 4 * 128 * 4
-    const least = memoryPlan(large, { ...cpu, cacheBytes: 2 ** 28 }).total
+    const least = memoryPlan(large, { ...cpu, kvCacheBytes: 2 ** 28 }).total
     const page = 16 * token
     expect(memoryPlan(large, cpu).cache).toBe(64 * 4096 * token)
     expect(memoryPlan(large, cpu, least).cache).toBeLessThanOrEqual(2 ** 28)
     expect(Math.abs(memoryPlan(large, cpu, least + 8e9).cache - 2 ** 28 - 4e9)).toBeLessThanOrEqual(2 * page)
-    expect(memoryPlan(large, { ...cpu, cacheBytes: 1e9 }, least + 8e9).cache).toBe(Math.floor(1e9 / page) * page)
+    expect(memoryPlan(large, { ...cpu, kvCacheBytes: 1e9 }, least + 8e9).cache).toBe(Math.floor(1e9 / page) * page)
   })
 
   it("is what rows are held to", async () => {
@@ -164,7 +164,7 @@ describe("the memory plan", () => {
     }
     const config = { ...small, vocabularySize: 64, maxPositions: 1024 }
     const open = { device: "cpu", microBatchTokens: 64 } as const
-    const row = stepRow(new Int32Array(400), new Int32Array(40))
+    const row = stepSequence(new Int32Array(400), new Int32Array(40))
     const usual = await NativePolicy.create(config, new Random(0), open)
     expect(usual.plan.longestRow).toBe(1024)
     const wanted = await usual.forwardBackward([row], crossEntropy)

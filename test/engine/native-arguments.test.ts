@@ -7,7 +7,7 @@ import {
   type NativeEngineOptions,
   type NativeTrainingLoss,
   native,
-} from "../../src/native.ts"
+} from "../../src/native/native.ts"
 import { surrogate } from "./fixtures.ts"
 
 // What TypeScript checks first never comes so far; were it to, native code must refuse it, not misread it.
@@ -33,13 +33,11 @@ const options: NativeEngineOptions = {
   threads: 1,
   microBatchTokens: 64,
   longestRow: 0,
-  cacheBytes: 2 ** 16,
+  kvCacheBytes: 2 ** 16,
   recompute: "auto",
   moments: "float32",
   sharePrefixes: true,
-  loraRank: 0,
-  loraAlpha: 0,
-  librarySampling: false,
+  sampleWithCublas: false,
   trained: true,
   reference: false,
   critic: false,
@@ -81,7 +79,7 @@ describe("native code", () => {
   })
 
   it.each<[object, RegExp]>([
-    [{ mode: "custom" }, /mode is "custom"; give one of "policy", "clone", "linear"\./],
+    [{ mode: "custom" }, /mode is "custom"; give one of "policy", "sft", "linear"\./],
     [{ klEstimator: "k4" }, /klEstimator is "k4"; give one of "k1", "k2", "k3", "abs", "k1\+", "k3\+"\./],
     [{ aggregation: "mean" }, /aggregation is "mean"; give one of "token-mean", /],
     [{ aggregation: "sequence-mean-fixed-length", fixedLength: 0 }, /fixedLength must be at least 1\./],

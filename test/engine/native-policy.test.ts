@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
+import { byRow } from "./by-row.ts"
 import {
   architectures,
   crossEntropy,
@@ -53,7 +54,7 @@ describe.each(architectures)("the model %s", (name) => {
 
     it("computes the entropy at every token, from its logits", async () => {
       const vocabulary = policy.config.vocabularySize
-      const scored = await policy.logProbs(rows, { temperature, needs: ["entropy"] })
+      const scored = byRow(rows, await policy.logProbs(rows, { temperature, needs: ["entropy"] }))
       for (const [index, row] of rows.entries()) {
         const { prompt, reply } = partsOf(row)
         const logits = await policy.logits(row.tokens)

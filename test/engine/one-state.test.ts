@@ -3,9 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import { readModelConfig } from "../../src/model-files/model-config.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { modelPath, readTensors } from "./fixtures.ts"
 
 // What reads or writes all weights takes many calls, and must meet one state of them, whatever else is asked for at the time.
@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const policy of open.splice(0)) await policy.dispose()
 })
 
-const row: Row = stepRow(
+const row: Sequence = stepSequence(
   new Int32Array(9).fill(5),
   new Int32Array(9).map((_, i) => i),
 )
@@ -177,11 +177,11 @@ describe("a call that is being prepared", () => {
 
   it("meets the weights as they are when it is asked for", async () => {
     const policy = await create(1)
-    const [wanted] = await policy.logProbs([row])
+    const wanted = await policy.logProbs([row])
     await policy.forwardBackward([row], { kind: "cross-entropy" })
-    const [[found]] = await Promise.all([policy.logProbs([row]), policy.optimizerStep(step)])
+    const [found] = await Promise.all([policy.logProbs([row]), policy.optimizerStep(step)])
     expect(found).toEqual(wanted)
-    expect((await policy.logProbs([row]))[0]).not.toEqual(wanted)
+    expect(await policy.logProbs([row])).not.toEqual(wanted)
   })
 })
 

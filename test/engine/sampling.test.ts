@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Completion } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { philox, Random } from "../../src/random.ts"
+import { philox, Random } from "../../src/util/random.ts"
 import { modelPath, readExpected } from "./fixtures.ts"
 
 let policy: NativePolicy

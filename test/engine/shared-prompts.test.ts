@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, sampledTokens, stepRow } from "../../src/engine/rows.ts"
-import { Random } from "../../src/random.ts"
+import { type Sequence, sampledTokens, stepSequence } from "../../src/engine/rows.ts"
+import { Random } from "../../src/util/random.ts"
 import {
   architectures,
   credited,
@@ -22,16 +22,16 @@ import {
 const random = new Random(41)
 
 /** Six prompts of one to 120 tokens, each with replies of many lengths, in no order; some rows are equal. */
-function groupRows(): Row[] {
+function groupRows(): Sequence[] {
   const rows = [1, 2, 17, 40, 64, 120].flatMap((length) => {
     const prompt = randomTokens(length, random)
     const replies = [1, 1, 3, 8, 16, 30, 75].map((size) => randomTokens(size, random))
-    return [...replies, replies[2]!].map((reply) => stepRow(prompt, reply))
+    return [...replies, replies[2]!].map((reply) => stepSequence(prompt, reply))
   })
   // A prompt that begins like another one, and one that is another one with its reply's beginning.
   const { prompt, reply } = partsOf(rows.at(-2)!)
-  rows.push(stepRow(prompt.slice(0, 60), prompt.slice(60)))
-  rows.push(stepRow(Int32Array.of(...prompt, reply[0]!), reply.slice(1)))
+  rows.push(stepSequence(prompt.slice(0, 60), prompt.slice(60)))
+  rows.push(stepSequence(Int32Array.of(...prompt, reply[0]!), reply.slice(1)))
   return random.shuffled(rows)
 }
 
@@ -76,8 +76,8 @@ describe("sharePrefixes", () => {
     const shares = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256 })
     const apart = await NativePolicy.open(modelPath("qwen3"), { maxPositions: 256, sharePrefixes: false })
     const opening = randomTokens(90, random)
-    const rows = [20, 20, 40].map((length) => stepRow(opening, randomTokens(length, random)))
-    rows.push(stepRow(rows[0]!.tokens, randomTokens(10, random))) // goes on from the first row's reply
+    const rows = [20, 20, 40].map((length) => stepSequence(opening, randomTokens(length, random)))
+    rows.push(stepSequence(rows[0]!.tokens, randomTokens(10, random))) // continues the first row's reply
     const loss = { kind: "cross-entropy" } as const
     // Of each row all but the last token; the fourth adds the first row's last one and nine of its own.
     expect(await shares.forwardBackward(rows, loss)).toMatchObject({

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { adapterPath, crossEntropy, modelPath, rolloutRows } from "./fixtures.ts"
 
 let folder: string

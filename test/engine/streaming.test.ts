@@ -7,7 +7,7 @@ import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { character } from "../../src/grammar/characters.ts"
 import { repeat } from "../../src/grammar/node.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 // Completions that tell of their tokens as they come, and end before they are whole. What is left under way is found by counting:
 // what the engine samples is known to the token.

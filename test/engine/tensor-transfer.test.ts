@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { writeTensors } from "../../src/engine/native/tensor-transfer.ts"
 import { openSafetensors } from "../../src/model-files/safetensors.ts"
 import { writeSafetensors } from "../../src/model-files/safetensors-writer.ts"
-import type { NativeLearner } from "../../src/native.ts"
+import type { NativeLearner } from "../../src/native/native.ts"
 
 // Sizes of one chunk, of several, and of a few bytes between them.
 const sizes = [3, 5_000_001, 1, 2, 9_000_000, 4]

@@ -4,9 +4,9 @@ import { lookFirst } from "../../src/environment/look-first.ts"
 import { recent } from "../../src/environment/memory/recent.ts"
 import { parallel } from "../../src/environment/parallel.ts"
 import { planFirst } from "../../src/environment/plan-first.ts"
-import { Random } from "../../src/random.ts"
 import { checkEnvironment } from "../../src/rollout/check-environment.ts"
 import { startEpisode } from "../../src/rollout/environment-episode.ts"
+import { Random } from "../../src/util/random.ts"
 import { type DoorsTask, doorsEnvironment } from "../rollout/doors.ts"
 
 const doors = doorsEnvironment()

@@ -5,7 +5,7 @@ import { describe, expect, expectTypeOf, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { environmentNames, openEnvironment } from "../../src/environment/registry.ts"
 import type { SokobanTask } from "../../src/environment/sokoban/sokoban.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 describe("openEnvironment", () => {
   it("opens every environment that it names, under that name", async () => {

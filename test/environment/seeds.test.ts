@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import { taskSeeds } from "../../src/environment/seeds.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 function take(split: "train" | "test", count: number, seed: number, name: string): number[] {
   const seeds: number[] = []

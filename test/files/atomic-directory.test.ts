@@ -2,10 +2,11 @@ import { spawnSync } from "node:child_process"
 import type * as FileSystem from "node:fs/promises"
 import { lstat, mkdir, mkdtemp, open, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { GigpoError } from "../../src/errors.ts"
 import { checkTarget, writeDirectory } from "../../src/files/atomic-directory.ts"
+import { sealedName } from "../../src/files/seal.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 
 /** Every call to the file system, the `failAt`-th of which fails; also counts those that flush. */
 const disk = vi.hoisted(() => {
@@ -245,13 +246,14 @@ describe("writeDirectory", () => {
   it("removes what a dead process was writing inside, and not what a living one is", async () => {
     await putOld()
     const dead = spawnSync(process.execPath, ["--version"]).pid
-    const [left, alive] = [`.gigpo-new-${dead}-0123456789ab`, `.gigpo-new-${process.ppid}-0123456789ab`]
-    const young = left.replace("ab", "cd")
-    for (const name of [left, young, alive]) await mkdir(join(target, name))
+    const made = async (pid: number | undefined) => basename(await sealedName(join(target, `.gigpo-new-${pid}-`)))
+    const [left, young, alive] = [await made(dead), await made(dead), await made(process.ppid)]
+    const foreign = `.gigpo-new-${dead}-0123456789abcdef01234567` // as a folder from elsewhere may have one
+    for (const name of [left, young, alive, foreign]) await mkdir(join(target, name))
     const yesterday = Date.now() / 1000 - 25 * 3600
-    for (const name of [left, alive]) await utimes(join(target, name), yesterday, yesterday)
+    for (const name of [left, alive, foreign]) await utimes(join(target, name), yesterday, yesterday)
     await writeDirectory(target, fill, { overwrite: true })
-    expect((await own()).sort()).toEqual([young, alive, ...newFiles].sort())
+    expect((await own()).sort()).toEqual([young, alive, foreign, ...newFiles].sort())
   })
 
   it("passes on what fill throws and removes what it wrote", async () => {

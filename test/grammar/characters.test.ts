@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { both, character, except, normal } from "../../src/grammar/characters.ts"
 import type { Range } from "../../src/grammar/node.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { holder } from "./texts.ts"
 
 const edges = [

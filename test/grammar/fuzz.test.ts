@@ -1,8 +1,8 @@
 import { expect, it } from "vitest"
 import { Constraint } from "../../src/engine/native/constraint.ts"
-import { GigpoError } from "../../src/errors.ts"
 import { jsonSchema } from "../../src/grammar/json-schema.ts"
-import { Random } from "../../src/random.ts"
+import { GigpoError } from "../../src/util/errors.ts"
+import { Random } from "../../src/util/random.ts"
 import { randomSchema, satisfies } from "./random-schema.ts"
 import { bytes, draw } from "./texts.ts"
 

@@ -1,6 +1,7 @@
-import { expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { jsonSchema } from "../../src/grammar/json-schema.ts"
-import { Random } from "../../src/random.ts"
+import { parseJson } from "../../src/json/text.ts"
+import { Random } from "../../src/util/random.ts"
 import { draw, holder } from "./texts.ts"
 
 const person = {
@@ -229,4 +230,58 @@ it("a list of definitions that name each other is bounded", () => {
   expect(() =>
     jsonSchema({ $defs: { ...Object.fromEntries(Object.keys($defs).map((name) => [name, {}])) }, anyOf }),
   ).toThrow("refers to more than")
+})
+
+const schemaOf = (text: string) => jsonSchema(parseJson(text))
+/** What of these texts a schema holds. */
+const heldOf = (schema: string, texts: readonly string[]) => texts.filter(holder(schemaOf(schema)))
+
+describe("numbers that JavaScript cannot hold", () => {
+  const near = ["9223372036854775806", "9223372036854775807", "9223372036854775808", "9223372036854776000"]
+
+  it.each([
+    ['{"type": "integer", "minimum": 9223372036854775807}', [1, 2, 3]],
+    ['{"type": "integer", "maximum": 9223372036854775807}', [0, 1]],
+    ['{"type": "integer", "exclusiveMinimum": 9223372036854775806}', [1, 2, 3]],
+    ['{"type": "integer", "exclusiveMaximum": 9223372036854775807}', [0]],
+    ['{"type": "integer", "minimum": 9223372036854775806.0, "maximum": 9.223372036854775807e18}', [0, 1]],
+    ['{"type": "number", "minimum": 9223372036854775807, "exclusiveMaximum": 9223372036854776000}', [1, 2]],
+    ['{"const": 9223372036854775807}', [1]],
+    ['{"enum": [9223372036854775807, 9223372036854775808]}', [1, 2]],
+    ['{"type": "integer", "enum": [9223372036854775806, 9223372036854775807.5, 1e-07]}', [0]],
+    ['{"type": "object", "properties": {"id": {"const": 9223372036854775807}}, "required": ["id"]}', []],
+  ])("are exact in %s", (schema, held) => {
+    expect(heldOf(schema, near)).toEqual(held.map((at) => near[at]))
+    if (held.length > 0) return
+    const objects = near.map((id) => `{"id":${id}}`)
+    expect(heldOf(schema, objects)).toEqual([objects[1]])
+  })
+
+  it("are given as they are spelled, with keys in the order in which they stand", () => {
+    const texts = ["20.0", "1e-07", "-0", "1e400", '{"10":1.0,"2":[2.50]}', '"é"', "null"]
+    const others = ["20", "1e-7", "0", "null ", '{"2":[2.50],"10":1.0}', '"\\u00e9"']
+    for (const text of texts) expect(heldOf(`{"const": ${text}}`, [...texts, ...others])).toEqual([text])
+    const listed = '{"enum": [20.0, 1e-07, -0, 1e400, { "10": 1.0, "2" : [ 2.50 ] }, "\\u00e9", null]}'
+    expect(heldOf(listed, [...texts, ...others])).toEqual(texts)
+  })
+
+  it("tell alternatives apart", () => {
+    const kind = (id: string) => `{"type": "object", "properties": {"id": {"const": ${id}}}, "required": ["id"]}`
+    const oneOf = (...ids: string[]) => `{"oneOf": [${ids.map(kind).join()}]}`
+    expect(heldOf(oneOf("9007199254740993", "9007199254740992"), ['{"id":9007199254740993}'])).toHaveLength(1)
+    expect(() => schemaOf(oneOf("1", "1.0"))).toThrow("may hold at once")
+  })
+
+  it("are refused as bounds where they are no whole numbers, or longer than anything is", () => {
+    for (const bound of ["0.5", "1e-07", "1e400", "9007199254740993.5", '"1"', "null"])
+      expect(() => schemaOf(`{"type": "number", "minimum": ${bound}}`), bound).toThrow(
+        "must be a whole number of at most",
+      )
+  })
+})
+
+it("gives properties in the order in which the schema names them, also where names are numbers", () => {
+  const schema =
+    '{"type": "object", "properties": {"10": {"const": 1}, "b": {"const": 2}, "2": {"const": 3}}, "required": ["10", "b", "2"]}'
+  expect(heldOf(schema, ['{"10":1,"b":2,"2":3}', '{"2":3,"10":1,"b":2}'])).toEqual(['{"10":1,"b":2,"2":3}'])
 })

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { anyObject, anyValue, list, string } from "../../src/grammar/json.ts"
 import { number } from "../../src/grammar/numbers.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { draw, holder } from "./texts.ts"
 
 const values: readonly unknown[] = [

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import { type Bounds, integer, integerBetween, number, numberBetween } from "../../src/grammar/numbers.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { holder } from "./texts.ts"
 
 const bounds = (low?: number, high?: number, aboveLow = false, belowHigh = false): Bounds => ({

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { formatNames, formatString } from "../../src/grammar/formats.ts"
 import { patternString } from "../../src/grammar/pattern.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { draw, holder } from "./texts.ts"
 
 const patterns = [

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util"
-import type { Random } from "../../src/random.ts"
+import type { Random } from "../../src/util/random.ts"
 
 // Random JSON schemas, and whether a value satisfies one: by JSON Schema's own words, and by nothing of the grammar's code.
 

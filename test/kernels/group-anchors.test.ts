@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { deviceReport } from "../../src/device.ts"
 import { groupAnchors } from "../../src/kernels/group-anchors.ts"
-import { Random } from "../../src/random.ts"
+import { deviceReport } from "../../src/native/device.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "./bad-argument.ts"
 
 const gpus = deviceReport().devices.length

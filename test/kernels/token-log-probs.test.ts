@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { tokenLogProbs } from "../../src/kernels/token-log-probs.ts"
-import { native } from "../../src/native.ts"
-import { Random } from "../../src/random.ts"
+import { native } from "../../src/native/native.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "./bad-argument.ts"
 
 describe("tokenLogProbs", () => {

@@ -3,8 +3,9 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import type { Environment } from "../../src/environment/environment.ts"
+import { byRow } from "../engine/by-row.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { type Fault, key, lora, Servings } from "../tinker/serving.ts"
 import { TinyModel } from "../training/tiny.ts"
@@ -27,7 +28,7 @@ interface Told {
 
 const [rank, seed, learned] = [4, 3, 6]
 const tokens = Int32Array.from({ length: 10 }, (_, i) => (7 * i + 5) % 60)
-const row = stepRow(tokens.subarray(0, 10 - learned), tokens.subarray(10 - learned))
+const row = stepSequence(tokens.subarray(0, 10 - learned), tokens.subarray(10 - learned))
 
 describe.skipIf(!python)(`the official client${why}`, () => {
   const model = new TinyModel(doorsEnvironment() as Environment)
@@ -54,7 +55,7 @@ describe.skipIf(!python)(`the official client${why}`, () => {
     expect(without[0]).toEqual(near(itself[0]!))
     expect(Math.abs(without[1]! - itself[1]!)).toBeGreaterThan(1e-2)
     const { sampled } = told
-    const reply = stepRow(tokens.subarray(0, 4), Int32Array.from(sampled.tokens))
+    const reply = stepSequence(tokens.subarray(0, 4), Int32Array.from(sampled.tokens))
     expect(sampled["log-probabilities"]).toEqual(Array.from(await says(policy, reply), near))
     expect(told["of a prompt"].slice(10 - learned)).toEqual(Array.from(await says(policy, row), near))
   }, 300_000)
@@ -69,7 +70,7 @@ describe.skipIf(!python)(`the official client${why}`, () => {
 
 const near = (value: number) => expect.closeTo(value, 3)
 
-const says = async (policy: NativePolicy, of: Row) => (await policy.logProbs([of]))[0]!.logProbs
+const says = async (policy: NativePolicy, of: Sequence) => byRow([of], await policy.logProbs([of]))[0]!.logProbs
 
 /** The client's script, natively: each loss as d loss / d log p. */
 async function sameOf(policy: NativePolicy) {

@@ -4,7 +4,8 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { RemoteEngine } from "../../src/engine/remote/remote-engine.ts"
-import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { type Sequence, stepSequence } from "../../src/engine/rows.ts"
+import { byRow } from "../engine/by-row.ts"
 
 // Against a real server of the Tinker API, by hand: npm run test:live with TINKER_BASE_URL, and GIGPO_LIVE_MODEL, the folder of the model
 // that it serves.
@@ -20,7 +21,7 @@ describe.skipIf(!there)(`a real server${why}`, () => {
   })
   afterAll(async () => await engine?.dispose())
 
-  const row = (seed: number, length: number): Row => {
+  const row = (seed: number, length: number): Sequence => {
     const tokens = Int32Array.from({ length }, (_, i) => (i * seed + 7) % Math.min(engine.vocabularySize, 200))
     return { tokens, spans: [{ start: 5, length: length - 5 }] }
   }
@@ -37,16 +38,17 @@ describe.skipIf(!there)(`a real server${why}`, () => {
   it("says of tokens what this machine's engine says, to 1e-3", async () => {
     const rows = [row(13, 40), row(5, 25)]
     await using native = await NativePolicy.open(directory!, { device: "cpu" })
-    const here = await native.logProbs(rows)
+    const here = byRow(rows, await native.logProbs(rows))
     for (const of of ["current", "reference"])
-      for (const [r, { logProbs }] of (await engine.logProbs(rows, { of })).entries())
+      for (const [r, { logProbs }] of byRow(rows, await engine.logProbs(rows, { of })).entries())
         for (const [i, value] of logProbs.entries()) expect(value).toBeCloseTo(here[r]!.logProbs[i]!, 3)
   })
 
   it("learns what it is rewarded for, and comes back from what it saved", async () => {
     const prompt = Int32Array.of(5, 6, 7)
-    const said = stepRow(prompt, Int32Array.of(20, 21, 22))
-    const likely = async () => (await engine.logProbs([said]))[0]!.logProbs.reduce((sum, value) => sum + value, 0)
+    const said = stepSequence(prompt, Int32Array.of(20, 21, 22))
+    const likely = async () =>
+      byRow([said], await engine.logProbs([said]))[0]!.logProbs.reduce((sum, value) => sum + value, 0)
     const before = await likely()
     for (let step = 0; step < 10; step++) {
       await engine.forwardBackward([said], { kind: "cross-entropy" })
@@ -79,7 +81,7 @@ describe.skipIf(!there)(`a real server${why}`, () => {
       const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length
       share.push(mean)
       const rows = drawn.map(({ tokens, logProbs }, i) =>
-        stepRow(prompt, tokens, { logProbs, advantage: rewards[i]! - mean }),
+        stepSequence(prompt, tokens, { logProbs, advantage: rewards[i]! - mean }),
       )
       await engine.forwardBackward(rows, {
         ...({ kind: "clipped-surrogate", ratio: "token", aggregation: "token-mean", klEstimator: "k3" } as const),

@@ -82,10 +82,10 @@ describe("actGuide", () => {
       logProbs: new Float32Array(2),
       offPolicy,
     }))
-    const { offPolicy } = lossInput([row(...spans)], [{ logProbs: new Float32Array(4) }], now)
+    const { offPolicy } = lossInput([row(...spans)], { logProbs: new Float32Array(4) }, now)
     expect([...offPolicy!]).toEqual([0, 1])
-    expect(lossInput([], [], now)).not.toHaveProperty("offPolicy")
-    expect(actGuide().evaluate(lossInput([], [], now)).gradient).toHaveLength(0)
+    expect(lossInput([], { logProbs: new Float32Array(0) }, now)).not.toHaveProperty("offPolicy")
+    expect(actGuide().evaluate(lossInput([], { logProbs: new Float32Array(0) }, now)).gradient).toHaveLength(0)
   })
 
   it("refuses what has no meaning", () => {

@@ -4,7 +4,7 @@ import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { crossEntropy } from "../../src/loss/cross-entropy.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { now, ofRatios, randomRows, row } from "./inputs.ts"
 
@@ -26,7 +26,7 @@ describe("clippedSurrogate", () => {
       { length: 2, advantage: 1, logProbs: Float32Array.of(-1, -1) },
       { length: 1, advantage: 1, logProbs: Float32Array.of(-1) },
     )
-    const statistics = [{ logProbs: Float32Array.from([1.1, 0.9, 1.2], (ratio) => Math.log(ratio) - 1) }]
+    const statistics = { logProbs: Float32Array.from([1.1, 0.9, 1.2], (ratio) => Math.log(ratio) - 1) }
     const gspo = clippedSurrogate({ ratio: "sequence", clipHigh: 9 })
     const ofSpans = gspo.evaluate(lossInput([two], statistics, now))
     expect([...ofSpans.gradient]).toEqual(close([-Math.sqrt(0.99) / 3, -Math.sqrt(0.99) / 3, -0.4]))
@@ -60,7 +60,9 @@ describe("clippedSurrogate", () => {
   })
 
   it("is 0 where there is nothing", () => {
-    const { loss, gradient, metrics } = clippedSurrogate().evaluate(lossInput([], [], now))
+    const { loss, gradient, metrics } = clippedSurrogate().evaluate(
+      lossInput([], { logProbs: new Float32Array(0) }, now),
+    )
     expect([loss, gradient.length, ...Object.values(metrics!)]).toEqual([0, 0, 0, 0, expect.closeTo(0), 0])
   })
 
@@ -78,7 +80,7 @@ describe("clippedSurrogate", () => {
 describe("crossEntropy", () => {
   it("is minus the mean log-probability, and pulls every token alike", () => {
     const replies = row({ length: 4 })
-    const input = lossInput([replies], [{ logProbs: Float32Array.of(-1, -2, -3, -4) }], { ...now, imitation: true })
+    const input = lossInput([replies], { logProbs: Float32Array.of(-1, -2, -3, -4) }, { ...now, imitation: true })
     const { loss, gradient } = crossEntropy().evaluate(input)
     expect(loss).toBe(2.5)
     expect([...gradient]).toEqual([-0.25, -0.25, -0.25, -0.25])
@@ -116,10 +118,8 @@ describe("gradients", () => {
           advantage: Float32Array.from({ length: span.length }, () => random.below(5) - 2),
         })
     // Ratios of a quarter step, away from every bound, whose widths are made so.
-    for (const [index, { spans }] of rows.entries()) {
-      const old = spans.flatMap((span) => [...span.logProbs!])
-      statistics[index]!.logProbs.set(old.map((value) => value + 0.25 * (random.below(9) - 4) + 0.03))
-    }
+    const old = rows.flatMap(({ spans }) => spans.flatMap((span) => [...span.logProbs!]))
+    statistics.logProbs.set(old.map((value) => value + 0.25 * (random.below(9) - 4) + 0.03))
     const aggregation = "sequence-mean-token-mean"
     const input = lossInput(rows, statistics, { ...now, needs: ["entropy"] })
     const loss = composeLoss(clippedSurrogate(), { klWeight: 0.3, klEstimator, entropyWeight: 0.2, aggregation })

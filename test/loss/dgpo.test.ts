@@ -3,7 +3,7 @@ import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { type DgpoOptions, dgpo } from "../../src/loss/dgpo.ts"
 import { dgpoWeights } from "../../src/loss/dgpo-weights.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { close, exactInput, ofRatios, slopes } from "./inputs.ts"
 

@@ -4,7 +4,7 @@ import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { type DistillationOptions, distillation } from "../../src/loss/distillation.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { now, randomRows, row } from "./inputs.ts"
 
@@ -204,24 +204,25 @@ describe("what a teacher said", () => {
             logProbs: Float32Array.from({ length: 2 * span.length }, () => -1 - random.uniform()),
           },
         })
-    const told = statistics.map(({ logProbs }) => ({
-      logProbs,
-      top: { count: 2, tokens: new Int32Array(0), logProbs: new Float32Array(2 * logProbs.length).fill(-2) },
-    }))
+    const { logProbs } = statistics
+    const top = { count: 2, tokens: new Int32Array(0), logProbs: new Float32Array(2 * logProbs.length).fill(-2) }
+    const told = { logProbs, top }
     const spans = rows.flatMap((of) => of.spans)
     const { teacherLogProbs } = lossInput(rows, statistics, { ...now, needs: ["teacher"] })
     expect([...teacherLogProbs!]).toEqual(spans.flatMap((span) => [...span.teacherLogProbs!]))
     const { teacherTop } = lossInput(rows, told, { ...now, teacherTop: 2 })
     expect([...teacherTop!.teacher]).toEqual(spans.flatMap((span) => [...span.teacherTop!.logProbs]))
     expect(new Set(teacherTop!.policy)).toEqual(new Set([-2]))
-    expect(() => lossInput(rows, statistics, { ...now, teacherTop: 2 })).toThrow(badArgument(/give one each/))
-    expect(() => lossInput(rows, told, { ...now, teacherTop: 3 })).toThrow(badArgument(/for the 3 likeliest tokens/))
+    expect(() => lossInput(rows, statistics, { ...now, teacherTop: 2 })).toThrow(
+      badArgument(/^There are no log-probabilities .*; give 2 each/),
+    )
+    expect(() => lossInput(rows, told, { ...now, teacherTop: 3 })).toThrow(badArgument(/give 3 each/))
   })
 
   it("is asked for where it is not there", () => {
     const bare = lossInput(
       [row({ length: 1, advantage: 0, logProbs: Float32Array.of(-1) })],
-      [{ logProbs: Float32Array.of(-1) }],
+      { logProbs: Float32Array.of(-1) },
       now,
     )
     expect(() => distillation().evaluate(bare)).toThrow(badArgument(/give the spans their teacherLogProbs/))

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { type DpoOptions, dpo } from "../../src/loss/dpo.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { now, randomRows, slopes } from "./inputs.ts"
 

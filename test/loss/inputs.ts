@@ -1,14 +1,15 @@
 import { expect } from "vitest"
-import type { RowStatistics, Unit } from "../../src/engine/engine.ts"
-import type { Row, Span } from "../../src/engine/rows.ts"
+import type { TokenStatistics, Unit } from "../../src/engine/engine.ts"
+import type { Segment, Sequence } from "../../src/engine/rows.ts"
 import { type LossInputOptions, lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
+import { ofAll } from "../engine/by-row.ts"
 
 export const now = { moment: { iteration: 3, iterations: 10 }, random: new Random(0) }
 
 /** A row of spans, one context token before each. */
-export function row(...spans: Omit<Span, "start">[]): Row {
+export function row(...spans: Omit<Segment, "start">[]): Sequence {
   let at = 0
   const placed = spans.map((span) => {
     const start = at + 1
@@ -27,13 +28,18 @@ export function ofRatios(
     rows.map(({ ratios, advantage, more }) =>
       row({ length: ratios.length, advantage, logProbs: new Float32Array(ratios.length).fill(-1), ...more }),
     ),
-    rows.map(({ ratios }) => ({ logProbs: Float32Array.from(ratios, (ratio) => Math.log(ratio) - 1) })),
+    {
+      logProbs: Float32Array.from(
+        rows.flatMap(({ ratios }) => ratios),
+        (ratio) => Math.log(ratio) - 1,
+      ),
+    },
     { ...now, ...options },
   )
 }
 
 /** Rows of one to three spans, whose policies have moved far enough to be clipped, held and clamped. */
-export function randomRows(random: Random, spansOfRow = 3): { rows: Row[]; statistics: RowStatistics[] } {
+export function randomRows(random: Random, spansOfRow = 3): { rows: Sequence[]; statistics: TokenStatistics } {
   const floats = (length: number, next: () => number) => Float32Array.from({ length }, next)
   const rows = Array.from({ length: 6 }, () =>
     row(
@@ -56,7 +62,7 @@ export function randomRows(random: Random, spansOfRow = 3): { rows: Row[]; stati
       entropies: floats(old.length, () => 2 * random.uniform()),
     }
   })
-  return { rows, statistics }
+  return { rows, statistics: ofAll(statistics) }
 }
 
 /** Exact columns, with weights, clip widths and advantages of tokens, or of spans; policies that have moved by less than e. */

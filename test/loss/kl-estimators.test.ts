@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { KlEstimator } from "../../src/engine/engine.ts"
 import { klEstimators } from "../../src/loss/kl-estimators.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 const names = Object.keys(klEstimators) as KlEstimator[]
 

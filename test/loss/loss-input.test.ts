@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest"
-import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import { shares } from "../../src/engine/shares.ts"
-import { GigpoError } from "../../src/errors.ts"
 import { asTokenLoss, evaluateLoss } from "../../src/loss/as-token-loss.ts"
 import { checkLossOutput } from "../../src/loss/check-loss-output.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import type { LossOutput, TokenLoss } from "../../src/loss/token-loss.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { now, row } from "./inputs.ts"
 
@@ -28,7 +28,7 @@ describe("shares", () => {
 })
 
 describe("lossInput", () => {
-  const rows: Row[] = [
+  const rows: Sequence[] = [
     row(
       {
         length: 2,
@@ -43,10 +43,7 @@ describe("lossInput", () => {
     ),
     row({ length: 1, logProbs: floats(-4), advantage: -1, clipScale: 2 }),
   ]
-  const statistics = [
-    { logProbs: floats(-0.5, -1, -2), entropies: floats(1, 2, 3) },
-    { logProbs: floats(-3), entropies: floats(4) },
-  ]
+  const statistics = { logProbs: floats(-0.5, -1, -2, -3), entropies: floats(1, 2, 3, 4) }
 
   it("lays the spans of all rows side by side", () => {
     const input = lossInput(rows, statistics, { ...now, needs: ["entropy"] })
@@ -78,26 +75,26 @@ describe("lossInput", () => {
   })
 
   it("asks an expert's replies for nothing", () => {
-    const replies = [stepRow(Int32Array.of(1), Int32Array.of(2, 3))]
-    const input = lossInput(replies, [{ logProbs: floats(-1, -2) }], { ...now, imitation: true })
+    const replies = [stepSequence(Int32Array.of(1), Int32Array.of(2, 3))]
+    const input = lossInput(replies, { logProbs: floats(-1, -2) }, { ...now, imitation: true })
     expect(input).toMatchObject({ oldLogProbs: floats(-1, -2), advantages: floats(1, 1) })
-    expect(() => lossInput(replies, [{ logProbs: floats(-1, -2) }], now)).toThrow(
-      badArgument(/^rows\[0\]: logProbs must hold one number for each of the 2 sampled tokens\.$/),
+    expect(() => lossInput(replies, { logProbs: floats(-1, -2) }, now)).toThrow(
+      badArgument(/^rows\[0\]: logProbs must hold one number for each of the 2 sampled tokens, as a Float32Array\.$/),
     )
   })
 
   const one = (more: object) => [row({ length: 2, logProbs: floats(-1, -1), advantage: 1, ...more })]
-  const stats = [{ logProbs: floats(-1, -1) }]
+  const stats = { logProbs: floats(-1, -1) }
   it.each<[string, () => unknown, unknown]>([
     [
       "no advantage",
       () => lossInput(one({ advantage: undefined }), stats, now),
-      nonFinite(/^rows\[0\]: advantage is undefined/),
+      nonFinite(/^rows\[0\]\.advantage is undefined/),
     ],
     [
       "a broken advantage",
       () => lossInput(one({ advantage: NaN }), stats, now),
-      nonFinite(/^rows\[0\]: advantage holds/),
+      nonFinite(/^rows\[0\]\.advantage is NaN/),
     ],
     [
       "a broken log-probability of the second span",
@@ -112,11 +109,11 @@ describe("lossInput", () => {
           stats,
           now,
         ),
-      nonFinite(/^rows\[0\]\.spans\[1\]: logProbs holds/),
+      nonFinite(/^rows\[0\]\.spans\[1\]\.logProbs holds/),
     ],
     [
       "a policy's broken number",
-      () => lossInput(one({}), [{ logProbs: floats(-1, NaN) }], now),
+      () => lossInput(one({}), { logProbs: floats(-1, NaN) }, now),
       nonFinite(/rows\[0\].*policy/),
     ],
     [
@@ -125,6 +122,16 @@ describe("lossInput", () => {
       badArgument(/weights must hold.*2 sampled/),
     ],
     ["a negative clipScale", () => lossInput(one({ clipScale: -1 }), stats, now), nonFinite(/clipScale is -1/)],
+    [
+      "plain arrays",
+      () => lossInput(one({ logProbs: [-1, -1] }), stats, now),
+      badArgument(/^rows\[0\]: logProbs must hold .* as a Float32Array\.$/),
+    ],
+    [
+      "a span that ends behind its row",
+      () => lossInput([{ tokens: new Int32Array(2), spans: [{ start: 1, length: 2 }] }], stats, now),
+      badArgument(/^rows\[0\]: it ends at 3, but its row has 2 tokens/),
+    ],
     [
       "no reference",
       () => lossInput(one({}), stats, { ...now, needs: ["reference"] }),
@@ -140,15 +147,14 @@ describe("lossInput", () => {
       () => lossInput(one({}), stats, { ...now, needs: ["entropy"] }),
       badArgument(/no entropies of the policy/),
     ],
-    ["statistics of other rows", () => lossInput(one({}), [], now), badArgument(/1 rows have statistics of 0/)],
     [
       "statistics of another length",
-      () => lossInput(one({}), [{ logProbs: floats(1) }], now),
-      badArgument(/there are 1 logProbs/),
+      () => lossInput(one({}), { logProbs: floats(1) }, now),
+      badArgument(/There are 1 logProbs of the policy for 2 sampled tokens/),
     ],
     [
       "an empty reply",
-      () => lossInput([row({ length: 0 })], [{ logProbs: floats() }], now),
+      () => lossInput([row({ length: 0 })], { logProbs: floats() }, now),
       badArgument(/the reply is empty/),
     ],
   ])("refuses %s", (_, call, error) => {
@@ -183,7 +189,7 @@ describe("asTokenLoss", () => {
 describe("checkLossOutput", () => {
   const input = lossInput(
     [row({ length: 1, logProbs: floats(-1), advantage: 1 }, { length: 2, logProbs: floats(-1, -1), advantage: 1 })],
-    [{ logProbs: floats(-1, -1, -1) }],
+    { logProbs: floats(-1, -1, -1) },
     now,
   )
   const gradient = floats(1, 2, 3)
@@ -226,7 +232,7 @@ describe("checkLossOutput", () => {
 })
 
 describe("evaluateLoss", () => {
-  const input = lossInput([row({ length: 1, logProbs: floats(-1), advantage: 1 })], [{ logProbs: floats(-1) }], now)
+  const input = lossInput([row({ length: 1, logProbs: floats(-1), advantage: 1 })], { logProbs: floats(-1) }, now)
 
   it("gives what a loss comes to, and says whose it is where that is nothing or it throws", () => {
     const output = { loss: 0, gradient: floats(0) }

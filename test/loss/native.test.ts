@@ -1,12 +1,12 @@
 import { expect, it } from "vitest"
 import type { KlEstimator } from "../../src/engine/engine.ts"
-import { clippedSurrogate as kernel } from "../../src/kernels/clipped-surrogate.ts"
+import { policyLoss as kernel } from "../../src/kernels/policy-loss.ts"
 import { clippedSurrogate } from "../../src/loss/clipped-surrogate.ts"
 import { composeLoss } from "../../src/loss/compose-loss.ts"
 import { klEstimators } from "../../src/loss/kl-estimators.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import { aggregations } from "../../src/loss/options.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { now, randomRows } from "./inputs.ts"
 
 const estimators = Object.keys(klEstimators) as KlEstimator[]

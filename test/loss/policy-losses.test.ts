@@ -13,8 +13,8 @@ import { lossInput } from "../../src/loss/loss-input.ts"
 import { reinforce } from "../../src/loss/reinforce.ts"
 import { sapo } from "../../src/loss/sapo.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
-import { at } from "../../src/options/schedule.ts"
-import { Random } from "../../src/random.ts"
+import { scheduleValue } from "../../src/options/schedule.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument } from "../kernels/bad-argument.ts"
 import { close, exactInput, now, ofRatios, slopes } from "./inputs.ts"
 
@@ -271,7 +271,7 @@ describe.each(names)("the loss %s", (name) => {
   })
 
   it("is 0 where there is nothing", () => {
-    const { loss: found, gradient, metrics } = loss.evaluate(lossInput([], [], now))
+    const { loss: found, gradient, metrics } = loss.evaluate(lossInput([], { logProbs: new Float32Array(0) }, now))
     expect([Math.abs(found), gradient.length]).toEqual([0, 0])
     for (const value of Object.values(metrics!)) expect(Math.abs(value)).toBe(0)
   })
@@ -421,7 +421,7 @@ describe("holder", () => {
 
   it("has the schedules that its authors name", () => {
     const half = { iteration: 100, iterations: 1000 }
-    const now = (...given: Parameters<typeof holderSchedule>) => at(holderSchedule(...given), half)
+    const now = (...given: Parameters<typeof holderSchedule>) => scheduleValue(holderSchedule(...given), half)
     expect(now("linear_dec")).toBeCloseTo(1.2, 12)
     expect(now("sin", { over: 200 })).toBeCloseTo(0, 12)
     expect(now("cos", { over: 300 })).toBeCloseTo(2 * Math.cos(Math.PI / 3), 12)

@@ -7,7 +7,7 @@ import { type HolderOptions, holder } from "../../src/loss/holder.ts"
 import { type HolderScheduleName, holderSchedule } from "../../src/loss/holder-schedule.ts"
 import { lossInput } from "../../src/loss/loss-input.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
-import { at } from "../../src/options/schedule.ts"
+import { scheduleValue } from "../../src/options/schedule.ts"
 import { now, row } from "./inputs.ts"
 
 const file = new URL("../../../shared/vectors/successors.json", import.meta.url)
@@ -45,7 +45,7 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
         const logProbs = Float32Array.from(active(values, s))
         return row({ length: logProbs.length, logProbs, advantage: inputs.advantage_per_sequence[s]! })
       }),
-      inputs.logp.map((values, s) => ({ logProbs: Float32Array.from(active(values, s)) })),
+      { logProbs: Float32Array.from(inputs.logp.flatMap(active)) },
       now,
     )
   }
@@ -84,7 +84,7 @@ describe.skipIf(absent)(`losses against the shared vectors${absent}`, () => {
     for (const [name, wanted] of Object.entries<number[]>(expected)) {
       const ramp = holderSchedule(name as HolderScheduleName, { lowest, highest, over, power })
       for (const [i, iteration] of inputs.step.entries())
-        expect(at(ramp, { iteration, iterations: 1000 })).toBeCloseTo(wanted[i]!, 9)
+        expect(scheduleValue(ramp, { iteration, iterations: 1000 })).toBeCloseTo(wanted[i]!, 9)
     }
   })
 

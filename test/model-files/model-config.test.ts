@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { GigpoError } from "../../src/errors.ts"
 import {
   type ModelConfig,
   parseModelConfig,
@@ -12,6 +11,7 @@ import {
 } from "../../src/model-files/model-config.ts"
 import { checkTensors, countParameters, tensorShapes } from "../../src/model-files/model-tensors.ts"
 import type { TensorFiles, TensorInfo } from "../../src/model-files/safetensors.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 
 const badModel = (pattern: RegExp) =>
   expect.objectContaining({ code: "BAD_MODEL", message: expect.stringMatching(pattern) })
@@ -334,6 +334,24 @@ describe("config.json", () => {
     }
     await writeModelConfig(folder, parseModelConfig(original), { dtype: "F32", original })
     expect(await written()).toEqual({ ...original, torch_dtype: "float32", dtype: "float32" })
+  })
+
+  it("keeps numbers and keys as they were written", async () => {
+    const lines = [
+      '  "rms_norm_eps": 1e-06,',
+      '  "attention_dropout": 0.0,',
+      '  "initializer_range": 1.0,',
+      '  "seed": 2512292042121000001,',
+      '  "label": {"10": 1.50, "2": [1e-07]},',
+    ]
+    const rest = JSON.stringify({ ...qwen25, rms_norm_eps: undefined }, null, 2)
+    await writeFile(join(folder, "config.json"), rest.replace("{\n", `{\n${lines.join("\n")}\n`))
+    const [config, original] = [await readModelConfig(folder), await readConfigJson(folder)]
+    await writeModelConfig(folder, { ...config, vocabularySize: 2048 }, { dtype: "F32", original })
+    const text = await readFile(join(folder, "config.json"), "utf8")
+    for (const line of lines) expect(text).toContain(`${line}\n`)
+    expect(JSON.parse(text)).toMatchObject({ vocab_size: 2048, rms_norm_eps: 1e-6 })
+    expect(text).toMatch(/^\{\n {2}"[\s\S]*\n\}\n$/)
   })
 
   it("never leaves an original's positions beside those it writes", async () => {

@@ -30,7 +30,7 @@ describe.each([
     ["src/nothing-there", `There is no folder ${join(process.cwd(), "src/nothing-there")}. Give a model folder`],
     [file, `${file} is a file`],
     [join(file, "below"), `There is no folder ${join(file, "below")}`],
-    [run("done", "model", "checkpoints/step-3"), `Its model is in ${join(folder, "done", "model")}.`],
+    [run("done", "model", "checkpoints/step-3"), `Its newest state is its model, ${join(folder, "done", "model")}.`],
     [run("stopped", "checkpoints/step-9", "checkpoints/step-10", "checkpoints/suspect-11"), "checkpoints/step-10."],
     [run("begun"), "is a run, not a model. It has no model yet"],
   ])("says of %s what it is", async (path, sentence) => {

@@ -1,7 +1,7 @@
 import { expect } from "vitest"
 import type { TensorFiles } from "../../src/model-files/safetensors.ts"
 import type { TensorSource } from "../../src/model-files/safetensors-writer.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 /** A safetensors file byte by byte, so that it can be wrong. */
 export function encode(header: string | Uint8Array, dataBytes = 0, claimed?: bigint): Uint8Array {

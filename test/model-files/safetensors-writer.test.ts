@@ -8,7 +8,7 @@ import {
   writeSafetensors,
   writeShardedSafetensors,
 } from "../../src/model-files/safetensors-writer.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { badArgument, bytesOf, source, sourceBytes } from "./safetensors-files.ts"
 
 let folder: string

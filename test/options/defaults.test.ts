@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest"
 import { withDefaults } from "../../src/options/defaults.ts"
-import { group, number, oneOf, required, scheduled, text, whole } from "../../src/options/field.ts"
+import { group, integer, number, oneOf, required, scheduled, string } from "../../src/options/field.ts"
 import { readOptions } from "../../src/options/read.ts"
 
 const table = {
-  size: whole(3, "How many.", { least: 1 }),
-  rate: scheduled(number(1, "How fast.", { least: 0 })),
+  size: integer(3, "How many.", { min: 1 }),
+  rate: scheduled(number(1, "How fast.", { min: 0 })),
   kind: oneOf("a", ["a", "b"], "Which."),
-  place: text(undefined, "Where.", { otherwise: "here" }),
-  name: required(text(undefined, "Whose.")),
+  place: string(undefined, "Where.", { defaultText: "here" }),
+  name: required(string(undefined, "Whose.")),
   inner: group({ depth: number(1, "How deep.") }, "What is inside."),
 }
 
@@ -24,8 +24,8 @@ describe("withDefaults", () => {
       name: "n",
       inner: { depth: 1 },
     })
-    expect(other.place.otherwise).toBeUndefined()
-    expect(other.size.problem(0)).toBe(table.size.problem(0))
+    expect(other.place.defaultText).toBeUndefined()
+    expect(other.size.validate(0)).toBe(table.size.validate(0))
     expect(readOptions("table", { name: "x" }, table)).toMatchObject({ size: 3, rate: 1 })
   })
 

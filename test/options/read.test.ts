@@ -5,45 +5,45 @@ import { readOptions, readTable } from "../../src/options/read.ts"
 import type { Scheduled } from "../../src/options/schedule.ts"
 import type { Field, OptionsOf, Resolved } from "../../src/options/table.ts"
 
-const { abortSignal, callback, choice, field, flag, group, limit, list, number, oneOf } = fields
-const { optionalGroup, orObject, required, scheduled, text, whole } = fields
+const { abortSignal, callback, choice, field, boolean, group, limit, list, number, oneOf } = fields
+const { optionalGroup, orObject, required, scheduled, string, integer } = fields
 
 interface Tool {
   readonly cut: (what: string) => string
 }
 
 const table = {
-  count: whole(3, "How many.", { least: 1 }),
-  few: whole(2, "How few.", { least: 1, most: 4 }),
-  share: number(0.5, "How much.", { above: 0, most: 1 }),
-  decay: number(0.9, "How slowly.", { least: 0, below: 1 }),
+  count: integer(3, "How many.", { min: 1 }),
+  few: integer(2, "How few.", { min: 1, max: 4 }),
+  share: number(0.5, "How much.", { above: 0, max: 1 }),
+  decay: number(0.9, "How slowly.", { min: 0, below: 1 }),
   any: number(-1, "Any number."),
-  width: number(undefined, "How wide.", { above: 0, otherwise: "as wide as it is" }),
+  width: number(undefined, "How wide.", { above: 0, defaultText: "as wide as it is" }),
   most: limit(3, "Where it ends.", { above: 1 }),
-  loud: flag(false, "Whether it is heard."),
+  loud: boolean(false, "Whether it is heard."),
   kind: oneOf("round", ["round", "square", 4], "What it looks like."),
-  name: text("it", "What it is called."),
-  names: list(["a"] as string[], text(undefined, "One."), "What they are called."),
+  name: string("it", "What it is called."),
+  names: list(["a"] as string[], string(undefined, "One."), "What they are called."),
   odd: field(1, "An odd number.", (value) => (Number(value) % 2 === 1 ? undefined : "must be odd")),
   told: callback(undefined as (() => void) | undefined, "Told when it is done."),
   signal: abortSignal("Stops it."),
-  rate: scheduled(number(0.1, "How fast.", { least: 0, most: 1 })),
+  rate: scheduled(number(0.1, "How fast.", { min: 0, max: 1 })),
   likeness: orObject(number(undefined, "How alike."), { least: required(number(undefined, "At least.")) }),
   inner: group(
-    { depth: whole(1, "How deep.", { least: 0 }), rate: scheduled(limit(2, "A limit.", { above: 0 })) },
+    { depth: integer(1, "How deep.", { min: 0 }), rate: scheduled(limit(2, "A limit.", { above: 0 })) },
     "Within.",
   ),
-  extra: optionalGroup({ rank: required(whole(undefined, "Its rank.", { least: 1 })) }, "On top.", "nothing"),
+  extra: optionalGroup({ rank: required(integer(undefined, "Its rank.", { min: 1 })) }, "On top.", "nothing"),
   tool: choice(
     "saw",
-    { saw: { teeth: whole(20, "Teeth.", { least: 1 }) }, knife: { sharp: flag(true, "Whether it cuts.") } },
+    { saw: { teeth: integer(20, "Teeth.", { min: 1 }) }, knife: { sharp: boolean(true, "Whether it cuts.") } },
     "What it is cut with.",
     {
       common: { force: number(1, "How hard.") },
       own: {
-        problem: (value) =>
+        validate: (value) =>
           typeof (value as Partial<Tool> | null)?.cut === "function" ? undefined : "must be a tool: an object with cut",
-      } as import("../../src/options/table.ts").OwnValue<Tool>,
+      } as import("../../src/options/table.ts").CustomValue<Tool>,
     },
   ),
 }
@@ -106,7 +106,7 @@ describe("options", () => {
     [{ told: 1 }, "told must be a function, not 1."],
     [{ signal: {} }, "signal must be an AbortSignal, not {}."],
     [{ rate: 2 }, "rate must be a number from 0 to 1, not 2."],
-    [{ rate: { from: 0.5 } }, "rate.to is missing. What it comes to."],
+    [{ rate: { from: 0.5 } }, "rate.to is missing. Last value."],
     [{ rate: { from: 0.5, to: 3 } }, "rate.to must be a number from 0 to 1, not 3."],
     [{ rate: { from: -1, to: 1 } }, "rate.from must be a number from 0 to 1, not -1."],
     [{ rate: { from: 0, to: 1, over: 0 } }, "rate.over must be at least 1, not 0."],
@@ -201,11 +201,15 @@ describe("options", () => {
 
 describe("a table", () => {
   it.each<[() => unknown, string]>([
-    [() => number(5, "How much.", { most: 1 }), 'The default of the option "How much." must be at most 1, not 5.'],
+    [() => number(5, "How much.", { max: 1 }), 'The default of the option "How much." must be at most 1, not 5.'],
     [() => number("x" as never, "How much."), 'The default of the option "How much." must be a number, not "x".'],
     [
-      () => scheduled(whole(0.5, "How many.")),
+      () => scheduled(integer(0.5, "How many.")),
       'The default of the option "How many." must be a whole number, not 0.5.',
+    ],
+    [
+      () => integer(5, "How many.", { maximum: 9 } as never),
+      'The option "How many." has bounds of which "maximum" is not known (known: min, max, above, below, defaultText).',
     ],
     [() => oneOf("c" as "a", ["a", "b"], "Which."), 'The default of the option "Which." must be "a" or "b", not "c".'],
   ])("refuses a default that its own check refuses (%s)", (make, message) => {

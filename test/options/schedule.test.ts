@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { at, atMoment, type Ramp } from "../../src/options/schedule.ts"
+import { type Ramp, scheduleValue, scheduleValues } from "../../src/options/schedule.ts"
 
 const over = (ramp: Ramp, iterations: number) =>
-  Array.from({ length: iterations }, (_, iteration) => at(ramp, { iteration, iterations }))
+  Array.from({ length: iterations }, (_, iteration) => scheduleValue(ramp, { iteration, iterations }))
 
 describe("a ramp", () => {
   it("goes from one number to the other over the run, and stays", () => {
@@ -38,5 +38,5 @@ it("the numbers of a group at a moment; what is none stays", () => {
     share: () => 0.5,
     likeness: { least: 1 },
   }
-  expect(atMoment(options, { iteration: 1, iterations: 2 })).toEqual({ ...options, rate: 5, share: 0.5 })
+  expect(scheduleValues(options, { iteration: 1, iterations: 2 })).toEqual({ ...options, rate: 5, share: 0.5 })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest"
+import { processFields } from "../../src/agents/process-agent.ts"
 import { aepoFields } from "../../src/credit/aepo.ts"
 import { empgFields } from "../../src/credit/empg.ts"
 import { gdpoFields } from "../../src/credit/gdpo.ts"
@@ -15,16 +16,18 @@ import { spearFields } from "../../src/credit/spear.ts"
 import { loraFields, nativePolicyFields } from "../../src/engine/native/options.ts"
 import { environmentFields } from "../../src/environment/registry.ts"
 import { taskFileFields } from "../../src/environment/tasks/tasks.ts"
-import { surrogateFields } from "../../src/kernels/clipped-surrogate.ts"
+import { surrogateFields } from "../../src/kernels/policy-loss.ts"
 import { adaptiveKlFields, clippedSurrogateFields, gspoFields, lossFields } from "../../src/loss/options.ts"
 import { walk } from "../../src/options/keys.ts"
 import { fieldsOf } from "../../src/options/named.ts"
 import { readOptions, readTable } from "../../src/options/read.ts"
 import type { Fields } from "../../src/options/table.ts"
 import { rolloutFields } from "../../src/rollout/options.ts"
-import { processFields } from "../../src/server/process-agent.ts"
+import { initializeFields } from "../../src/sft/initialize-options.ts"
+import { sftFields } from "../../src/sft/options.ts"
+import { evaluationFields } from "../../src/training/evaluation-options.ts"
 import { optimizerFields } from "../../src/training/optimizer.ts"
-import { cloneFields, evaluationFields, initializeFields, trainFields } from "../../src/training/options.ts"
+import { trainFields } from "../../src/training/options.ts"
 
 /** What must be given. */
 const needed = new Map<Fields, object>([
@@ -54,7 +57,7 @@ const tables: Readonly<Record<string, Fields>> = {
   lossFields,
   surrogateFields,
   rolloutFields,
-  cloneFields,
+  sftFields: sftFields,
   evaluationFields,
   initializeFields,
   optimizerFields,
@@ -73,8 +76,8 @@ describe.each(Object.entries(tables))("the table %s", (_, table) => {
 
   it("has defaults that it would take if they were given", () => {
     for (const { path, entry } of keys)
-      if ("problem" in entry && entry.fallback !== undefined)
-        expect([path, entry.problem(entry.fallback)]).toEqual([path, undefined])
+      if ("validate" in entry && entry.default !== undefined)
+        expect([path, entry.validate(entry.default)]).toEqual([path, undefined])
   })
 
   it("says of every key what it is, and not its default", () => {

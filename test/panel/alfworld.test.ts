@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { expect, it } from "vitest"
 import { exportGames } from "../../src/panel/export-games.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { householdPanel, type Moment, playedEpisode } from "./households.ts"
 
 const python = process.env.GIGPO_ALFWORLD_PYTHON

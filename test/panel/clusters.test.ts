@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { clusterInterval, passAtK } from "../../src/panel/clusters.ts"
-import { Random } from "../../src/random.ts"
 import { wilsonInterval } from "../../src/training/wilson.ts"
+import { Random } from "../../src/util/random.ts"
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 

@@ -9,9 +9,9 @@ import { readEvaluation, writeEvaluation } from "../../src/panel/evaluation-file
 import { withTasks } from "../../src/panel/fixed-tasks.ts"
 import { openPanel, type Panel } from "../../src/panel/panel.ts"
 import { reportPanel } from "../../src/panel/report.ts"
-import { Random } from "../../src/random.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
 import { wilsonInterval } from "../../src/training/wilson.ts"
+import { Random } from "../../src/util/random.ts"
 import { FakePolicy } from "../rollout/fake-policy.ts"
 import { useTokenizer } from "../rollout/setup.ts"
 
@@ -31,7 +31,7 @@ const run = (changes: Partial<EvaluatePanelSetup> = {}) =>
     panel,
     repeats: 4,
     ...changes,
-    rollout: { maxReplyTokens: 30, ...changes.rollout },
+    rollout: { maxCompletionTokens: 30, ...changes.rollout },
   })
 
 describe("an evaluation of a panel", () => {
@@ -40,7 +40,7 @@ describe("an evaluation of a panel", () => {
     const { header, episodes } = evaluation
     expect(header).toMatchObject({ panel: "cards/number-line@1", tasks: 30, repeats: 4, seed: 5, model: { name: "a" } })
     expect(header.digests).toEqual(panel.digests)
-    expect(header.settings).toMatchObject({ maxReplyTokens: 30, environment: { maxSteps: 10, rules: false } })
+    expect(header.settings).toMatchObject({ maxCompletionTokens: 30, environment: { maxSteps: 10, rules: false } })
     expect(episodes.map(({ key }) => key)).toEqual(panel.tasks.flatMap(({ key }) => [key, key, key, key]))
     const path = join(folder, "evaluation.jsonl")
     await writeEvaluation(path, evaluation)
@@ -145,7 +145,12 @@ describe("an evaluation of a panel", () => {
       },
     }
     const policy = new FakePolicy(tokenizer.get(), [`<answer>${answers(small.tasks[1]!.task)}</answer>`])
-    const { report, evaluation } = await run({ panel: failing, policy, repeats: 2, rollout: { maxReplyTokens: 60 } })
+    const { report, evaluation } = await run({
+      panel: failing,
+      policy,
+      repeats: 2,
+      rollout: { maxCompletionTokens: 60 },
+    })
     expect(report.failed).toBeGreaterThanOrEqual(2)
     expect(report.failures![0]).toMatchObject({ reason: "search: no more disk" })
     expect(report.kinds).toMatchObject([{ kind: "world-1-hop", tasks: 8, success: report.success }])

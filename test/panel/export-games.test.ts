@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { alfworld, type GameTask } from "../../src/environment/alfworld/alfworld.ts"
 import { exportGames } from "../../src/panel/export-games.ts"
 import type { Panel } from "../../src/panel/panel.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 import { householdPanel, playedEpisode } from "./households.ts"
 
 let root: string

@@ -3,7 +3,7 @@ import { taskTypes } from "../../src/environment/alfworld/generate/task-types.ts
 import type { HouseholdTask } from "../../src/environment/alfworld/generate/tasks.ts"
 import type { Environment, Observation, StepResult, Turn } from "../../src/environment/environment.ts"
 import type { Panel } from "../../src/panel/panel.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 /** A panel of the first held-out households of each type of task, unchecked. */
 export async function householdPanel(options: AlfworldOptions, each: number): Promise<Panel<HouseholdTask>> {

@@ -7,7 +7,7 @@ import { asking, limits, places, speech, training, withoutPlaces } from "../../s
 import { openPanel } from "../../src/panel/panel.ts"
 import { playTasks } from "../../src/panel/plays.ts"
 import { chooseTasks } from "../../src/panel/tasks.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 const line = "cards/number-line@1"
 

@@ -144,6 +144,14 @@ describe("a panel of one's own", () => {
     ["names a server of its own", (text: string) => text.replace('"topk": 2', '"retriever": "http://127.0.0.1:9"')],
     ["says how the agent is spoken to", (text: string) => text.replace('"topk": 2', '"rules": false')],
     ["is a list", () => "[]"],
+    ["claims more tasks than it has keys for", (text: string) => text.replace(/"count": \d+/, '"count": 999999999')],
+    [
+      "claims no tasks",
+      (text: string) => text.replace(/"count": \d+/, '"count": 0').replace(/"keys": \[[^\]]*\]/, '"keys": []'),
+    ],
+    ["asks for all tasks there are", (text: string) => text.replace(/"count": \d+/, '$&, "sorted": true')],
+    ["has keys that are none", (text: string) => text.replace(/"keys": \[\s*"[0-9a-f]{16}"/, '"keys": ["x"')],
+    ["is nested deep", (text: string) => text.replace('"topk": 2', `"topk": ${"[".repeat(5000)}${"]".repeat(5000)}`)],
   ])("refuses a file that %s", async (_, change) => {
     const other = join(folder, "other.panel.json")
     await writeFile(other, change(await readFile(path(), "utf8")))

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { byRow } from "../engine/by-row.ts"
 import { surrogate } from "../engine/fixtures.ts"
 import { aWhile, createPolicy, request, row, sampleLong, scoreLong, trainLong } from "./long-work.ts"
 
@@ -16,7 +17,7 @@ const norm = "model.layers.0.input_layernorm.weight"
 /** What the policy does with a small piece of each kind of work. */
 async function behaviour(of: NativePolicy) {
   const completion = await of.sample(request)
-  const [logProbs] = await of.logProbs([row])
+  const [logProbs] = byRow([row], await of.logProbs([row]))
   await of.clearGradients()
   const report = await of.forwardBackward([row, row], { kind: "cross-entropy" })
   return { completion, logProbs, report, gradient: await of.tensor(norm, "gradients") }
@@ -90,16 +91,28 @@ describe("an aborted forwardBackward", () => {
 })
 
 describe("dispose()", () => {
+  // Samples and scores do not wait for each other: each runs between the operations of the other.
+  const sample = (of: NativePolicy) => of.sample(request)
+  const score = (of: NativePolicy) => of.logits(request.prompt)
   it.each([
-    ["sample", sampleLong],
-    ["logProbs", scoreLong],
-    ["forwardBackward", trainLong],
-  ])("rejects what runs and what waits behind a running %s", async (_, work) => {
-    const results = Promise.allSettled([work(policy), policy.logits(request.prompt), policy.sample(request)])
+    ["sample", sampleLong, [sample]],
+    ["logProbs", scoreLong, [score]],
+    ["forwardBackward", trainLong, [score, sample]],
+  ])("rejects what runs and what waits behind a running %s", async (_, work, waiting) => {
+    const results = Promise.allSettled([work(policy), ...waiting.map((wait) => wait(policy))])
     await aWhile()
     await policy.dispose()
     for (const result of await results) {
       expect(result).toMatchObject({ status: "rejected", reason: { name: "GigpoError", code: "DISPOSED" } })
     }
+  })
+
+  it("rejects a running logProbs between whose operations a sample ended", async () => {
+    const running = Promise.allSettled([scoreLong(policy)])
+    await aWhile()
+    expect((await policy.sample(request)).tokens.length).toBe(8)
+    await policy.dispose()
+    const rejected = { status: "rejected", reason: { name: "GigpoError", code: "DISPOSED" } }
+    expect(await running).toMatchObject([rejected])
   })
 })

@@ -1,9 +1,9 @@
-import type { Completion, LossReport, RowStatistics, SampleRequest } from "../../src/engine/engine.ts"
+import type { Completion, LossReport, SampleRequest, TokenStatistics } from "../../src/engine/engine.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
-import { type Row, stepRow } from "../../src/engine/rows.ts"
+import { type Sequence, stepSequence } from "../../src/engine/rows.ts"
 import type { ModelConfig } from "../../src/model-files/model-config.ts"
-import { Random } from "../../src/random.ts"
+import { Random } from "../../src/util/random.ts"
 
 const config: ModelConfig = {
   architecture: "Qwen3",
@@ -30,19 +30,19 @@ export async function createPolicy(options: NativePolicyOptions & { seed?: numbe
 
 export const request: SampleRequest = { prompt: Int32Array.of(1, 2, 3), maxTokens: 8, stopTokens: [], key: [1, 2] }
 
-export const row: Row = stepRow(
+export const row: Sequence = stepSequence(
   new Int32Array(64).fill(5),
   new Int32Array(64).map((_, i) => 3 * i),
 )
 
 /** 20,000 micro-batches: minutes, if nobody stops them. */
-const manyRows: Row[] = new Array(20_000).fill(row)
+const manyRows: Sequence[] = new Array(20_000).fill(row)
 
 export function trainLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<LossReport> {
   return policy.forwardBackward(manyRows, { kind: "cross-entropy" }, options)
 }
 
-export function scoreLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<RowStatistics[]> {
+export function scoreLong(policy: NativePolicy, options: { signal?: AbortSignal } = {}): Promise<TokenStatistics> {
   return policy.logProbs(manyRows, options)
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { native } from "../../src/native.ts"
+import { native } from "../../src/native/native.ts"
 import { notBuilt, runProgram } from "./run-program.ts"
 
 // What native code is called with, and what the system denies it, may end a call but never the process: so each runs in one of its own.
@@ -33,7 +33,7 @@ describe.skipIf(notBuilt)(`native code${notBuilt}`, () => {
       sample: "BAD_ARGUMENT",
       logits: "BAD_ARGUMENT",
       tokenLogProbs: "a result", // NaN of a token that is none
-      clippedSurrogate: "BAD_ARGUMENT",
+      policyLoss: "BAD_ARGUMENT",
     })
   })
 

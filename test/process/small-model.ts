@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
-import { initialize } from "../../src/training/initialize.ts"
+import { initialize } from "../../src/sft/initialize.ts"
 
 /** Makes the model that ./programs train until they are killed; returns its folder. */
 export async function makeSmallModel(folder: string): Promise<string> {

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { join, normalize } from "node:path"
 import { promisify } from "node:util"
-import type { Command } from "commander"
+import { Command } from "commander"
 import { describe, expect, it } from "vitest"
+import { commands, define } from "../../src/cli/commands.ts"
 import { resolveConfig } from "../../src/cli/config/resolve.ts"
 import { gigpoWords, lines, pages, root } from "./pages.ts"
 
@@ -12,8 +13,10 @@ import { gigpoWords, lines, pages, root } from "./pages.ts"
 
 /** What stands around code that is not a program of its own, having no import: a statement that a page speaks of. */
 const around = `
-import { amendCredit, clippedSurrogateLoss, type Environment, gigpo, type NativePolicy } from "gigpo"
-import { replayFailure, type Run, type Tokenizer, train } from "gigpo"
+import { type Environment, gigpo, type NativePolicy, type Run, type Tokenizer, train } from "gigpo"
+import { wrapEstimator } from "gigpo/advantages"
+import { clippedSurrogate } from "gigpo/losses"
+import { replayFailure } from "gigpo/loop"
 import runningBaseline from "../../../examples/extend/estimator.ts"
 import cispo from "../../../examples/extend/loss.ts"
 import { page } from "../../../examples/extend/observer.ts"
@@ -83,7 +86,8 @@ it("programs of the pages keep the types", async () => {
     for (const [name, code] of programs)
       if (clients || !code.includes('from "openai"')) await writeFile(join(folder, name), code)
     const paths = {
-      gigpo: ["../../../src/index.ts"],
+      gigpo: ["../../../src/entries/index.ts"],
+      "gigpo/*": ["../../../src/entries/*.ts"],
       openai: ["../../../examples/agents/node_modules/openai/index.d.mts"],
     }
     const config = { extends: "../../../tsconfig.json", compilerOptions: { paths }, include: ["."] }
@@ -113,9 +117,7 @@ async function parse([name, ...words]: readonly string[]): Promise<void> {
 
 /** As new each time: a command remembers what it read. */
 async function commandsByName(): Promise<ReadonlyMap<string, Command>> {
-  const folder = join(root, "src/cli/commands")
-  const modules = await Promise.all(readdirSync(folder).map((file) => import(join(folder, file))))
-  const makers = modules.flatMap((module) => Object.entries(module)).filter(([name]) => name.endsWith("Command"))
-  const made = makers.map(([, make]) => (make as () => Command)())
+  const made = Object.keys(commands).map((name) => new Command(name))
+  await Promise.all(made.map(define))
   return new Map(made.map((command) => [command.name(), command]))
 }

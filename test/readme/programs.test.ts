@@ -12,7 +12,7 @@ import { claims, comments, lines, page, root } from "./pages.ts"
 
 /** Commands that are not typed here, and why. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
-  [/^npm ci && npm start\b/, "in a clone; it runs the README's first program, which is typed here"],
+  [/^npm ci && npm start\b/, "in a clone; it runs examples/sokoban.ts, which is run here"],
   [/^npm ci && npm test\b/, "in a clone; it runs these tests"],
   [/^(cmake|build-cuda)\b/, "on a machine with a GPU"],
 ]
@@ -20,8 +20,9 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
 const { blocks } = page("README.md")
 const shell = blocks.filter(({ language }) => language === "sh").flatMap(lines)
 const commands = shell.filter(({ command }) => !elsewhere.some(([pattern]) => pattern.test(command)))
-/** In this order: the second page goes on with what the first has begun. */
-const programs = [...blocks, ...page("docs/runs.md").blocks]
+/** Programs in an order in which each finds what it needs: docs/runs.md continues the run of examples/sokoban.ts. */
+const example = { language: "ts", code: readFileSync(join(root, "examples/sokoban.ts"), "utf8") }
+const programs = [...blocks, example, ...page("docs/runs.md").blocks]
   .filter(({ language }) => language === "ts")
   .map(({ code }, index) => [`program${index + 1}.ts`, code] as const)
 /** What agents are written with. */

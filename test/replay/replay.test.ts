@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { readRecording } from "../../src/replay/recording.ts"
-import { replay, replays } from "../../src/replay/run.ts"
+import { readRecording } from "./recording.ts"
+import { replay, replays } from "./run.ts"
 
 const shared = fileURLToPath(new URL("../../../shared/data", import.meta.url))
 

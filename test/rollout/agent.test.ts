@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { GigpoError } from "../../src/errors.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
-import type { EpisodeEnd, Play, PlayContext } from "../../src/rollout/play.ts"
+import type { AgentLoop, AgentLoopContext, EpisodeEnd } from "../../src/rollout/play.ts"
 import { type RolloutSetup, rollout, type StepPlace } from "../../src/rollout/rollout.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 import type { DoorsTask } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 import { expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
@@ -12,8 +12,8 @@ const tokenizer = useTokenizer()
 
 expectNo("unhandledRejection")
 
-type Context = PlayContext<DoorsTask>
-type Agent = Play<DoorsTask>
+type Context = AgentLoopContext<DoorsTask>
+type Agent = AgentLoop<DoorsTask>
 
 async function run(play: Agent, changes: Partial<RolloutSetup<DoorsTask>> = {}): Promise<Episode[]> {
   const { environment: _, ...setup } = rolloutSetup(tokenizer.get())
@@ -94,12 +94,20 @@ describe("an agent that plays by itself", () => {
 
   it("knows its task, its place and its random numbers, and the policy's numbers", async () => {
     const seen = new Map<string, string>()
-    await run(async ({ task, index, member, random, signal, maxPositions, temperature, maxReplyTokens, policy }) => {
-      expect([task.index, signal.aborted, maxPositions, temperature, maxReplyTokens]).toEqual([index, false, 200, 1, 4])
-      expect([policy.vocabularySize, policy.deterministic]).toEqual([tokenizer.get().vocabularySize, true])
-      seen.set(random.key.join(), `${index} ${member}`)
-      return {}
-    })
+    await run(
+      async ({ task, index, member, random, signal, maxPositions, temperature, maxCompletionTokens, policy }) => {
+        expect([task.index, signal.aborted, maxPositions, temperature, maxCompletionTokens]).toEqual([
+          index,
+          false,
+          200,
+          1,
+          4,
+        ])
+        expect([policy.vocabularySize, policy.deterministic]).toEqual([tokenizer.get().vocabularySize, true])
+        seen.set(random.key.join(), `${index} ${member}`)
+        return {}
+      },
+    )
     expect([...seen.values()].sort()).toEqual([0, 1, 2, 3].flatMap((t) => [0, 1, 2, 3].map((m) => `${t} ${m}`)))
   })
 

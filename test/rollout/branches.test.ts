@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest"
-import { batchOf } from "../../src/credit/batch.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
-import { stepRow } from "../../src/engine/rows.ts"
-import { atOnce } from "../../src/pace.ts"
-import { Random } from "../../src/random.ts"
+import { stepSequence } from "../../src/engine/rows.ts"
 import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
 import { type Rollout, rollout, type StepPlace } from "../../src/rollout/rollout.ts"
 import { rolloutMetrics } from "../../src/training/metrics.ts"
-import { collectSteps, toRows } from "../../src/training/rows.ts"
+import { toSequences } from "../../src/training/rows.ts"
+import { collectSteps } from "../../src/training/steps.ts"
+import { Random } from "../../src/util/random.ts"
+import { byRow } from "../engine/by-row.ts"
 import { characters, TablePolicy } from "../training/table-policy.ts"
 import { type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { type DoorsSetup, rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
@@ -59,7 +60,7 @@ describe("branches", () => {
     "are at most %i of each member, theirs among them, and the members stay as they were",
     async (forks) => {
       const plain = await play({})
-      const { groups } = await play(often, { forks })
+      const { groups } = await play(often, { maxForks: forks })
       for (const [at, { episodes }] of groups.entries()) {
         expect(episodes.slice(0, 4)).toEqual(plain.groups[at]!.episodes)
         const rootOf = (place: number): number => {
@@ -75,7 +76,7 @@ describe("branches", () => {
   )
 
   it("draw with keys of their own, the first replies of a fork side by side", async () => {
-    const setup = rolloutSetup(tokenizer.get(), { concurrency: 1, groupSize: 1, tasks: takeDoors(1), forks: 7 })
+    const setup = rolloutSetup(tokenizer.get(), { concurrency: 1, groupSize: 1, tasks: takeDoors(1), maxForks: 7 })
     const hooks = forkAt({ step: 0, into: 8 }) as RolloutHooks<DoorsTask>
     const { groups } = await rollout({ ...setup, environment: patient, maxSteps: 2, hooks })
     expect(groups[0]!.episodes).toHaveLength(8)
@@ -94,8 +95,8 @@ describe("branches", () => {
     })
     const steps = groups.flatMap((group) => branches(group)).flatMap((episode) => episode.steps)
     expect(steps.length).toBeGreaterThan(20)
-    const rows = steps.map(({ prompt, reply, logProbs }) => stepRow(prompt, reply, { logProbs }))
-    for (const [at, { logProbs }] of (await policy.logProbs(rows)).entries())
+    const rows = steps.map(({ prompt, reply, logProbs }) => stepSequence(prompt, reply, { logProbs }))
+    for (const [at, { logProbs }] of byRow(rows, await policy.logProbs(rows)).entries())
       for (const [t, value] of logProbs.entries()) expect(steps[at]!.logProbs[t]).toBeCloseTo(value, 5)
   })
 
@@ -162,7 +163,7 @@ describe("branches", () => {
         return { first: episode.first, step }
       },
     })
-    const changes = { environment, tasks: takeDoors(1), groupSize: 1, concurrency: 1, maxSteps: 3, retries: 1 }
+    const changes = { environment, tasks: takeDoors(1), groupSize: 1, concurrency: 1, maxSteps: 3, maxRetries: 1 }
     const { groups } = await play(forkAt({ step: 0, into: 2 }) as typeof often, changes)
     expect(groups[0]!.episodes.map(({ outcome, attempt }) => [outcome, attempt])).toEqual([
       ["truncated", 1],
@@ -176,10 +177,10 @@ describe("branches", () => {
     const members = groups.map(({ episodes }) => episodes)
     const steps = collectSteps(members)
     const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
-    const credit = await gigpo().estimate(batchOf(steps), context)
+    const credit = await gigpo().estimate(toBatch(steps), context)
     expect(credit.advantages).toHaveLength(members.flat().length * 5)
-    expect(toRows(steps, credit)).toHaveLength(steps.length)
-    expect(atOnce(rolloutMetrics(groups, credit))).toMatchObject({
+    expect(toSequences(steps, credit)).toHaveLength(steps.length)
+    expect(rolloutMetrics(groups, credit)).toMatchObject({
       "episode/count": members.flat().length,
       "episode/branches": members.flat().length - 16,
     })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { GigpoError } from "../../src/errors.ts"
-import type { Play } from "../../src/rollout/play.ts"
+import type { AgentLoop } from "../../src/rollout/play.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import type { ChatCodec } from "../../src/tokenizer/chat-codec.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 import type { DoorsTask } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 import { rolloutSetup, useTokenizer } from "./setup.ts"
@@ -13,7 +13,7 @@ const tokenizer = useTokenizer()
 
 const messages = [{ role: "user", content: "x" }] as const
 /** The loop, and agents that make nothing of what fails. */
-const players: [string, Play<DoorsTask> | undefined][] = [
+const players: [string, AgentLoop<DoorsTask> | undefined][] = [
   ["the loop", undefined],
   [
     "an agent's sample()",
@@ -23,9 +23,9 @@ const players: [string, Play<DoorsTask> | undefined][] = [
     },
   ],
 ]
-const byHand: Play<DoorsTask> = async ({ policy, tokenizer, maxReplyTokens }) => {
+const byHand: AgentLoop<DoorsTask> = async ({ policy, tokenizer, maxCompletionTokens }) => {
   const { tokens: prompt } = await tokenizer.encodeChat(messages)
-  await policy.sample({ prompt, maxTokens: maxReplyTokens, stopTokens: [], key: [1, 2] }).catch(() => {})
+  await policy.sample({ prompt, maxTokens: maxCompletionTokens, stopTokens: [], key: [1, 2] }).catch(() => {})
   return {}
 }
 

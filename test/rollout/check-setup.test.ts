@@ -58,10 +58,15 @@ it.each<[object, RegExp]>([
   [{ tokenizer: { encodeChat: () => {}, eosTokens: [0] } }, /^tokenizer.decode must be a function/],
   [{ tokenizer: { encodeChat: () => {}, decode: () => "" } }, /^tokenizer.eosTokens must be the list/],
   [{ maxPositions: undefined }, /^maxPositions is undefined/],
-  [{ maxReplyTokens: undefined }, /^maxReplyTokens is undefined/],
+  [{ maxCompletionTokens: undefined }, /^maxCompletionTokens is undefined/],
   [{ temperature: undefined }, /^temperature is undefined/],
   [{ tasks: undefined }, /^A rollout needs tasks/],
   [{ play: 1 }, /^play is 1/],
+  [
+    { maxCompletionTokens: 200, maxPositions: 200 },
+    /^maxCompletionTokens is 200, but the model has 200 positions \(maxPositions\).*Lower maxCompletionTokens/,
+  ],
+  [{ maxCompletionTokens: 512, maxPositions: 8 }, /^maxCompletionTokens is 512, but the model has 8 positions/],
 ])("a rollout of %o is refused before anything is played", async (wrong, message) => {
   let started = 0
   const sound = doorsEnvironment()

@@ -2,10 +2,10 @@ import { getEventListeners } from "node:events"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import type { Completion, SampleRequest } from "../../src/engine/engine.ts"
-import { GigpoError } from "../../src/errors.ts"
 import { type Episode, runEpisode } from "../../src/rollout/episode.ts"
-import type { Play } from "../../src/rollout/play.ts"
+import type { AgentLoop } from "../../src/rollout/play.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 import { type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 import { type DoorsSetup, expectNo, rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
@@ -99,7 +99,7 @@ describe.each([
     const policy = new StuckPolicy(tokenizer.get())
     policy.stuck = (prompt) => prompt.includes("stuck")
     const told: string[] = []
-    const agent: Play<DoorsTask> = async ({ sample, index }) => {
+    const agent: AgentLoop<DoorsTask> = async ({ sample, index }) => {
       await sample([{ role: "user", content: "hello" }])
       if (index === 1) await sample([{ role: "user", content: "stuck" }])
       if (index === 2) await never()
@@ -160,7 +160,7 @@ describe("a deadline", () => {
     const started: number[] = []
     const policy = new StuckPolicy(tokenizer.get())
     policy.stuck = () => false
-    const agent: Play<DoorsTask> = async ({ sample, member }) => {
+    const agent: AgentLoop<DoorsTask> = async ({ sample, member }) => {
       started.push(member)
       await sample([{ role: "user", content: "hello" }])
       return member === 1 ? await never() : {}

@@ -1,5 +1,5 @@
 import type { Environment, EnvironmentEpisode, EpisodeContext } from "../../src/environment/environment.ts"
-import { GigpoError } from "../../src/errors.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 
 /** Rooms to walk through, in order. */
 export interface DoorsTask {

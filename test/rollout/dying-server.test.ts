@@ -3,9 +3,9 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
 import { openEnv } from "../../src/environment/openenv/openenv.ts"
-import { Random } from "../../src/random.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
+import { Random } from "../../src/util/random.ts"
 import { expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
 
 // An environment in a process of its own may end that process: it costs the episodes that were in it and those that follow.
@@ -37,7 +37,7 @@ it.each([
       tasks,
       groupSize: 2,
       concurrency: 1,
-      retries: 1,
+      maxRetries: 1,
     })
     const episodes = groups.flatMap((group) => group.episodes)
     expect(episodes.map(({ outcome }) => outcome)).toEqual(["terminated", "terminated", ...Array(4).fill("failed")])

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { Random } from "../../src/random.ts"
 import { type ExpertSetup, type ExpertStep, playExpert } from "../../src/rollout/expert.ts"
+import { Random } from "../../src/util/random.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
 
 const task: DoorsTask = { index: 0, rooms: ["blue", "red", "green"] }
@@ -27,7 +27,7 @@ describe("an expert", () => {
         ["blue 0", "c"],
         ["red 1", "a"],
         ["green 2", "b"],
-      ].map(([content, reply]) => ({ messages: [{ role: "user", content }], reply })),
+      ].map(([content, reply]) => ({ messages: [{ role: "user", content }], reply, valid: true })),
     )
     expect(disposed).toBe(1)
   })

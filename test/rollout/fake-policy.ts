@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 import type { Completion, SampleRequest, Sampler } from "../../src/engine/engine.ts"
-import { Random } from "../../src/random.ts"
 import type { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
+import { Random } from "../../src/util/random.ts"
 
 /** A policy without a model: says one of a few replies and stops, some turns of the event loop after it was asked. */
 export class FakePolicy implements Sampler {

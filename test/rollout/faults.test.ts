@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import type { Environment, Observation, StepResult } from "../../src/environment/environment.ts"
-import { GigpoError } from "../../src/errors.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { expectNo, rolloutSetup, useTokenizer } from "./setup.ts"
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { GigpoError } from "../../src/errors.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import type { HookContext, RolloutHooks, SampledTurn } from "../../src/rollout/hooks.ts"
 import { type Rollout, rollout } from "../../src/rollout/rollout.ts"
+import { GigpoError } from "../../src/util/errors.ts"
 import { type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 import { type DoorsSetup, rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
@@ -134,7 +134,7 @@ describe("onTurn", () => {
           return { kind: right ? "accept" : "resample" }
         },
       },
-      { resamples: 50 },
+      { maxResamples: 50 },
     )
     for (const episode of episodes(changed)) expect(episode).toMatchObject({ return: 3, metrics: { success: 1 } })
   })
@@ -146,7 +146,7 @@ describe("onTurn", () => {
       concurrency: 1,
       groupSize: 1,
       tasks: takeDoors(1),
-      resamples,
+      maxResamples: resamples,
     }
     const onTurn: Hooks["onTurn"] = (turn) => {
       turns.push(turn)
@@ -223,7 +223,7 @@ describe("keep", () => {
   it("drops groups, which the following tasks replace round by round", async () => {
     const totals: [number, number][] = []
     const onEpisode = (...progress: [number, number]) => totals.push(progress)
-    const { groups, dropped } = await play(odd, { tasks: takeDoors(40), groups: 5, refills: 9, onEpisode })
+    const { groups, dropped } = await play(odd, { tasks: takeDoors(40), groups: 5, maxRefillRounds: 9, onEpisode })
     // 0 to 4, then 5 to 7, then 8, then 9
     expect(indices(groups)).toEqual([1, 3, 5, 7, 9])
     expect(indices(dropped)).toEqual([0, 2, 4, 6, 8])
@@ -246,11 +246,16 @@ describe("keep", () => {
     [2, [1, 3, 5, 7]],
     [3, [1, 3, 5, 7, 9]],
   ])("gives up after %i refills, with the groups there are", async (refills, expected) => {
-    expect(indices((await play(odd, { tasks: takeDoors(40), groups: 5, refills })).groups)).toEqual(expected)
+    expect(indices((await play(odd, { tasks: takeDoors(40), groups: 5, maxRefillRounds: refills })).groups)).toEqual(
+      expected,
+    )
   })
 
   it("ends where there are no more tasks", async () => {
-    const { groups, dropped } = await play({ keep: () => false }, { tasks: takeDoors(7), groups: 4, refills: 100 })
+    const { groups, dropped } = await play(
+      { keep: () => false },
+      { tasks: takeDoors(7), groups: 4, maxRefillRounds: 100 },
+    )
     expect([groups, indices(dropped)]).toEqual([[], [0, 1, 2, 3, 4, 5, 6]])
     expect(await play(odd, { tasks: takeDoors(4) })).toMatchObject({ groups: [{ index: 1 }, { index: 3 }] })
   })
@@ -365,8 +370,8 @@ it("numbers of a rollout that make no sense are refused", async () => {
       code: "BAD_ARGUMENT",
       message: expect.stringMatching(message),
     })
-  await refused({ resamples: -1 }, /resamples is -1; it must be a whole number of at least 0/)
-  await refused({ refills: 0.5 }, /refills is 0.5/)
+  await refused({ maxResamples: -1 }, /maxResamples is -1; it must be a whole number of at least 0/)
+  await refused({ maxRefillRounds: 0.5 }, /maxRefillRounds is 0.5/)
   await refused({ groups: 0 }, /groups is 0/)
   await refused({ tasks: 3 }, /tasks must be a list, or a source/)
   await refused({ tasks: { next: () => 1 } }, /Say with groups how many/)

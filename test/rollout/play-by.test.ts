@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../src/random.ts"
 import { bareAction, expertReplies } from "../../src/rollout/choosers.ts"
 import { playBy } from "../../src/rollout/play-by.ts"
+import { Random } from "../../src/util/random.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
 
 const task: DoorsTask = { index: 0, rooms: ["blue", "red", "green"] }

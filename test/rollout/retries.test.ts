@@ -45,14 +45,14 @@ const short = { maxSteps: 4 }
 
 describe("retries", () => {
   it("give what no failing gives, where nothing fails", async () => {
-    expect(await play({ retries: 3 })).toEqual(await play())
+    expect(await play({ maxRetries: 3 })).toEqual(await play())
   })
 
   it("play failed episodes again on fresh environments, with keys of their own, and no others", async () => {
     const once = failing(0.5)
     const before = await play({ ...short, environment: once.environment })
     const again = failing(0.5)
-    const after = await play({ ...short, environment: again.environment, retries: 20 })
+    const after = await play({ ...short, environment: again.environment, maxRetries: 20 })
     const failed = before.flatMap(({ episodes }) => episodes).filter(({ outcome }) => outcome === "failed")
     expect(failed.length).toBeGreaterThan(2)
     expect(failed.length).toBeLessThan(14)
@@ -73,7 +73,7 @@ describe("retries", () => {
 
   it("are so many, and the last attempt counts", async () => {
     const { environment, keys } = failing(1)
-    for (const { episodes } of await play({ ...short, environment, retries: 2 }))
+    for (const { episodes } of await play({ ...short, environment, maxRetries: 2 }))
       for (const episode of episodes)
         expect(episode).toMatchObject({
           outcome: "failed",
@@ -87,7 +87,7 @@ describe("retries", () => {
   it("give the same with 1, 4 and 32 episodes in flight", async () => {
     const results = []
     for (const concurrency of [1, 4, 32])
-      results.push(await play({ ...short, environment: failing(0.5).environment, retries: 2, concurrency }))
+      results.push(await play({ ...short, environment: failing(0.5).environment, maxRetries: 2, concurrency }))
     expect(results[1]).toEqual(results[0])
     expect(results[2]).toEqual(results[0])
     expect(
@@ -101,7 +101,7 @@ describe("retries", () => {
   it("tell steps with their attempt, and none of an attempt that has failed", async () => {
     const told: StepPlace[] = []
     const onStep = (_: unknown, place: StepPlace) => told.push(place)
-    const groups = await play({ ...short, environment: failing(0.5).environment, retries: 20, onStep })
+    const groups = await play({ ...short, environment: failing(0.5).environment, maxRetries: 20, onStep })
     for (const { index, episodes } of groups) {
       for (const [member, { attempt = 0 }] of episodes.entries()) {
         const own = told.filter((place) => place.task === index && place.member === member)
@@ -122,7 +122,7 @@ describe("retries", () => {
       if (index === 2) await sleep(60_000, undefined, { ref: false })
       return {}
     }
-    const setup = { play: play_, groupSize: 1, retries: 2 } as Partial<DoorsSetup>
+    const setup = { play: play_, groupSize: 1, maxRetries: 2 } as Partial<DoorsSetup>
     const groups = await play({ ...setup, episodeTimeout: 0.05 })
     expect(groups.map(({ episodes: [episode] }) => [episode!.outcome, episode!.attempt])).toEqual([
       ["dropped", undefined],
@@ -137,9 +137,9 @@ describe("retries", () => {
   })
 
   it.each([-1, 0.5, Number.NaN])("of %d are refused", async (retries) => {
-    await expect(play({ retries })).rejects.toMatchObject({
+    await expect(play({ maxRetries: retries })).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: `retries is ${retries}; it must be a whole number of at least 0.`,
+      message: `maxRetries is ${retries}; it must be a whole number of at least 0.`,
     })
   })
 
@@ -151,7 +151,7 @@ describe("retries", () => {
         throw new Error("no server")
       },
     })
-    const running = play({ environment, retries: 1e9, signal: controller.signal })
+    const running = play({ environment, maxRetries: 1e9, signal: controller.signal })
     await sleep(50)
     controller.abort(new Error("Ctrl-C"))
     await expect(running).rejects.toThrow("Ctrl-C")

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { GigpoError } from "../../src/errors.ts"
-import { Random } from "../../src/random.ts"
 import { playEpisode, runEpisode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
+import { GigpoError } from "../../src/util/errors.ts"
+import { Random } from "../../src/util/random.ts"
 import { doorsEnvironment } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 import { rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
@@ -98,6 +98,19 @@ describe("a rollout", () => {
   })
 })
 
+describe("a task that its episodes share", () => {
+  it("is refused where one of them changed it", async () => {
+    const { start } = doorsEnvironment()
+    const environment = doorsEnvironment({
+      start: (task, context) => start(Object.assign(task, { turns: 1 }), context),
+    })
+    await expect(rollout(rolloutSetup(tokenizer.get(), { environment }))).rejects.toMatchObject({
+      code: "BAD_ENVIRONMENT",
+      message: expect.stringMatching(/^Task 0 was changed while its episodes were played.*structuredClone/),
+    })
+  })
+})
+
 describe("an episode", () => {
   const first = { rooms: ["red", "blue", "green"], index: 0 } as const
   const alone = (changes = {}) => ({ ...rolloutSetup(tokenizer.get(), changes), task: first, random: new Random(3) })
@@ -182,7 +195,7 @@ describe("an episode", () => {
     const { tokens: plain } = await tokenizer
       .get()
       .encodeChat(environment.prompt(first, [], { text: "red 0", anchor: "" }))
-    const fits = { environment, maxReplyTokens: 4, maxPositions: plain.length + 20 + 4 }
+    const fits = { environment, maxCompletionTokens: 4, maxPositions: plain.length + 20 + 4 }
     const { outcome, steps } = await runEpisode(alone(fits))
     expect([outcome, steps.length]).toEqual(["overflow", 3])
     const never = await runEpisode(alone({ ...fits, maxPositions: plain.length + 3 }))

@@ -4,11 +4,11 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { Random } from "../../src/random.ts"
 import type { RolloutSetup } from "../../src/rollout/rollout.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
 import { trainByteLevelTokenizer } from "../../src/tokenizer/train.ts"
 import { writeTokenizer } from "../../src/tokenizer/write.ts"
+import { Random } from "../../src/util/random.ts"
 import { type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { FakePolicy } from "./fake-policy.ts"
 
@@ -65,7 +65,7 @@ export function rolloutSetup(
     random: new Random(7),
     concurrency: 16,
     maxPositions: 200,
-    maxReplyTokens: 4,
+    maxCompletionTokens: 4,
     maxSteps: 50,
     temperature: 1,
     environmentTimeout: 30,

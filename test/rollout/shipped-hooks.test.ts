@@ -10,7 +10,6 @@ import type { Environment } from "../../src/environment/environment.ts"
 import { lookFirst } from "../../src/environment/look-first.ts"
 import { parallel } from "../../src/environment/parallel.ts"
 import { planFirst } from "../../src/environment/plan-first.ts"
-import { Random } from "../../src/random.ts"
 import { arpoBranches, entropyBranching } from "../../src/rollout/hooks/entropy-branching.ts"
 import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import { t2po } from "../../src/rollout/hooks/t2po.ts"
@@ -19,9 +18,10 @@ import { thinkWhenUnsure } from "../../src/rollout/hooks/think-when-unsure.ts"
 import type { HookContext, RolloutHooks, SamplingTurn } from "../../src/rollout/hooks.ts"
 import { type Rollout, rollout } from "../../src/rollout/rollout.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
-import type { IterationReport } from "../../src/training/options.ts"
-import { Run } from "../../src/training/run.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { Run } from "../../src/runs/run.ts"
 import { train } from "../../src/training/train.ts"
+import { Random } from "../../src/util/random.ts"
 import { characters } from "../training/table-policy.ts"
 import { tableSetup } from "../training/table-setup.ts"
 import { openDoors, timeless } from "../training/tiny.ts"
@@ -128,7 +128,7 @@ const play = async ({ hooks, environment = patient }: Case, concurrency: number)
       groupSize: 3,
       random: new Random(7),
     },
-    ...{ maxPositions: 2000, maxReplyTokens: 6, maxSteps: 4, temperature: 1, environmentTimeout: 30 },
+    ...{ maxPositions: 2000, maxCompletionTokens: 6, maxSteps: 4, temperature: 1, environmentTimeout: 30 },
     tasks: takeTasks(environment, "train", new Random(1), 3),
   })
 
@@ -154,7 +154,7 @@ describe.each(Object.entries(cases))("%s", (_, one) => {
     const setup = () => ({
       ...tableSetup({ policy: varied(), environment, estimator, ...(hooks && { hooks }) }),
       ...{ groups: 2, groupSize: 2, loss: { klWeight: 0 }, evaluation: { every: 0 } },
-      rollout: { maxReplyTokens: 6, maxSteps: 3 },
+      rollout: { maxCompletionTokens: 6, maxSteps: 3 },
     })
     const long = (policy: TellingPolicy) => Object.defineProperty(policy, "maxPositions", { value: 2000 })
     const whole = setup()
@@ -208,8 +208,8 @@ describe("T²PO", () => {
       // What comes after was sampled from the prompt with all before it.
       const prompt = Int32Array.of(...step.prompt, ...reply.subarray(0, at[0]! + 1))
       const spans = [{ start: prompt.length, length: reply.length - at[0]! - 1 }]
-      const [row] = await varied().logProbs([{ tokens: Int32Array.of(...step.prompt, ...reply), spans }])
-      for (const [t, value] of row!.logProbs.entries()) expect(logProbs[at[0]! + 1 + t]).toBeCloseTo(value, 5)
+      const row = await varied().logProbs([{ tokens: Int32Array.of(...step.prompt, ...reply), spans }])
+      for (const [t, value] of row.logProbs.entries()) expect(logProbs[at[0]! + 1 + t]).toBeCloseTo(value, 5)
       seen.push(at.map(String))
     }
     expect(seen.length).toBeGreaterThan(10)

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { GigpoError } from "../../src/errors.ts"
-import { Random } from "../../src/random.ts"
 import type { TaskSource } from "../../src/rollout/hooks.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { environmentTasks, takeTasks } from "../../src/rollout/tasks.ts"
+import { GigpoError } from "../../src/util/errors.ts"
+import { Random } from "../../src/util/random.ts"
 import { doorsEnvironment } from "./doors.ts"
 import { rolloutSetup, takeDoors, useTokenizer } from "./setup.ts"
 

@@ -1,5 +1,6 @@
 import type { Completion, SampleRequest } from "../../src/engine/engine.ts"
-import { stepRow } from "../../src/engine/rows.ts"
+import { stepSequence } from "../../src/engine/rows.ts"
+import { byRow } from "../engine/by-row.ts"
 import { TablePolicy } from "../training/table-policy.ts"
 
 /** A table of logits that tells of entropies and likeliest tokens, and tells tokens as they are sampled. */
@@ -13,12 +14,15 @@ export class TellingPolicy extends TablePolicy {
         completion = { tokens, logProbs, finishReason: "stop" }
         break
       }
-    const row = stepRow(prompt, completion.tokens)
-    const [found] = await this.logProbs([row], {
-      needs: ["entropy", "top"],
-      top: topTokens,
-      temperature: temperature || 1,
-    })
+    const row = stepSequence(prompt, completion.tokens)
+    const [found] = byRow(
+      [row],
+      await this.logProbs([row], {
+        needs: ["entropy", "top"],
+        top: topTokens,
+        temperature: temperature || 1,
+      }),
+    )
     const { tokens, logProbs } = found!.top!
     const top = Array.from(completion.tokens, (_, t) =>
       Array.from({ length: topTokens }, (_, i) => ({

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { GigpoError } from "../../src/errors.ts"
-import { Random } from "../../src/random.ts"
 import { bareAction, expertReplies, firstTake, randomActions, withMessages } from "../../src/rollout/choosers.ts"
 import { startEpisode } from "../../src/rollout/environment-episode.ts"
 import { runEpisode } from "../../src/rollout/episode.ts"
 import {
+  type ActionSelector,
   type Choice,
-  type Chooser,
   type Played,
   playTurns,
   type TurnLimits,
   type TurnsEnd,
 } from "../../src/rollout/turns.ts"
+import { GigpoError } from "../../src/util/errors.ts"
+import { Random } from "../../src/util/random.ts"
 import { type Changes, type DoorsTask, doorsEnvironment } from "./doors.ts"
 import { rolloutSetup, useTokenizer } from "./setup.ts"
 
@@ -20,7 +20,7 @@ const task: DoorsTask = { index: 0, rooms: ["blue", "red", "green"] }
 const solution = ["c", "a", "b"]
 
 async function play<Stop extends string>(
-  choose: Chooser<Choice, Stop>,
+  choose: ActionSelector<Choice, Stop>,
   changes: Changes = {},
   limits: TurnLimits = {},
 ): Promise<{ turns: Played[]; end: TurnsEnd<Stop> }> {
@@ -37,7 +37,7 @@ async function play<Stop extends string>(
 
 const actions = (turns: readonly Played[]) => turns.map(({ choice }) => choice.action)
 const takes =
-  (list: readonly string[]): Chooser<Choice, "stopped"> =>
+  (list: readonly string[]): ActionSelector<Choice, "stopped"> =>
   async ({ index }) =>
     list[index] === undefined ? "stopped" : bareAction(list[index])
 
@@ -81,7 +81,7 @@ describe("the loop", () => {
     const asked: number[] = []
     const refused: unknown[] = []
     const words = ["fly", "c", "fly", "fly", "a", "b"]
-    const choose: Chooser = async ({ index }) => {
+    const choose: ActionSelector = async ({ index }) => {
       asked.push(index)
       return bareAction(words[asked.length - 1]!)
     }

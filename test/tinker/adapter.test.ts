@@ -4,22 +4,23 @@ import { gzipSync } from "node:zlib"
 import { pack } from "tar-stream"
 import { expect, it } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { stepRow } from "../../src/engine/rows.ts"
+import { stepSequence } from "../../src/engine/rows.ts"
 import type { Environment } from "../../src/environment/environment.ts"
+import { byRow } from "../engine/by-row.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { TinyModel } from "../training/tiny.ts"
 import { lora, Servings } from "./serving.ts"
 
 const doors = new TinyModel(doorsEnvironment() as Environment)
 const servings = new Servings()
-const rows = [stepRow(Int32Array.of(5, 6, 7), Int32Array.of(8, 9, 10))]
+const rows = [stepSequence(Int32Array.of(5, 6, 7), Int32Array.of(8, 9, 10))]
 
 it("an adapter comes home in PEFT's layout, and says the same there", async () => {
   const serving = await servings.serve(doors.directory)
   const engine = await serving.connect({ rank: 4 })
   await engine.forwardBackward(rows, { kind: "cross-entropy" })
   await engine.optimizerStep({ learningRate: 1e-2 })
-  const [told] = await engine.logProbs(rows)
+  const [told] = byRow(rows, await engine.logProbs(rows))
   const home = join(doors.folder, "adapter")
   await engine.saveAdapter(home)
   expect((await readdir(home)).filter((name) => name.startsWith("adapter")).sort()).toEqual([
@@ -29,7 +30,7 @@ it("an adapter comes home in PEFT's layout, and says the same there", async () =
   const options = { device: "cpu", lora: { ...lora, rank: 4, seed: 9 } } as const
   await using policy = await NativePolicy.open(doors.directory, options)
   await policy.loadAdapter(home)
-  const [found] = await policy.logProbs(rows)
+  const [found] = byRow(rows, await policy.logProbs(rows))
   for (const [i, value] of found!.logProbs.entries()) expect(value).toBeCloseTo(told!.logProbs[i]!, 5)
   const before = serving.asked.length
   await expect(engine.saveAdapter(home)).rejects.toMatchObject({ code: "FILE_EXISTS" })

@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from "vitest"
 import type { RemoteEngine } from "../../src/engine/remote/remote-engine.ts"
-import { stepRow } from "../../src/engine/rows.ts"
+import { stepSequence } from "../../src/engine/rows.ts"
 import type { Environment } from "../../src/environment/environment.ts"
+import { byRow } from "../engine/by-row.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { TinyModel } from "../training/tiny.ts"
 import { type Fault, Servings } from "./serving.ts"
@@ -13,14 +14,17 @@ const status = (code: number, body?: unknown, headers?: Record<string, string>):
   return { kind: "status", status: code, body, ...(headers && { headers }) }
 }
 const soon = { "retry-after-ms": "10" }
-const rows = [stepRow(Int32Array.of(5, 6, 7), Int32Array.of(8, 9, 10)), stepRow(Int32Array.of(5, 6), Int32Array.of(11))]
+const rows = [
+  stepSequence(Int32Array.of(5, 6, 7), Int32Array.of(8, 9, 10)),
+  stepSequence(Int32Array.of(5, 6), Int32Array.of(11)),
+]
 const adam = { learningRate: 1e-2, maxGradientNorm: Number.POSITIVE_INFINITY }
 
 /** What it says of the rows after a step. */
 async function learned(engine: RemoteEngine): Promise<number[]> {
   await engine.forwardBackward(rows, { kind: "cross-entropy" })
   await engine.optimizerStep(adam)
-  return (await engine.logProbs(rows)).flatMap(({ logProbs }) => Array.from(logProbs))
+  return byRow(rows, await engine.logProbs(rows)).flatMap(({ logProbs }) => Array.from(logProbs))
 }
 
 const capabilities = {

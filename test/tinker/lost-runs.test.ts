@@ -2,10 +2,10 @@ import { existsSync } from "node:fs"
 import { mkdtemp } from "node:fs/promises"
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
+import type { Departure } from "../../src/engine-server/departures.ts"
 import type { Environment } from "../../src/environment/environment.ts"
-import type { Departure } from "../../src/server/tinker/departures.ts"
+import { Run } from "../../src/runs/run.ts"
 import type { TrainOptions } from "../../src/training/options.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel } from "../training/tiny.ts"
@@ -17,7 +17,7 @@ const doors = new TinyModel(doorsEnvironment() as Environment)
 const servings = new Servings()
 const script: TrainOptions = {
   ...{ iterations: 4, groups: 3, groupSize: 4, updates: 2, checkpointEvery: 1 },
-  rollout: { maxReplyTokens: 4 },
+  rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 1e-2, maxGradientNorm: Number.POSITIVE_INFINITY },
   loss: { clipDual: Number.POSITIVE_INFINITY },
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
 import { decodeSample, decodeTraining } from "../../src/tinker/results.ts"
 import { decodeCall, encodeCall } from "../../src/tinker/training-call.ts"
+import { atOnce } from "../../src/util/pace.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { TinyModel } from "../training/tiny.ts"
 import { type Exchange, exchanges, reason, there } from "./recorded.ts"
@@ -37,7 +38,7 @@ async function send(
   seqId: () => number,
 ): Promise<Response> {
   const { body, body_base64, headers = {} } = request
-  const call = body_base64 === undefined ? undefined : decodeCall(Buffer.from(body_base64, "base64"))
+  const call = body_base64 === undefined ? undefined : atOnce(decodeCall(Buffer.from(body_base64, "base64")))
   const encoded = call && Buffer.from(encodeCall({ ...call, seqId: seqId(), modelId: translated(call.modelId, names) }))
   const fields = (body ?? {}) as Readonly<Record<string, unknown>>
   const json = { ...fields, ...("model_id" in fields && "seq_id" in fields && { seq_id: seqId() }) }

@@ -3,11 +3,12 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { Trainable } from "../../src/engine/engine.ts"
 import type { NativePolicy } from "../../src/engine/native/native-policy.ts"
+import { type Departure, departures } from "../../src/engine-server/departures.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { openSafetensors } from "../../src/model-files/safetensors.ts"
-import { type Departure, departures } from "../../src/server/tinker/departures.ts"
-import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
-import { Run } from "../../src/training/run.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { Run } from "../../src/runs/run.ts"
+import type { TrainOptions } from "../../src/training/options.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel } from "../training/tiny.ts"
@@ -22,7 +23,7 @@ const script: TrainOptions = {
   groups: 4,
   groupSize: 4,
   updates: 2,
-  rollout: { maxReplyTokens: 4 },
+  rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 1e-2, maxGradientNorm: Number.POSITIVE_INFINITY },
   loss: { clipDual: Number.POSITIVE_INFINITY },
 }
@@ -69,7 +70,7 @@ describe("the same script", () => {
     const engine = await serving.connect({ rank: 0 })
     const told = await run(engine)
     expect(farthest(local, await weightsOf(serving.policies.at(-1)!))).toBeLessThan(1e-5)
-    for (const name of ["episode/success", "reply/tokens", "loss/policy", "policy/ratio", "policy/clip-fraction"])
+    for (const name of ["episode/success", "completion/tokens", "loss/policy", "policy/ratio", "policy/clip-fraction"])
       expect(told.map(({ metrics }) => metrics[name])).toEqual(
         reports.map(({ metrics }) => (metrics[name] === undefined ? undefined : expect.closeTo(metrics[name]!, 4))),
       )

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import { afterAll, afterEach } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import { RemoteEngine, type RemoteEngineOptions } from "../../src/engine/remote/remote-engine.ts"
+import { type TinkerServer, type TinkerServerOptions, tinkerServer } from "../../src/engine-server/tinker-server.ts"
+import { type HttpServer, listen } from "../../src/http/listen.ts"
 import { readModelConfig } from "../../src/model-files/model-config.ts"
-import { type HttpServer, listen } from "../../src/server/http.ts"
-import { type TinkerServer, type TinkerServerOptions, tinkerServer } from "../../src/server/tinker/tinker-server.ts"
 
 /** What becomes of a request instead of being answered. */
 export type Fault =
@@ -92,7 +92,7 @@ export class Servings {
       if (!found) return response
       return broken(found.kind === "cut-mid" ? new Uint8Array(await response.arrayBuffer()).slice(0, 5) : undefined)
     }
-    const http: HttpServer = await listen(answer, { keyed: true })
+    const http: HttpServer = await listen(answer, { keys: server.keys })
     let killed: Promise<void> | undefined
     const kill = () => {
       killed ??= http.close().then(() => server[Symbol.asyncDispose]())

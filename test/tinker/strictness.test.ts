@@ -54,6 +54,9 @@ const sample = (changes: object = {}, params: object = {}) => ({
 })
 const step = (adam_params: unknown) => ({ model_id: ids.model_id, seq_id: 1, adam_params })
 
+const names = (count: number) =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1])))
+
 it("answers nobody without its key, and only by its own names", async () => {
   for (const headers of [{}, { "x-api-key": `${key}x` }, { authorization: "Bearer nobody" }, { "x-api-key": "" }])
     for (const path of ["/create_session", "/retrieve_future", "/asample", "/gigpo/clear_gradients"])
@@ -109,6 +112,21 @@ it.each<[string, () => [string, unknown], number, RegExp]>([
     400,
     /data/,
   ],
+  ["a loss that every object has", () => ["/forward_backward", batch({}, "constructor")], 422, /constructor/],
+  ["a loss named by a prototype", () => ["/forward_backward", batch({}, "__proto__")], 422, /__proto__/],
+  ["a loss of half a character", () => ["/forward_backward", batch({}, "\ud800")], 422, /no loss/],
+  [
+    "an input named by a prototype",
+    () => ["/forward_backward", batch(JSON.parse('{"__proto__": {"data": [1, 1], "dtype": "float32", "shape": [2]}}'))],
+    422,
+    /__proto__/,
+  ],
+  ["a loss of a long name", () => ["/forward_backward", batch({}, "x".repeat(100_000))], 422, /^.{0,600}$/],
+  ["a number of a call beyond 2^31", () => ["/forward_backward", { ...batch(), seq_id: 2 ** 40 }], 422, /seq_id/],
+  ["an optimizer in letters", () => ["/optim_step", step("x".repeat(10_000))], 400, /adam_params/],
+  ["a body of names alone", () => ["/optim_step", names(50_000)], 400, /strings/],
+  ["a body of values alone", () => ["/optim_step", `{"model_id": [${"1,".repeat(300_000)}1]}`], 400, /values/],
+  ["a body that is too large", () => ["/optim_step", { ...step({}), more: "x".repeat(2 ** 21) }], 413, /bytes/],
   ["a loss that there is not", () => ["/forward_backward", batch({}, "gspo")], 422, /gspo/],
   [
     "targets beside nothing",

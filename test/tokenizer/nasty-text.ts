@@ -1,4 +1,4 @@
-import type { Random } from "../../src/random.ts"
+import type { Random } from "../../src/util/random.ts"
 
 const snippets = [
   " ",

@@ -12,11 +12,11 @@ export const corpus: readonly string[] = Array.from({ length: 8 }, () => [
   "<think>I push the box right.</think><action>right</action>",
 ]).flat()
 
-/** A folder that is removed when the test ends, with a tokenizer learned from `corpus`. */
-export async function tokenizerFolder(): Promise<string> {
+/** A folder that is removed when the test ends, with a tokenizer learned from these texts. */
+export async function tokenizerFolder(texts: readonly string[] = corpus): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), "gigpo-tokenizer-"))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  await writeTokenizer(directory, await trainByteLevelTokenizer(corpus, { vocabularySize: 400 }))
+  await writeTokenizer(directory, await trainByteLevelTokenizer(texts, { vocabularySize: 400 }))
   return directory
 }
 

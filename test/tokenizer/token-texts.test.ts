@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../src/random.ts"
 import { tokenTexts } from "../../src/tokenizer/token-texts.ts"
+import { Random } from "../../src/util/random.ts"
 import { nastyText } from "./nasty-text.ts"
 import { open, tokenizerFolder } from "./scratch.ts"
 
@@ -45,5 +45,24 @@ describe("tokenTexts", () => {
     const texts = tokenTexts({ decode }, tokens)
     expect(texts.slice(0, 6)).toEqual(["go", " up", "s", " and", " on", " go"])
     expect(texts.join("")).toBe(decode(tokens))
+  })
+
+  it("of long replies are found with few decodings, however their tokens are cut", async () => {
+    let decoded = 0
+    const counted = (decode: (tokens: Int32Array) => string) => (tokens: Int32Array) => {
+      decoded += tokens.length
+      return decode(tokens)
+    }
+    const tokenizer = await open(await tokenizerFolder())
+    const tokens = Int32Array.from({ length: 4096 }, (_, n) => n)
+    for (const decode of [
+      (some: Int32Array) => tokenizer.decode(some, { skipSpecial: true }),
+      (some: Int32Array) => "b".repeat(Number(some.at(-1) === 4095)), // tokens without a text but for the last
+      (some: Int32Array) => (some.length % 2 === 0 ? "ab".repeat(some.length / 2) : "x"), // one that looks far back
+    ]) {
+      decoded = 0
+      expect(tokenTexts({ decode: counted(decode) }, tokens).join("")).toBe(decode(tokens))
+      expect(decoded).toBeLessThan(700 * tokens.length) // 2,048 times where each is decoded with all before it
+    }
   })
 })

@@ -1,8 +1,8 @@
 import { rmSync, truncateSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { Random } from "../../src/random.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
+import { Random } from "../../src/util/random.ts"
 import { nastyText } from "./nasty-text.ts"
 import { edit, open, tokenizerFolder } from "./scratch.ts"
 
@@ -150,4 +150,13 @@ describe("a tokenizer folder", () => {
         message: expect.stringContaining(join(directory, file)),
       })
     })
+
+  it.each(["294", 1.5, -1, true, ["294"], { id: 1 }])("is refused where eos_token_id is %j", async (wrong) => {
+    const directory = await tokenizerFolder()
+    writeFileSync(join(directory, "generation_config.json"), JSON.stringify({ eos_token_id: wrong }))
+    await expect(Tokenizer.open(directory)).rejects.toMatchObject({
+      code: "BAD_TOKENIZER",
+      message: expect.stringMatching(/eos_token_id in generation_config.json or config.json that is no id/),
+    })
+  })
 })

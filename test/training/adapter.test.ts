@@ -1,10 +1,10 @@
-import { appendFile, cp, readdir, readFile, writeFile } from "node:fs/promises"
+import { appendFile, cp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
+import { Run } from "../../src/runs/run.ts"
 import { evaluate } from "../../src/training/evaluate.ts"
 import type { TrainOptions } from "../../src/training/options.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel, timeless } from "./tiny.ts"
@@ -18,9 +18,9 @@ const options: TrainOptions = {
   iterations: 4,
   groups: 3,
   groupSize: 3,
-  batchRows: 8,
+  batchSteps: 8,
   seed: 3,
-  rollout: { maxReplyTokens: 4 },
+  rollout: { maxCompletionTokens: 4 },
   loss: { klWeight: 0.1 },
   optimizer: { learningRate: 2e-2, warmup: 1, schedule: "cosine" },
   checkpointEvery: 1,
@@ -90,6 +90,7 @@ describe("a run that trains an adapter", () => {
     await cp(tiny.directory, base, { recursive: true })
     const directory = newFolder()
     await part({ directory, base, leaveAfter: 1 })
+    await rm(join(base, "gigpo.json")) // or opening it would be refused
     const path = join(base, "model.safetensors")
     const bytes = await readFile(path)
     bytes[bytes.length - 2]! ^= 1

@@ -2,17 +2,19 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Agent, AgentExpert } from "../../src/agents/agent.ts"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
-import { Random } from "../../src/random.ts"
 import { rolloutDefaults } from "../../src/rollout/options.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
-import type { Agent, AgentExpert } from "../../src/server/agent.ts"
+import { expertRows } from "../../src/sft/expert-sequences.ts"
+import { initialize } from "../../src/sft/initialize.ts"
+import { sft } from "../../src/sft/sft.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
-import { clone } from "../../src/training/clone.ts"
 import { evaluate } from "../../src/training/evaluate.ts"
-import { expertRows } from "../../src/training/expert-rows.ts"
-import { initialize } from "../../src/training/initialize.ts"
 import { playerOf } from "../../src/training/player.ts"
+import type { Progress } from "../../src/training/progress.ts"
+import { Random } from "../../src/util/random.ts"
+import { ask, user } from "../endpoint/ask.ts"
 
 /** Says a word back, once asked for it and once more. */
 const echo = {
@@ -90,7 +92,7 @@ describe("an expert that speaks to an agent in the model's place", () => {
         tokenizer,
         play: player.play,
         maxPositions: policy.maxPositions,
-        maxReplyTokens: 4,
+        maxCompletionTokens: 4,
       },
       ...{ tasks: words, groupSize: 1, random: new Random(4) },
     })
@@ -103,12 +105,12 @@ describe("an expert that speaks to an agent in the model's place", () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 2 })
     const setup = { policy, tokenizer, environment: echo, agent }
-    const rollout = { maxReplyTokens: 8 }
+    const rollout = { maxCompletionTokens: 8 }
     const before = await evaluate({ ...setup, tasks: 20, rollout })
     const told: number[] = []
-    const onProgress = ({ done, total }: { done: number; total: number }) => told.push(done / total)
+    const onProgress = ({ stage, done, total }: Progress) => stage === "sft" && told.push(done / total)
     const optimizer = { learningRate: 5e-3 }
-    const reports = await clone({ ...setup, expert, tasks: 30, epochs: 12, batchRows: 7, optimizer, onProgress })
+    const reports = await sft({ ...setup, expert, tasks: 30, epochs: 12, batchSteps: 7, optimizer, onProgress })
     expect(reports.at(-1)).toMatchObject({ epoch: 12, rows: 60 })
     expect([told.length, told.at(-1)]).toEqual([policy.steps, 1])
     expect(policy.steps).toBe(12 * Math.ceil(60 / 7))
@@ -121,15 +123,13 @@ describe("an expert that speaks to an agent in the model's place", () => {
     await using tokenizer = await Tokenizer.open(directory)
     await using policy = await NativePolicy.open(directory, { threads: 1 })
     const setup = { policy, tokenizer, environment: echo, agent, tasks: 4, epochs: 1 }
-    await expect(clone({ ...setup, expert: undefined })).rejects.toThrow("give expert")
-    await expect(clone({ ...setup, agent: undefined, expert })).rejects.toThrow("give that, too")
+    await expect(sft({ ...setup, expert: undefined })).rejects.toThrow("give expert")
+    await expect(sft({ ...setup, agent: undefined, expert })).rejects.toThrow("give that, too")
     const helpless: AgentExpert<string> = () => {
       throw new Error("no idea")
     }
     const onWarning = () => {}
-    await expect(clone({ ...setup, expert: helpless, onWarning })).rejects.toThrow(
-      "4 of 4 episodes of the expert failed",
-    )
+    await expect(sft({ ...setup, expert: helpless, onWarning })).rejects.toThrow("4 of 4 episodes of the expert failed")
     expect(policy.steps).toBe(0)
   })
 
@@ -165,4 +165,93 @@ describe("an expert that speaks to an agent in the model's place", () => {
       /The expert said "\{"word": "\w+", which the tools or the format of the call do not allow/,
     )
   })
+
+  it("may say messages, and call the tools that the agent offers", async () => {
+    await using tokenizer = await Tokenizer.open(directory)
+    await using policy = await NativePolicy.open(directory, { threads: 1 })
+    const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }]
+    const calling: Agent<string> = async (word, context) => {
+      const messages = [user(word)]
+      for (let turn = 0; turn < 2; turn++) {
+        const message = await ask(context, messages, { tools })
+        const [call] = (message.tool_calls ?? []) as { id: string }[]
+        messages.push(message, ...(call ? [{ role: "tool", tool_call_id: call.id, content: "it is" }] : []))
+      }
+      return { reward: 1 }
+    }
+    const setup = { policy, tokenizer, environment: echo, agent: calling }
+    const messages: AgentExpert<string> = async (word, heard) =>
+      heard.at(-1)!.role === "tool"
+        ? { content: word }
+        : { tool_calls: [{ function: { name: "look", arguments: {} } }] }
+    const strings: AgentExpert<string> = (word, heard) =>
+      heard.at(-1)!.role === "tool" ? word : '<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'
+    const rows = await expertRows({ ...setup, expert: messages }, 3, new Random(3))
+    expect(rows.map(({ spans }) => spans.length)).toEqual([2, 2, 2])
+    expect(rows).toEqual(await expertRows({ ...setup, expert: strings }, 3, new Random(3)))
+    const unknown: AgentExpert<string> = () => ({ tool_calls: [{ function: { name: "jump", arguments: {} } }] })
+    await expect(expertRows({ ...setup, expert: unknown, onWarning: () => {} }, 3, new Random(3))).rejects.toThrow(
+      /3 of 3 episodes of the expert failed.*calls the tool "jump".*offers look/,
+    )
+  })
+
+  it("is refused where none of its replies can be read, and told of where some cannot", async () => {
+    await using tokenizer = await Tokenizer.open(directory)
+    await using policy = await NativePolicy.open(directory, { threads: 1 })
+    const tools = [{ type: "function", function: { name: "look" } }]
+    const one: Agent<string> = async (word, context) => {
+      await ask(context, [user(word)], { tools })
+      return { reward: 1 }
+    }
+    const setup = { policy, tokenizer, environment: echo, agent: one }
+    const broken = '<tool_call>\n{"name": "look"'
+    const said: string[] = []
+    const onWarning = (message: string) => said.push(message)
+    await expect(expertRows({ ...setup, expert: () => broken, onWarning }, 4, new Random(3))).rejects.toMatchObject({
+      code: "BAD_ENVIRONMENT",
+      message: expect.stringMatching(/None of the expert's 4 replies is valid, the first of them .*tool_call/),
+    })
+    expect(said).toEqual([])
+    let calls = 0
+    const mixed: AgentExpert<string> = (word) => (calls++ % 2 === 0 ? broken : word)
+    expect(await expertRows({ ...setup, expert: mixed, onWarning }, 4, new Random(3))).toHaveLength(4)
+    expect(said).toEqual([expect.stringContaining("2 of the expert's 4 replies are invalid")])
+    await expertRows({ ...setup, expert: (word) => word, onWarning }, 4, new Random(3))
+    expect(said).toHaveLength(1)
+  })
+})
+
+it.each([
+  ["none", () => false, /None of the expert's \d+ replies is valid, the first of them .*up/],
+  ["some", (index: number) => index > 0, undefined],
+  ["all", () => true, undefined],
+])("an environment's expert of whose replies %s are valid", async (which, validAt, refusal) => {
+  await using tokenizer = await Tokenizer.open(directory)
+  let parsed = 0
+  const walk = {
+    name: "walk",
+    *tasks() {
+      for (;;) yield 0
+    },
+    start: async () => ({
+      first: { text: "here", anchor: "here" },
+      step: async () => ({
+        observation: { text: "there", anchor: "there" },
+        reward: 1,
+        terminated: true,
+        truncated: false,
+      }),
+      async [Symbol.asyncDispose]() {},
+    }),
+    prompt: () => [{ role: "user" as const, content: "Go." }],
+    parse: (reply: string) => ({ action: reply, valid: validAt(parsed++) }),
+    expert: () => ({ reply: () => "up" }),
+  }
+  const said: string[] = []
+  const policy = { vocabularySize: tokenizer.vocabularySize, maxPositions: 1000 }
+  const onWarning = (message: string) => said.push(message)
+  const rows = expertRows({ policy, tokenizer, environment: walk, onWarning }, 3, new Random(3))
+  if (refusal) await expect(rows).rejects.toThrow(refusal)
+  else expect(await rows).toHaveLength(3)
+  expect(said).toEqual(which === "some" ? [expect.stringContaining("1 of the expert's 3 replies are invalid")] : [])
 })

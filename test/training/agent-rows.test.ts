@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Row } from "../../src/engine/rows.ts"
+import { type Agent, agentLoop } from "../../src/agents/agent.ts"
+import { type Gateway, openGateway } from "../../src/agents/gateway.ts"
+import type { Sequence } from "../../src/engine/rows.ts"
 import { openSafetensors } from "../../src/model-files/safetensors.ts"
-import { Random } from "../../src/random.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
-import { type Agent, agentPlay } from "../../src/server/agent.ts"
-import { type Gateway, openGateway } from "../../src/server/gateway.ts"
-import { collectSteps, layRows } from "../../src/training/rows.ts"
+import { layOutSequences } from "../../src/training/rows.ts"
+import { collectSteps } from "../../src/training/steps.ts"
+import { Random } from "../../src/util/random.ts"
+import { ask, askAll, type Message, user } from "../endpoint/ask.ts"
+import { byRow } from "../engine/by-row.ts"
 import { gradients, relativeError, surrogate } from "../engine/fixtures.ts"
-import { ask, askAll, type Message, user } from "../server/ask.ts"
 import { type Model, openDoors, TinyModel } from "./tiny.ts"
 
 // What a real model says to agents is recorded so that training computes the same of it.
@@ -50,11 +52,11 @@ const versatile: Agent<string> = async (task, context) => {
   const paths = ["left", "right", "back"].map((path) =>
     ask(context, [...messages, user(path)], { tools, max_tokens: 9 }),
   )
-  const side = ["title", "summary"].map((kind) => ask(context, [user(`${kind} of ${task}`)]))
+  const side = ["title", "summary"].map((kind) => ask(context, [user(`${kind} of ${task}`)], { max_tokens: 12 }))
   const choices = askAll(context, [user("choose")], { n: 3, max_tokens: 5 })
   await Promise.all([...paths, ...side, choices])
-  await ask(context, [user("truth")], { response_format: schema })
-  await ask(context, [user("until")], { stop: ["e", "\n"] })
+  await ask(context, [user("truth")], { response_format: schema, max_tokens: 12 })
+  await ask(context, [user("until")], { stop: ["e", "\n"], max_tokens: 12 })
   const talk = [user("hi")]
   for (let turn = 0; turn < 3; turn++)
     talk.push(await ask(context, talk, { max_tokens: 4 + turn }), user(`more ${turn}`))
@@ -65,15 +67,15 @@ const versatile: Agent<string> = async (task, context) => {
 async function play(model: Model, agent: Agent<string>, changes: object = {}): Promise<Episode[]> {
   const { groups } = await rollout({
     ...{ policy: model.policy, tokenizer: model.tokenizer, tasks: ["red", "green"], groupSize: 2, concurrency: 4 },
-    ...{ temperature: 1, maxReplyTokens: 12, maxSteps: 50, maxPositions: 2048, environmentTimeout: 10 },
+    ...{ temperature: 1, maxCompletionTokens: 400, maxSteps: 50, maxPositions: 2048, environmentTimeout: 10 },
     random: new Random(3),
-    play: agentPlay(agent, gateway),
+    play: agentLoop(agent, gateway),
     ...changes,
   })
   return groups.flatMap(({ episodes }) => episodes)
 }
 
-const rowsOf = (episodes: readonly Episode[]): Row[] => layRows(collectSteps([episodes]))
+const rowsOf = (episodes: readonly Episode[]): Sequence[] => layOutSequences(collectSteps([episodes]))
 
 describe("what an agent's model said", () => {
   it.each([1, 0.7])("is scored again as it was sampled, at temperature %d", async (temperature) => {
@@ -81,7 +83,7 @@ describe("what an agent's model said", () => {
     const episodes = await play(model, versatile, { temperature })
     expect(episodes.map(({ outcome, error }) => [outcome, error])).toEqual(Array(4).fill(["terminated", undefined]))
     const rows = rowsOf(episodes)
-    const scored = await model.policy.logProbs(rows, { temperature })
+    const scored = byRow(rows, await model.policy.logProbs(rows, { temperature }))
     const constrained = rows.flatMap(({ spans }) => spans).filter(({ constraint }) => constraint !== undefined)
     expect(constrained.length).toBeGreaterThanOrEqual(4 * 3)
     for (const [index, { spans }] of rows.entries()) {
@@ -124,7 +126,7 @@ describe("what an agent's model said", () => {
       surrogate({ klWeight: 0 }),
       surrogate({ klWeight: 0, entropyWeight: 0.02, skipZeroAdvantage: true }),
     ]) {
-      const teach = async ({ policy }: Model, rows: readonly Row[]) => {
+      const teach = async ({ policy }: Model, rows: readonly Sequence[]) => {
         await policy.clearGradients()
         const report = await policy.forwardBackward(rows, loss)
         return { ...report, gradients: await gradients(policy, [...names]) }

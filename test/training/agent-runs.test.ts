@@ -1,16 +1,17 @@
 import { getEventListeners } from "node:events"
 import { join } from "node:path"
 import { describe, expect, it, vi } from "vitest"
+import type { Agent, AgentContext } from "../../src/agents/agent.ts"
 import type { SampleRequest } from "../../src/engine/engine.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import type { Group, TaskSource } from "../../src/rollout/hooks.ts"
-import type { Agent, AgentContext } from "../../src/server/agent.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { Run } from "../../src/runs/run.ts"
 import { evaluate } from "../../src/training/evaluate.ts"
-import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
+import type { TrainOptions } from "../../src/training/options.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
-import { ask, askAll, type Message, user } from "../server/ask.ts"
+import { ask, askAll, type Message, user } from "../endpoint/ask.ts"
 import { type Model, openDoors, TinyModel, timeless } from "./tiny.ts"
 
 // Runs whose episodes somebody's agent plays, with a model of random weights.
@@ -53,9 +54,9 @@ const options: TrainOptions = {
   iterations: 3,
   groups: 3,
   groupSize: 4,
-  batchRows: 64,
+  batchSteps: 64,
   seed: 3,
-  rollout: { maxReplyTokens: 4 },
+  rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 5e-3, warmup: 1 },
 }
 
@@ -94,7 +95,7 @@ describe("a run that an agent plays", () => {
     expect(steps).toHaveLength(8 * 8 * 8)
     expect(steps.filter(({ constraint }) => constraint).length).toBe(8 * 8 * 6)
     for (const { metrics } of alone.reports) {
-      expect(metrics).toMatchObject({ "episode/steps": 8, "episode/failed": 0, "rows/unmerged": 0 })
+      expect(metrics).toMatchObject({ "episode/steps": 8, "episode/failed": 0, "sequence/unmerged": 0 })
       expect(metrics["advantage/std"]).toBeGreaterThan(0)
     }
     for (const concurrency of [8, 64]) expect(await played(await tiny.open(), many(concurrency))).toEqual(alone)
@@ -190,7 +191,7 @@ describe("a run that an agent plays", () => {
       tasks: 6,
       seed: 3,
       temperature: 1,
-      rollout: { maxReplyTokens: 4 },
+      rollout: { maxCompletionTokens: 4 },
     })
     expect(report).toMatchObject({ episodes: 6, failed: 0, meanSteps: 7, success: expect.any(Number) })
     const { tasks: _, ...rest } = options as typeof options & { tasks?: undefined }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { Episode } from "../../src/rollout/episode.ts"
-import { anchorReport } from "../../src/training/anchor-report.ts"
+import { anchorCoverage } from "../../src/training/anchor-report.ts"
 import { episode, step } from "./episodes.ts"
 
 const plays = (anchors: string, reward: number, changes: Partial<Episode> = {}) =>
@@ -13,7 +13,7 @@ const groups = (...all: readonly (readonly Episode[])[]) =>
 
 describe("a report on anchors", () => {
   it("counts states within their group, between its episodes, and behind the first steps", () => {
-    const report = anchorReport(
+    const report = anchorCoverage(
       groups(
         [plays("a b c", 1), plays("a b b", 0), plays("a x", 9, { outcome: "failed" })],
         [plays("a d", 1), plays("e e", 1)],
@@ -43,12 +43,12 @@ describe("a report on anchors", () => {
       [plays("a b b c", 1, { metrics: { success: 1 } }), plays("a b a b a", 0, cut)],
       [plays("d d", 1, { metrics: { success: 1 } })],
     )
-    const report = anchorReport(played, { expertSteps: [3, undefined] })
+    const report = anchorCoverage(played, { expertSteps: [3, undefined] })
     expect(report).toMatchObject({ length: 9 / 6, wasted: 2 / 6, cut: 1 / 3, late: 0 })
     // a a a a | b b b b | c, and d d.
     expect(report).toMatchObject({ compared: 10 / 11, comparedAcross: 8 / 11 })
-    expect(anchorReport(played, { gamma: 1 })).toMatchObject({ compared: 8 / 11, comparedAcross: 8 / 11 })
-    expect(() => anchorReport(played, { expertSteps: [0] })).toThrow(/expertSteps must be a list of numbers of steps/)
+    expect(anchorCoverage(played, { gamma: 1 })).toMatchObject({ compared: 8 / 11, comparedAcross: 8 / 11 })
+    expect(() => anchorCoverage(played, { expertSteps: [0] })).toThrow(/expertSteps must be a list of numbers of steps/)
   })
 
   it.each<[what: string, episodes: Episode[], finding: RegExp]>([
@@ -72,16 +72,16 @@ describe("a report on anchors", () => {
       /nothing but where .* Without times, UUIDs and ids of calls it would be 100\.0 %: set agent\.normalize, or/,
     ],
   ])("says that GiGPO can compare nothing where %s, and what to do", (_, episodes, text) => {
-    const { finding } = anchorReport(groups(episodes))
+    const { finding } = anchorCoverage(groups(episodes))
     expect(finding).toEqual({ compares: false, text: expect.stringMatching(text) })
   })
 
   it("says where little is compared", () => {
     const other = Array.from({ length: 12 }, (_, i) => `o${i}`).join(" ")
-    const { finding, sharedLater } = anchorReport(groups([plays(`a b ${other}`, 1), plays("a b c", 0)]))
+    const { finding, sharedLater } = anchorCoverage(groups([plays(`a b ${other}`, 1), plays("a b c", 0)]))
     expect(sharedLater).toBeCloseTo(2 / 15, 10)
     expect(finding.text).not.toContain("That is little")
-    const more = anchorReport(groups([plays(`a b ${other} ${other.replaceAll("o", "p")}`, 1), plays("a b c", 0)]))
+    const more = anchorCoverage(groups([plays(`a b ${other} ${other.replaceAll("o", "p")}`, 1), plays("a b c", 0)]))
     expect(more.finding).toMatchObject({
       compares: true,
       text: expect.stringContaining("That is little. Say in which"),
@@ -90,9 +90,9 @@ describe("a report on anchors", () => {
 
   it("puts like states together where similarity does", () => {
     const played = groups([plays("a kitchen-1", 1), plays("a kitchen-2", 0)])
-    expect(anchorReport(played).sharedLater).toBe(0)
-    expect(anchorReport(played, { similarity: 0.8 }).sharedLater).toBe(1)
-    expect(anchorReport(played, { similarity: { threshold: 0.99 } }).sharedLater).toBe(0)
-    expect(() => anchorReport(played, { similarty: 1 } as never)).toThrow(/did you mean similarity\?/)
+    expect(anchorCoverage(played).sharedLater).toBe(0)
+    expect(anchorCoverage(played, { similarity: 0.8 }).sharedLater).toBe(1)
+    expect(anchorCoverage(played, { similarity: { threshold: 0.99 } }).sharedLater).toBe(0)
+    expect(() => anchorCoverage(played, { similarty: 1 } as never)).toThrow(/did you mean similarity\?/)
   })
 })

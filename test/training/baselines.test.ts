@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Batch, Credit } from "../../src/credit/estimator.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import type { LossInput } from "../../src/loss/token-loss.ts"
-import type { IterationReport } from "../../src/training/options.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { Run } from "../../src/runs/run.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { characters, TablePolicy } from "./table-policy.ts"
@@ -28,10 +28,10 @@ const setup = (changes: Partial<TrainSetup> & { readonly policy?: TablePolicy } 
   iterations: 3,
   groups: 3,
   groupSize: 4,
-  batchRows: 8,
+  batchSteps: 8,
   optimizer: { learningRate: 5, warmup: 0, maxGradientNorm: Number.POSITIVE_INFINITY },
   ...changes,
-  rollout: { maxReplyTokens: 2, ...changes.rollout },
+  rollout: { maxCompletionTokens: 2, ...changes.rollout },
 })
 
 /** A loss that keeps what it was given, and learns nothing. */
@@ -49,14 +49,14 @@ describe("a critic", () => {
     iterations: 40,
     groups: 8,
     groupSize: 8,
-    batchRows: 64,
+    batchSteps: 64,
     estimator: { name: "ppo", gamma: 1, lambda: 0.95 },
-    critic: { batchRows: 32, optimizer: { learningRate: 0.3 } },
+    critic: { batchSteps: 32, optimizer: { learningRate: 0.3 } },
     optimizer: { learningRate: 1 },
-    rollout: { maxReplyTokens: 1 },
+    rollout: { maxCompletionTokens: 1 },
   } as const
 
-  it("learns to foretell returns while the policy learns by it", async () => {
+  it("learns to predictValues returns while the policy learns by it", async () => {
     const reports = await train({ ...setup({ environment: doorsEnvironment() as Environment }), ...learning })
     const late = (name: string) => reports.slice(-5).reduce((sum, { metrics }) => sum + metrics[name]!, 0) / 5
     expect(reports[0]!.metrics).not.toHaveProperty(["critic/explained-variance"]) // all returns are 0
@@ -85,7 +85,7 @@ describe("a critic", () => {
 
   it("may have a head start", async () => {
     const policy = new TablePolicy()
-    const critic = { headStart: 2, optimizer: { learningRate: 3 } }
+    const critic = { warmupIterations: 2, optimizer: { learningRate: 3 } }
     const reports: number[] = []
     for await (const { metrics } of train({ ...setup({ policy }), ...learning, iterations: 3, critic })) {
       reports.push(policy.steps)
@@ -191,7 +191,7 @@ describe("rewards", () => {
       return { advantages: Float64Array.from(batch.rewards, (_, step) => (step % 3) - 1) }
     }
     const how = { ...setup({ policy }), estimator, iterations: 3 }
-    const reports = await train({ ...how, loss: { klWeight: 0.5, klIn: "reward", klEstimator: "k1" } })
+    const reports = await train({ ...how, loss: { klWeight: 0.5, klPlacement: "reward", klEstimator: "k1" } })
     expect(reports[0]!.metrics["reward/kl"]).toBeCloseTo(0, 6)
     expect(reports[2]!.metrics["reward/kl"]).not.toBeCloseTo(0, 3)
     const last = batches.at(-1)!
@@ -212,7 +212,7 @@ describe("rewards", () => {
         return { advantages: new Float64Array(batch.length) }
       }
       await train({
-        ...setup({ rollout: { maxReplyTokens: 4 } }),
+        ...setup({ rollout: { maxCompletionTokens: 4 } }),
         estimator,
         iterations: 1,
         overlong: overlong as never,
@@ -266,7 +266,7 @@ describe("dynamic sampling", () => {
     const reports = await train({
       ...setup({ hooks: equal }),
       dynamicSampling: true,
-      rollout: { maxReplyTokens: 2, refills: 2 },
+      rollout: { maxCompletionTokens: 2, maxRefillRounds: 2 },
     })
     // Three rounds are played; of what all were the same in, as much is learned from as was wanted.
     for (const { metrics } of reports) expect(metrics).toMatchObject({ "episode/count": 36, "group/dropped": 6 })
@@ -328,7 +328,7 @@ describe("rows of others", () => {
       }),
     } as const
     const { seen, loss } = watch()
-    const [report] = await train({ ...setup(), estimator, loss, iterations: 1, batchRows: 1000 })
+    const [report] = await train({ ...setup(), estimator, loss, iterations: 1, batchSteps: 1000 })
     expect(seen[0]!.episodes.filter((id) => id === -1)).toHaveLength(1)
     expect(report!.metrics["critic/loss"]).toBeGreaterThanOrEqual(0)
     await expect(train({ ...setup(), estimator, loss: { klWeight: 1 } })).rejects.toThrow(

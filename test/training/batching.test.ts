@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest"
-import type { Row } from "../../src/engine/rows.ts"
+import type { Sequence } from "../../src/engine/rows.ts"
 import { readOptions } from "../../src/options/read.ts"
-import { Random } from "../../src/random.ts"
 import { batchFields, batchProblem, planUpdates } from "../../src/training/batching.ts"
+import { Random } from "../../src/util/random.ts"
 
 const options = (given: object) => readOptions("batches", given, batchFields)
 
 /** `episodes[e]` rows of episode e, of which each three are of one task. */
-function rows(episodes: readonly number[]): Row[] {
+function rows(episodes: readonly number[]): Sequence[] {
   return episodes.flatMap((count, episode) =>
     Array.from({ length: count }, () => ({
       tokens: Int32Array.of(1, 2),
@@ -16,12 +16,12 @@ function rows(episodes: readonly number[]): Row[] {
   )
 }
 
-const episodesOf = (batch: readonly Row[]) => [...new Set(batch.map(({ spans }) => spans[0]!.episode!))]
+const episodesOf = (batch: readonly Sequence[]) => [...new Set(batch.map(({ spans }) => spans[0]!.episode!))]
 
 describe("the batches of an iteration", () => {
   const played = rows([4, 1, 7, 2, 2, 5, 3, 9, 1])
 
-  it.each([{ batchRows: 5 }, { batchEpisodes: 2 }, { updates: 4 }])("hold every row once a pass: %j", (how) => {
+  it.each([{ batchSteps: 5 }, { batchEpisodes: 2 }, { updates: 4 }])("hold every row once a pass: %j", (how) => {
     const plan = planUpdates(played, options({ ...how, epochs: 2 }), new Random(1))
     const all = plan.flat()
     expect(all).toHaveLength(2 * played.length)

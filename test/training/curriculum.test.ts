@@ -3,10 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { Random } from "../../src/random.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import type { Group, HookContext } from "../../src/rollout/hooks.ts"
 import { rolloutDefaults } from "../../src/rollout/options.ts"
+import { Run } from "../../src/runs/run.ts"
 import { actGuideCurriculum, smallestHint } from "../../src/training/curriculum/act-guide.ts"
 import { bySuccess } from "../../src/training/curriculum/by-success.ts"
 import type { Curriculum } from "../../src/training/curriculum/curriculum.ts"
@@ -14,9 +14,10 @@ import { horizon } from "../../src/training/curriculum/horizon.ts"
 import { joinHooks } from "../../src/training/curriculum/join-hooks.ts"
 import { tcod, tcodSchedule } from "../../src/training/curriculum/tcod.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
-import { collectSteps, layRows } from "../../src/training/rows.ts"
-import { Run } from "../../src/training/run.ts"
+import { layOutSequences } from "../../src/training/rows.ts"
+import { collectSteps } from "../../src/training/steps.ts"
 import { train } from "../../src/training/train.ts"
+import { Random } from "../../src/util/random.ts"
 import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
 import { openDoors } from "./tiny.ts"
@@ -42,8 +43,8 @@ async function run(curriculum: () => object, concurrency: number, directory?: st
   const observer: RunObserver = { name: "all", episodes: (_, told) => void groups.push(told) }
   const setup = () => ({
     ...tableSetup({ policy: Object.assign(new TablePolicy(), { maxPositions: 4000 }) }),
-    ...{ iterations: 4, groups: 3, groupSize: 4, batchRows: 16, checkpointEvery: 1, observers: [observer] },
-    ...{ rollout: { maxReplyTokens: 2, concurrency }, curriculum: curriculum() as never },
+    ...{ iterations: 4, groups: 3, groupSize: 4, batchSteps: 16, checkpointEvery: 1, observers: [observer] },
+    ...{ rollout: { maxCompletionTokens: 2, concurrency }, curriculum: curriculum() as never },
   })
   if (directory === undefined) {
     const whole = setup()
@@ -144,7 +145,7 @@ describe("act-guide", () => {
       for (const { steps } of episodes) for (const { prompt } of steps) expect(prompt.length).toBeLessThan(30)
     }
     expect(Math.max(...prompts)).toBeGreaterThan(30)
-    const rows = layRows(collectSteps(seen.map(({ episodes }) => episodes)))
+    const rows = layOutSequences(collectSteps(seen.map(({ episodes }) => episodes)))
     expect(rows.every(({ spans }) => spans.every(({ offPolicy }) => offPolicy))).toBe(true)
   })
 })

@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { Trainable } from "../../src/engine/engine.ts"
 import type { Environment } from "../../src/environment/environment.ts"
+import { Run } from "../../src/runs/run.ts"
 import type { TrainOptions } from "../../src/training/options.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { openDoors, TinyModel } from "./tiny.ts"
@@ -17,7 +17,7 @@ const options: TrainOptions = {
   groups: 2,
   groupSize: 3,
   updates: 2,
-  rollout: { maxReplyTokens: 4 },
+  rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 5e-3 },
   checkpointEvery: 1,
 }

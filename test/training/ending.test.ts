@@ -3,8 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Environment, Observation } from "../../src/environment/environment.ts"
-import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
-import { Run } from "../../src/training/run.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { Run } from "../../src/runs/run.ts"
+import type { TrainOptions } from "../../src/training/options.ts"
 import { train } from "../../src/training/train.ts"
 import { characters, TablePolicy } from "./table-policy.ts"
 import { timeless } from "./tiny.ts"
@@ -67,7 +68,7 @@ async function part({ scores, resume = false, leaveAfter, ...options }: Part) {
       environment: foretold(scores, run.iteration) as Environment,
       run,
     },
-    ...{ groups: 2, groupSize: 4, rollout: { maxReplyTokens: 2 }, guards: { collapse: "off" } },
+    ...{ groups: 2, groupSize: 4, rollout: { maxCompletionTokens: 2 }, guards: { collapse: "off" } },
     ...{ iterations: scores.length - 1, evaluation: { every: 1, tasks: 4 }, checkpointEvery: 100, keepCheckpoints: 1 },
     ...options,
     onWarning: (message) => warnings.push(message),
@@ -147,7 +148,12 @@ describe("the checkpoint of the best evaluation", () => {
   it("is of this run: what a fork's parent came to counts where its weights are", async () => {
     await part({ scores, leaveAfter: 4 })
     const fork = await Run.open(join(folder, "fork"), {}, { fork: directory })
-    const options = { iterations: 6, groups: 2, rollout: { maxReplyTokens: 2 }, evaluation: { every: 1, tasks: 4 } }
+    const options = {
+      iterations: 6,
+      groups: 2,
+      rollout: { maxCompletionTokens: 2 },
+      evaluation: { every: 1, tasks: 4 },
+    }
     const environment = foretold(scores, fork.iteration) as Environment
     await train({
       policy: new TablePolicy(),

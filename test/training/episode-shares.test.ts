@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { groupByAnchor } from "../../src/credit/anchors.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import { lengthAgainst, limitShares, wastedShare } from "../../src/training/episode-shares.ts"
-import { collectSteps, learnedEpisodes } from "../../src/training/rows.ts"
+import { collectSteps, learnedEpisodes } from "../../src/training/steps.ts"
 import { episode, step } from "./episodes.ts"
 
 const walk = (anchors: string, changes: Partial<Episode> = {}) =>

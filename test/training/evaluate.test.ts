@@ -11,7 +11,7 @@ import { openDoors, TinyModel } from "./tiny.ts"
 const tiny = new TinyModel(doorsEnvironment() as Environment)
 
 async function run(changes: Partial<EvaluateSetup> = {}) {
-  const rollout = { maxReplyTokens: 4, ...changes.rollout }
+  const rollout = { maxCompletionTokens: 4, ...changes.rollout }
   return await evaluate({ ...(await tiny.open()), environment: openDoors(), tasks: 12, ...changes, rollout })
 }
 
@@ -56,7 +56,8 @@ describe("an evaluation", () => {
     expect(drawn).toBeLessThan(1000)
     expect(getEventListeners(controller.signal, "abort")).toEqual([])
     // No reply fits: nothing is waited for.
-    const started = run({ ...endless, rollout: { maxReplyTokens: 1e6 }, signal: AbortSignal.timeout(50) })
+    const maxCompletionTokens = (await tiny.open()).policy.maxPositions - 1
+    const started = run({ ...endless, rollout: { maxCompletionTokens }, signal: AbortSignal.timeout(50) })
     await expect(started).rejects.toMatchObject({ name: "TimeoutError" })
   })
 
@@ -112,6 +113,8 @@ describe("an evaluation", () => {
       meanReturn: 2,
       meanSteps: 1,
       metrics: { success: 8 / 12, clicks: 7 },
+      valid: 1,
+      cut: 1,
     })
   })
 

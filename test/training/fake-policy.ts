@@ -1,7 +1,7 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path"
 import type { ModelStore } from "../../src/engine/engine.ts"
-import type { Json, State, Stateful } from "../../src/state.ts"
+import type { Json, State, Stateful } from "../../src/util/state.ts"
 
 /** A policy that is some weights and moments, saved and loaded as an engine does. */
 export class FakePolicy {

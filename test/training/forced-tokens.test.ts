@@ -1,11 +1,11 @@
 import { expect, it } from "vitest"
 import type { Estimator } from "../../src/credit/estimator.ts"
 import type { LinearLoss, NativeLoss } from "../../src/engine/engine.ts"
-import type { Row } from "../../src/engine/rows.ts"
+import type { Sequence } from "../../src/engine/rows.ts"
 import type { EpisodeStep } from "../../src/rollout/episode.ts"
 import { goOn } from "../../src/rollout/hooks/forced-end.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
-import type { IterationReport } from "../../src/training/options.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
 import { train } from "../../src/training/train.ts"
 import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
@@ -18,9 +18,9 @@ const forcedTokens = Int32Array.of(88, 89)
 
 class WatchedPolicy extends TablePolicy {
   override logits: Float64Array = new TablePolicy().logits.map((_, at) => 3 * (((at * 104_729) % 997) / 997) ** 3)
-  readonly rows: Row[] = []
+  readonly rows: Sequence[] = []
 
-  override async forwardBackward(rows: readonly Row[], loss: NativeLoss | LinearLoss) {
+  override async forwardBackward(rows: readonly Sequence[], loss: NativeLoss | LinearLoss) {
     this.rows.push(...structuredClone(rows))
     return await super.forwardBackward(rows, loss)
   }
@@ -45,9 +45,9 @@ async function trained(concurrency: number) {
   const environment = openDoors({ step: async (action, of) => ({ ...(await of.step(action)), terminated: false }) })
   const reports: readonly IterationReport[] = await train({
     ...tableSetup({ policy, environment, estimator: byLetters, hooks }),
-    ...{ iterations: 1, batchRows: 10_000, evaluation: { every: 0 } },
+    ...{ iterations: 1, batchSteps: 10_000, evaluation: { every: 0 } },
     loss: { klWeight: 0, aggregation: "token-mean" },
-    rollout: { maxReplyTokens: 5, maxSteps: 2, concurrency },
+    rollout: { maxCompletionTokens: 5, maxSteps: 2, concurrency },
   })
   return { policy, steps, report: reports[0]! }
 }

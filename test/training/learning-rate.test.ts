@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { clone } from "../../src/training/clone.ts"
+import { sft } from "../../src/sft/sft.ts"
 import { evaluate } from "../../src/training/evaluate.ts"
-import { learningRateFor, rateRules, settleRate } from "../../src/training/learning-rate.ts"
+import { learningRateFor, rateRules, resolveLearningRate } from "../../src/training/learning-rate.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { all, openDoors, TinyModel } from "./tiny.ts"
@@ -25,21 +25,21 @@ describe("the learning rate that nobody has set", () => {
 
   it("is that of a large model where an engine does not tell its size, and gives way to one that is set", () => {
     const open = { learningRate: undefined }
-    expect(settleRate(open, rateRules.training, {}).learningRate).toBe(1e-6)
-    expect(settleRate({ learningRate: 0.5 }, rateRules.training, { parameters: 1e6 }).learningRate).toBe(0.5)
+    expect(resolveLearningRate(open, rateRules.training, {}).learningRate).toBe(1e-6)
+    expect(resolveLearningRate({ learningRate: 0.5 }, rateRules.training, { parameters: 1e6 }).learningRate).toBe(0.5)
   })
 
   it("teaches a model made from nothing what its expert does", async () => {
     const model = await tiny.open()
-    await clone({ ...model, environment, tasks: 16, epochs: 60, batchRows: 4 })
-    const { success } = await evaluate({ ...model, environment, rollout: { maxReplyTokens: 3 } })
+    await sft({ ...model, environment, tasks: 16, epochs: 60, batchSteps: 4 })
+    const { success } = await evaluate({ ...model, environment, rollout: { maxCompletionTokens: 3 } })
     expect(success).toBeGreaterThan(0.95) // at 1e-6 it is 0
   })
 
   it("is what training takes its steps with", async () => {
     const model = await tiny.open()
     const optimizer = { warmup: 0 }
-    const options = { iterations: 1, groups: 2, groupSize: 4, rollout: { maxReplyTokens: 4 }, optimizer }
+    const options = { iterations: 1, groups: 2, groupSize: 4, rollout: { maxCompletionTokens: 4 }, optimizer }
     const [report] = await all(train({ ...model, environment: openDoors(), ...options }))
     expect(report!.metrics["optimizer/learning-rate"]).toBe(1e-4)
   })

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import { clone } from "../../src/training/clone.ts"
+import { sft } from "../../src/sft/sft.ts"
 import { evaluate } from "../../src/training/evaluate.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
@@ -10,12 +10,12 @@ import { all, TinyModel } from "./tiny.ts"
 
 const environment = doorsEnvironment() as Environment
 const tiny = new TinyModel(environment)
-const rollout = { maxReplyTokens: 3 }
-const cloning = { tasks: 16, batchRows: 16, optimizer: { learningRate: 3e-3 } }
+const rollout = { maxCompletionTokens: 3 }
+const cloning = { tasks: 16, batchSteps: 16, optimizer: { learningRate: 3e-3 } }
 
 it("a model that has cloned an expert for long enough imitates it", async () => {
   const model = await tiny.open()
-  const reports = await all(clone({ ...model, environment, ...cloning, epochs: 30 }))
+  const reports = await all(sft({ ...model, environment, ...cloning, epochs: 30 }))
   expect(reports.at(-1)!.loss).toBeLessThan(reports[0]!.loss / 50)
   const { success, meanReturn, meanSteps } = await evaluate({ ...model, environment, rollout })
   expect({ success, meanReturn, meanSteps }).toEqual({ success: 1, meanReturn: 3, meanSteps: 3 })
@@ -25,14 +25,14 @@ it.each(["gigpo", "grpo"] as const)(
   "a model that has seen an expert a little learns the rest by itself: %s",
   async (name) => {
     const model = await tiny.open()
-    await all(clone({ ...model, environment, ...cloning, epochs: 4 }))
+    await all(sft({ ...model, environment, ...cloning, epochs: 4 }))
     const ask = () => evaluate({ ...model, environment, rollout, tasks: 64, temperature: 1 })
     expect((await ask()).success).toBeLessThan(0.25)
     const options = {
       iterations: 50,
       groups: 8,
       groupSize: 8,
-      batchRows: 64,
+      batchSteps: 64,
       rollout,
       estimator: { name },
       optimizer: { learningRate: 2e-3 },

@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { batchOf } from "../../src/credit/batch.ts"
+import { toBatch } from "../../src/credit/batch.ts"
 import type { Credit, Estimator } from "../../src/credit/estimator.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import type { LossReport } from "../../src/engine/engine.ts"
-import { atOnce } from "../../src/pace.ts"
-import { Random } from "../../src/random.ts"
 import { criticMetrics } from "../../src/training/critic.ts"
 import { rolloutMetrics, Stopwatch, updateMetrics } from "../../src/training/metrics.ts"
-import { collectSteps } from "../../src/training/rows.ts"
+import { collectSteps } from "../../src/training/steps.ts"
+import { Random } from "../../src/util/random.ts"
 import { episode, step } from "./episodes.ts"
 
 const groups = [
@@ -30,8 +29,8 @@ const numbered = (all: typeof groups) => all.map((episodes, index) => ({ task: i
 /** The metrics with this estimator's credit. */
 async function metricsOf(all: typeof groups, estimator: Estimator = gigpo({})) {
   const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(1) }
-  const credit: Credit = await estimator.estimate(batchOf(collectSteps(all)), context)
-  return { ...credit.metrics, ...atOnce(rolloutMetrics(numbered(all), credit)) }
+  const credit: Credit = await estimator.estimate(toBatch(collectSteps(all)), context)
+  return { ...credit.metrics, ...rolloutMetrics(numbered(all), credit) }
 }
 
 describe("the metrics of a rollout", async () => {
@@ -49,7 +48,12 @@ describe("the metrics of a rollout", async () => {
   })
 
   it("average replies and prompts over steps", async () => {
-    expect(metrics).toMatchObject({ "reply/valid": 2 / 3, "reply/tokens": 2, "reply/cut": 1 / 3, "prompt/tokens": 3 })
+    expect(metrics).toMatchObject({
+      "action/valid": 2 / 3,
+      "completion/tokens": 2,
+      "completion/truncated": 1 / 3,
+      "prompt/tokens": 3,
+    })
   })
 
   it("average the environment's own over the episodes that have them, but count success over all of them", async () => {

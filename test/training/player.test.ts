@@ -1,11 +1,11 @@
 import { Server } from "node:net"
 import { expect, it, onTestFinished, vi } from "vitest"
-import { Random } from "../../src/random.ts"
-import type { PlayContext } from "../../src/rollout/play.ts"
+import type { AgentLoopContext } from "../../src/rollout/play.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { playerOf } from "../../src/training/player.ts"
-import { ask, user } from "../server/ask.ts"
-import { Scripted } from "../server/scripted.ts"
+import { Random } from "../../src/util/random.ts"
+import { ask, user } from "../endpoint/ask.ts"
+import { Scripted } from "../endpoint/scripted.ts"
 import { open, tokenizerFolder } from "../tokenizer/scratch.ts"
 
 it("an endpoint that cannot be opened costs the episodes that need it, and disposing of the player says nothing of it again", async () => {
@@ -15,7 +15,7 @@ it("an endpoint that cannot be opened costs the episodes that need it, and dispo
   })
   onTestFinished(() => listen.mockRestore())
   const player = playerOf({ agent: async () => ({ reward: 1 }), environment: undefined })
-  await expect(player.play!({} as PlayContext<unknown>)).rejects.toThrow("no port is free")
+  await expect(player.play!({} as AgentLoopContext<unknown>)).rejects.toThrow("no port is free")
   await expect(player[Symbol.asyncDispose]()).resolves.toBeUndefined()
 })
 
@@ -29,7 +29,7 @@ it("compiles what replies are held to once for all episodes", async () => {
     },
   })
   await rollout({
-    ...{ policy, tokenizer, tasks: ["a", "b"], groupSize: 2, concurrency: 2, temperature: 1, maxReplyTokens: 64 },
+    ...{ policy, tokenizer, tasks: ["a", "b"], groupSize: 2, concurrency: 2, temperature: 1, maxCompletionTokens: 64 },
     ...{ maxSteps: 3, maxPositions: 1024, environmentTimeout: 10, random: new Random(1), play: player.play! },
   })
   expect(policy.requests.length).toBe(4)

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest"
-import type { Row } from "../../src/engine/rows.ts"
-import { Random } from "../../src/random.ts"
-import { batches, byTask, collectSteps, layRows, toRows } from "../../src/training/rows.ts"
+import type { Sequence } from "../../src/engine/rows.ts"
+import { batches, byTask, layOutSequences, toSequences } from "../../src/training/rows.ts"
+import { collectSteps } from "../../src/training/steps.ts"
+import { Random } from "../../src/util/random.ts"
 import { episode, step } from "./episodes.ts"
 
 const groups = [
@@ -44,7 +45,7 @@ describe("the steps of episodes", () => {
 
   it("become rows with their advantages, token for token", () => {
     const steps = collectSteps(groups)
-    const rows = toRows(steps, Float64Array.of(1, -1, 0.5, 0))
+    const rows = toSequences(steps, Float64Array.of(1, -1, 0.5, 0))
     const places = [
       [0, 0],
       [0, 0],
@@ -60,7 +61,7 @@ describe("the steps of episodes", () => {
   })
 
   it("stand together by task", () => {
-    const rows = layRows(collectSteps(groups))
+    const rows = layOutSequences(collectSteps(groups))
     expect(byTask(rows).map((group) => group.map(({ spans: [span] }) => span!.step))).toEqual([[0, 1, 2], [3]])
   })
 })
@@ -72,11 +73,11 @@ describe("a conversation that only grows", () => {
     collectSteps([
       [episode([said(first, [], [7, 8]), said(second, [4, 4], [9]), said([...second, 4, 4, 9], [5], [6])])],
     ])
-  const shape = (rows: readonly Row[]) =>
+  const shape = (rows: readonly Sequence[]) =>
     rows.map(({ tokens, spans }) => [[...tokens], spans.map(({ start, length, step }) => [start, length, step])])
 
   it("is one row of a span a step", () => {
-    expect(shape(layRows(steps()))).toEqual([
+    expect(shape(layOutSequences(steps()))).toEqual([
       [
         [1, 2, 3, 7, 8, 4, 4, 9, 5, 6],
         [
@@ -90,7 +91,7 @@ describe("a conversation that only grows", () => {
 
   it("keeps steps that are left out as context, but not at its end", () => {
     const advantages = Float64Array.of(1, 2, 3)
-    const left = toRows(steps(), { advantages, skip: Uint8Array.of(0, 1, 0) })
+    const left = toSequences(steps(), { advantages, skip: Uint8Array.of(0, 1, 0) })
     expect(shape(left)).toEqual([
       [
         [1, 2, 3, 7, 8, 4, 4, 9, 5, 6],
@@ -100,18 +101,18 @@ describe("a conversation that only grows", () => {
         ],
       ],
     ])
-    expect(toRows(steps(), { advantages, skip: Uint8Array.of(1, 1, 1) })).toEqual([])
-    expect(shape(toRows(steps(), { advantages, skip: Uint8Array.of(0, 0, 1) }))[0]![0]).toEqual([
+    expect(toSequences(steps(), { advantages, skip: Uint8Array.of(1, 1, 1) })).toEqual([])
+    expect(shape(toSequences(steps(), { advantages, skip: Uint8Array.of(0, 0, 1) }))[0]![0]).toEqual([
       1, 2, 3, 7, 8, 4, 4, 9,
     ])
   })
 
   it("ends where one token differs, or another conversation, episode or picture begins", () => {
     const other = said([...first, 7, 9], [4], [5])
-    expect(shape(layRows(collectSteps([[episode([said(first, [], [7, 8]), other])]])))).toHaveLength(2)
+    expect(shape(layOutSequences(collectSteps([[episode([said(first, [], [7, 8]), other])]])))).toHaveLength(2)
     const apart = said(second, [4], [5], { conversation: "title" })
     const back = said(second, [6], [7])
-    const rows = layRows(collectSteps([[episode([said(first, [], [7, 8]), apart, back])]]))
+    const rows = layOutSequences(collectSteps([[episode([said(first, [], [7, 8]), apart, back])]]))
     expect(shape(rows)).toEqual([
       [
         [1, 2, 3, 7, 8, 6, 7],
@@ -123,13 +124,13 @@ describe("a conversation that only grows", () => {
       [[1, 2, 3, 7, 8, 4, 5], [[6, 1, 1]]],
     ])
     const members = [episode([said(first, [], [7, 8])]), episode([said(second, [4], [5])])]
-    expect(layRows(collectSteps([members]))).toHaveLength(2)
+    expect(layOutSequences(collectSteps([members]))).toHaveLength(2)
     const picture = said(second, [4], [5], { attachments: ["a picture"] })
-    expect(layRows(collectSteps([[episode([said(first, [], [7, 8]), picture])]]))).toHaveLength(2)
+    expect(layOutSequences(collectSteps([[episode([said(first, [], [7, 8]), picture])]]))).toHaveLength(2)
   })
 
   it("carries what an estimator says of tokens, weights and clips", () => {
-    const [row] = toRows(steps(), {
+    const [row] = toSequences(steps(), {
       advantages: [Float32Array.of(1, 2), Float32Array.of(3), Float32Array.of(4)],
       weights: [Float32Array.of(0.5, 1), Float32Array.of(1), Float32Array.of(2)],
       clipScale: Float64Array.of(1, 2, 3),

@@ -6,13 +6,13 @@ import type { Batch, Credit, Estimator } from "../../src/credit/estimator.ts"
 import { gigpo } from "../../src/credit/gigpo.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import type { LossInput, TokenLoss } from "../../src/loss/token-loss.ts"
-import { Random } from "../../src/random.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { Run } from "../../src/runs/run.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
-import type { IterationReport } from "../../src/training/options.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
-import { version } from "../../src/version.ts"
+import { Random } from "../../src/util/random.ts"
+import { version } from "../../src/util/version.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { Memory } from "./fake-policy.ts"
 import { TablePolicy } from "./table-policy.ts"
@@ -33,7 +33,7 @@ const setup = tableSetup
 describe("an engine of one's own", () => {
   it("learns by the built-in estimator and loss", async () => {
     const policy = new TablePolicy()
-    const learning = { iterations: 60, groups: 8, groupSize: 8, batchRows: 64, rollout: { maxReplyTokens: 1 } }
+    const learning = { iterations: 60, groups: 8, groupSize: 8, batchSteps: 64, rollout: { maxCompletionTokens: 1 } }
     const reports = await train({ ...setup({ policy, environment }), ...learning, optimizer: { learningRate: 3 } })
     const success = (from: number, to: number) =>
       reports.slice(from, to).reduce((sum, { metrics }) => sum + metrics["episode/rooms"]!, 0) / (to - from)
@@ -219,14 +219,14 @@ describe("an estimator of one's own", () => {
       advantages: new Float64Array(batch.length),
       skip: new Uint8Array(batch.length).map((_, step) => step % 2),
     })
-    await train(setup({ estimator: skipping, loss, iterations: 1, batchRows: 1000 }))
+    await train(setup({ estimator: skipping, loss, iterations: 1, batchSteps: 1000 }))
     const all: number[] = []
     await train(
       setup({
         estimator: ({ length }) => ({ advantages: new Float64Array(length) }),
         loss,
         iterations: 1,
-        batchRows: 1000,
+        batchSteps: 1000,
       }),
     )
     all.push(tokens.pop()!)
@@ -277,7 +277,7 @@ describe("a teacher", () => {
     const random = new Random(2)
     for (const i of teacher.logits.keys()) teacher.logits[i] = 3 * random.uniform()
     const { logits } = teacher
-    const learning = { iterations: 30, groups: 8, groupSize: 8, batchRows: 64, rollout: { maxReplyTokens: 1 } }
+    const learning = { iterations: 30, groups: 8, groupSize: 8, batchSteps: 64, rollout: { maxCompletionTokens: 1 } }
     return { ...setup(), ...learning, loss: loss!, ...more, teacher, logits }
   }
   const divergences = async ({ logits: _, ...given }: ReturnType<typeof taught>) =>
@@ -384,7 +384,7 @@ describe("losses that ask for more", () => {
         },
       ],
     })
-    const given = { iterations: 1, batchRows: 1000, estimator, loss: { name: "act-guide" } } as const
+    const given = { iterations: 1, batchSteps: 1000, estimator, loss: { name: "act-guide" } } as const
     const [report] = await train(setup(given))
     const share = report!.metrics["policy/off-policy-fraction"]!
     expect(share).toBeGreaterThan(0)
@@ -447,9 +447,13 @@ describe("observers", () => {
     const logged = async () => (await readFile(join(directory, "metrics.jsonl"), "utf8")).trim().split("\n").length
     const observer: RunObserver = {
       start: ({ iteration, iterations }) => told.push(`start ${iteration} ${iterations}`),
-      episodes: async (iteration, groups, { advantages }) => {
-        const steps = groups.flatMap(({ episodes }) => episodes.flatMap((episode) => episode.steps))
-        expect(advantages).toHaveLength(steps.length)
+      episodes: async (iteration, groups, { advantages }, steps) => {
+        const all = groups.flatMap(({ episodes }) => episodes.flatMap((episode) => episode.steps))
+        expect(advantages).toHaveLength(all.length)
+        expect(steps.map(({ record }) => record)).toEqual(all)
+        expect(
+          steps.every(({ task, episode, record }) => groups[task]!.episodes[episode]!.steps.includes(record)),
+        ).toBe(true)
         expect(await logged()).toBeGreaterThanOrEqual(iteration)
         told.push(`episodes ${iteration}`)
       },
@@ -505,9 +509,10 @@ describe("observers", () => {
       await using run = await Run.open(directory, { iterations }, { resume: iterations === 2 })
       await train({ ...setup({ policy, observers, iterations }), run, onWarning: (text) => warnings.push(text) })
     }
+    const config = (iterations: number) => expect.objectContaining({ gigpo: version, iterations })
     expect(starts).toEqual([
-      { iteration: 0, iterations: 1, leastGroupSize: 1, directory, config: { gigpo: version, iterations: 1 } },
-      { iteration: 1, iterations: 2, leastGroupSize: 1, directory, config: { gigpo: version, iterations: 2 } },
+      { iteration: 0, iterations: 1, directory, config: config(1) },
+      { iteration: 1, iterations: 2, directory, config: config(2) },
     ])
     expect(warnings).toEqual([expect.stringMatching(/not as it would have/)])
   })

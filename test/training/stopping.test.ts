@@ -3,9 +3,10 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { Environment } from "../../src/environment/environment.ts"
-import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { Run } from "../../src/runs/run.ts"
+import type { TrainOptions } from "../../src/training/options.ts"
 import type { Progress } from "../../src/training/progress.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { all, openDoors, TinyModel, timeless } from "./tiny.ts"
@@ -20,10 +21,10 @@ const options: TrainOptions = {
   iterations: 4,
   groups: 3,
   groupSize: 3,
-  batchRows: 8,
+  batchSteps: 8,
   epochs: 2,
   seed: 3,
-  rollout: { maxReplyTokens: 4 },
+  rollout: { maxCompletionTokens: 4 },
   loss: { klWeight: 0.1 },
   optimizer: { learningRate: 5e-3, warmup: 1, schedule: "cosine" },
   evaluation: { every: 2, tasks: 3, temperature: 1 },

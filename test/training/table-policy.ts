@@ -9,18 +9,19 @@ import type {
   LossReport,
   ModelStore,
   NativeLoss,
-  RowStatistics,
   SampleRequest,
   StepReport,
+  TokenStatistics,
   TopTokens,
   Trainable,
   ValueLoss,
 } from "../../src/engine/engine.ts"
-import type { Row } from "../../src/engine/rows.ts"
-import { GigpoError } from "../../src/errors.ts"
-import { Random } from "../../src/random.ts"
-import type { Json } from "../../src/state.ts"
+import type { Sequence } from "../../src/engine/rows.ts"
 import type { ChatCodec } from "../../src/tokenizer/chat-codec.ts"
+import { GigpoError } from "../../src/util/errors.ts"
+import { Random } from "../../src/util/random.ts"
+import type { Json } from "../../src/util/state.ts"
+import { ofAll } from "../engine/by-row.ts"
 
 const [vocabularySize, contexts] = [128, 2048]
 
@@ -65,14 +66,19 @@ export class TablePolicy implements Trainable {
   }
 
   async logProbs(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     { of, needs = [], top = 0, temperature = 1 }: LogProbsOptions = {},
-  ): Promise<RowStatistics[]> {
+  ): Promise<TokenStatistics> {
     const table = of === "reference" ? this.#frozen! : this.logits
-    return rows.map((row, index) => {
+    let place = 0
+    const each = rows.map((row) => {
       const before = sampled(row).map((at) => row.tokens.subarray(0, at))
       const found = before.map((tokens) => this.#distribution(table, tokens, temperature))
       const tokens = sampled(row).map((at) => row.tokens[at]!)
+      const partOf = ({ count, tokens: all }: Pick<TopTokens, "count" | "tokens">, places: number) => {
+        place += places
+        return { count, tokens: all.subarray((place - places) * count, place * count) }
+      }
       const apart = (t: number) => {
         const { p: q } = this.#distribution(this.#frozen!, before[t]!, temperature)
         return Math.sqrt(Math.max(1 - found[t]!.p.reduce((sum, p, j) => sum + Math.sqrt(p * q[j]!), 0), 0))
@@ -81,13 +87,14 @@ export class TablePolicy implements Trainable {
         logProbs: Float32Array.from(found, ({ p }, i) => Math.log(p[tokens[i]!]!)),
         entropies: Float32Array.from(found, ({ entropy }) => entropy),
         ...(needs.includes("hellinger") && { hellingers: Float32Array.from(found, (_, t) => apart(t)) }),
-        ...(needs.includes("top") && { top: topOf(found, typeof top === "number" ? top : top[index]!) }),
+        ...(needs.includes("top") && { top: topOf(found, typeof top === "number" ? top : partOf(top, tokens.length)) }),
       }
     })
+    return ofAll(each)
   }
 
   /** c (1{j} - p_j) of log p's coefficients and -e p_j (log p_j + H) of the entropy's, over the temperature. */
-  async forwardBackward(rows: readonly Row[], loss: NativeLoss | LinearLoss): Promise<LossReport> {
+  async forwardBackward(rows: readonly Sequence[], loss: NativeLoss | LinearLoss): Promise<LossReport> {
     if (loss.kind !== "linear") throw new GigpoError("BAD_ARGUMENT", "A table knows no loss.")
     const { coefficients, entropyCoefficients, top, temperature = 1 } = loss
     let [token, entropies] = [0, 0]
@@ -171,13 +178,12 @@ export class TableCritic implements Critic {
   values: Float64Array = new Float64Array(contexts)
   readonly #gradients: Float64Array = new Float64Array(contexts)
 
-  async predict(rows: readonly Row[]): Promise<Float32Array[]> {
-    return rows.map((row) =>
-      Float32Array.from(sampled(row), (at) => this.values[contextOf(row.tokens.subarray(0, at))]!),
-    )
+  async predict(rows: readonly Sequence[]): Promise<Float32Array> {
+    const contexts = rows.flatMap((row) => sampled(row).map((at) => contextOf(row.tokens.subarray(0, at))))
+    return Float32Array.from(contexts, (context) => this.values[context]!)
   }
 
-  async forwardBackward(rows: readonly Row[], { clip }: ValueLoss): Promise<LossReport> {
+  async forwardBackward(rows: readonly Sequence[], { clip }: ValueLoss): Promise<LossReport> {
     const places = rows.flatMap((row) => sampled(row).map((at) => contextOf(row.tokens.subarray(0, at))))
     const column = (name: "values" | "returns") =>
       rows.flatMap(({ spans }) => spans.flatMap((span) => [...span[name]!]))
@@ -223,7 +229,7 @@ function contextOf(before: ArrayLike<number>): number {
   return context
 }
 
-function sampled({ spans }: Row): number[] {
+function sampled({ spans }: Sequence): number[] {
   return spans.flatMap(({ start, length }) => Array.from({ length }, (_, i) => start + i))
 }
 

@@ -6,8 +6,8 @@ const options = {
   iterations: 3,
   groups: 3,
   groupSize: 4,
-  batchRows: 8,
-  rollout: { maxReplyTokens: 2 },
+  batchSteps: 8,
+  rollout: { maxCompletionTokens: 2 },
   optimizer: { learningRate: 5, maxGradientNorm: Number.POSITIVE_INFINITY },
 }
 

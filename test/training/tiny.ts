@@ -5,9 +5,10 @@ import { afterAll, afterEach, beforeAll } from "vitest"
 import { NativePolicy } from "../../src/engine/native/native-policy.ts"
 import type { NativePolicyOptions } from "../../src/engine/native/options.ts"
 import type { Environment } from "../../src/environment/environment.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { initialize } from "../../src/sft/initialize.ts"
+import type { InitializeOptions } from "../../src/sft/initialize-options.ts"
 import { Tokenizer } from "../../src/tokenizer/tokenizer.ts"
-import { initialize } from "../../src/training/initialize.ts"
-import type { InitializeOptions, IterationReport } from "../../src/training/options.ts"
 import { type Changes, doorsEnvironment } from "../rollout/doors.ts"
 
 export interface Model {
@@ -61,6 +62,11 @@ export class TinyModel {
 export function openDoors(changes: Changes = {}): Environment {
   const parse: Environment["parse"] = (reply) => ({ action: "abc"[reply.length % 3]!, valid: reply.length % 2 === 0 })
   return doorsEnvironment({ parse, ...changes }) as Environment
+}
+
+/** The same where every reply is valid, the expert's of one letter too: what is cloned must be. */
+export function openReadableDoors(): Environment {
+  return openDoors({ parse: (reply) => ({ action: "abc"[reply.length % 3]!, valid: true }) })
 }
 
 /** What must be the same in two runs: all but times. */

@@ -1,18 +1,19 @@
 import { mkdtemp } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { amendCredit } from "../../src/credit/as-estimator.ts"
+import { wrapEstimator } from "../../src/credit/as-estimator.ts"
 import { grpo } from "../../src/credit/grpo.ts"
 import type { Environment } from "../../src/environment/environment.ts"
 import { sokoban } from "../../src/environment/sokoban/sokoban.ts"
-import { Random } from "../../src/random.ts"
 import { rolloutDefaults } from "../../src/rollout/options.ts"
 import { rollout } from "../../src/rollout/rollout.ts"
 import { takeTasks } from "../../src/rollout/tasks.ts"
-import { initialize } from "../../src/training/initialize.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
+import { initialize } from "../../src/sft/initialize.ts"
 import { needsOf } from "../../src/training/make.ts"
-import type { IterationReport, TrainOptions } from "../../src/training/options.ts"
+import type { TrainOptions } from "../../src/training/options.ts"
 import { train } from "../../src/training/train.ts"
+import { Random } from "../../src/util/random.ts"
 import { doorsEnvironment } from "../rollout/doors.ts"
 import { all, openDoors, TinyModel, timeless } from "./tiny.ts"
 
@@ -22,8 +23,8 @@ const small: TrainOptions = {
   iterations: 2,
   groups: 4,
   groupSize: 4,
-  batchRows: 16,
-  rollout: { maxReplyTokens: 4 },
+  batchSteps: 16,
+  rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 1e-2 },
 }
 
@@ -43,7 +44,7 @@ describe("training", () => {
       expect(evaluation).toBeUndefined()
       expect(Object.values(metrics).every(Number.isFinite)).toBe(true)
       expect(metrics).toMatchObject({ "episode/count": 16, "episode/failed": 0, "optimizer/skipped": 0 })
-      expect(metrics["reply/tokens"]).toBeLessThanOrEqual(4)
+      expect(metrics["completion/tokens"]).toBeLessThanOrEqual(4)
       expect(metrics["group/constant"]).toBeLessThan(1)
       for (const part of ["rollout", "advantage", "update", "iteration"])
         expect(metrics[`time/${part}`]).toBeGreaterThanOrEqual(0)
@@ -69,7 +70,7 @@ describe("training", () => {
         return await doorsEnvironment().start(task, context)
       },
     })
-    await run({ groups: 8, groupSize: 2, rollout: { maxReplyTokens: 4, concurrency: 1 } }, environment)
+    await run({ groups: 8, groupSize: 2, rollout: { maxCompletionTokens: 4, concurrency: 1 } }, environment)
     expect(drawn).toHaveLength(32)
     const pairs = drawn.filter((_, index) => index % 2 === 0)
     expect(drawn.filter((_, index) => index % 2 === 1)).toEqual(pairs)
@@ -85,7 +86,7 @@ describe("training", () => {
   })
 
   it("goes through the rows as often as there are epochs, in batches", async () => {
-    const { reports, policy } = await run({ iterations: 1, epochs: 2, batchRows: 5 })
+    const { reports, policy } = await run({ iterations: 1, epochs: 2, batchSteps: 5 })
     const [report] = reports
     const rows = report!.metrics["episode/steps"]! * 16
     expect(policy.steps).toBe(2 * Math.ceil(rows / 5))
@@ -94,7 +95,7 @@ describe("training", () => {
   })
 
   it("starts from where the rows were sampled", async () => {
-    const { reports } = await run({ iterations: 1, batchRows: 1000 })
+    const { reports } = await run({ iterations: 1, batchSteps: 1000 })
     expect(reports[0]!.metrics["policy/ratio"]).toBeCloseTo(1, 4)
     expect(reports[0]!.metrics["policy/kl"]).toBeCloseTo(0, 4)
     expect(reports[0]!.metrics["policy/clip-fraction"]).toBe(0)
@@ -113,7 +114,7 @@ describe("training", () => {
   })
 
   it("with a KL weight stays nearer to the policy it began with", async () => {
-    const options = { iterations: 10, batchRows: 1000, optimizer: { learningRate: 3e-3 } }
+    const options = { iterations: 10, batchSteps: 1000, optimizer: { learningRate: 3e-3 } }
     const held = metric((await run({ ...options, loss: { klWeight: 5 } })).reports, "loss/kl")
     // A weight this small only measures.
     const free = metric((await run({ ...options, loss: { klWeight: 1e-9 } })).reports, "loss/kl")
@@ -197,7 +198,7 @@ describe("training on Sokoban", () => {
       const setup = { ...rolloutDefaults, policy, tokenizer, environment, maxPositions: policy.maxPositions }
       const random = new Random(4)
       const tasks = takeTasks(environment, "train", random, 8)
-      const { groups } = await rollout({ ...setup, tasks, groupSize: 4, random, concurrency, maxReplyTokens: 6 })
+      const { groups } = await rollout({ ...setup, tasks, groupSize: 4, random, concurrency, maxCompletionTokens: 6 })
       results.push(groups.map(({ episodes }) => episodes))
     }
     expect(results[1]).toEqual(results[0])
@@ -257,7 +258,7 @@ describe("training in an environment that fails", () => {
         train({
           ...(await doors.open()),
           environment: openDoors(),
-          ...{ iterations: 1, groups: 2, groupSize: 1, rollout: { maxReplyTokens: 2 }, estimator, ...changes },
+          ...{ iterations: 1, groups: 2, groupSize: 1, rollout: { maxCompletionTokens: 2 }, estimator, ...changes },
           onWarning: (message) => warnings.push(message),
         }),
       )
@@ -271,7 +272,7 @@ describe("training in an environment that fails", () => {
       expect(await warned({ name })).toMatchObject(refused)
     }
     expect(await warned({ name: "gigpo", omega: 0 })).toMatchObject({ code: "BAD_ARGUMENT" })
-    expect(await warned(amendCredit(grpo(), { name: "mine", change: (credit) => credit }))).toMatchObject({
+    expect(await warned(wrapEstimator(grpo(), { name: "mine", change: (credit) => credit }))).toMatchObject({
       message: expect.stringContaining("the estimator mine compares"),
     })
     const little = [expect.stringMatching(/^The estimator gigpo compares .* learns little/)]
@@ -292,9 +293,20 @@ describe("training in an environment that fails", () => {
   })
 
   it("says what to change where no prompt fits the model", async () => {
-    await expect(run({ rollout: { maxReplyTokens: 100_000 } })).rejects.toMatchObject({
+    const { maxPositions } = (await doors.open()).policy
+    await expect(run({ rollout: { maxCompletionTokens: maxPositions - 1 } })).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
-      message: expect.stringMatching(/Raise maxPositions, lower rollout.maxReplyTokens or shorten the prompt/),
+      message: expect.stringMatching(
+        new RegExp(
+          `the model's ${maxPositions} positions .*Raise maxPositions or shorten .* rollout.maxCompletionTokens .${maxPositions - 1}.`,
+        ),
+      ),
+    })
+    await expect(run({ rollout: { maxCompletionTokens: 100_000 } })).rejects.toMatchObject({
+      code: "BAD_ARGUMENT",
+      message: expect.stringContaining(
+        `rollout.maxCompletionTokens is 100000, but the model has ${maxPositions} positions (maxPositions)`,
+      ),
     })
   })
 
@@ -311,18 +323,18 @@ describe("bad options", () => {
     [{ iterations: 0 }, /train: iterations must be at least 1, not 0/],
     [{ groups: 0 }, /groups must be at least 1, not 0/],
     [{ groupSize: 1.5 }, /groupSize must be a whole number, not 1.5/],
-    [{ batchRows: Number.NaN }, /batchRows must be a number, not NaN/],
+    [{ batchSteps: Number.NaN }, /batchSteps must be a number, not NaN/],
     [{ epochs: -1 }, /epochs must be at least 1, not -1/],
     [{ checkpointEvery: 0 }, /checkpointEvery must be at least 1, not 0/],
     [{ keepCheckpoints: 0 }, /keepCheckpoints must be at least 1, not 0/],
     [{ rollout: { concurrency: 0 } }, /rollout.concurrency must be a whole number from 1 to 65536, not 0/],
     [{ rollout: { maxSteps: 0 } }, /rollout.maxSteps must be at least 1, not 0/],
     [{ rollout: { environmentTimeout: 0 } }, /rollout.environmentTimeout must be above 0, not 0/],
-    [{ rollout: { maxReplyTokens: 0 } }, /rollout.maxReplyTokens must be at least 1, not 0/],
+    [{ rollout: { maxCompletionTokens: 0 } }, /rollout.maxCompletionTokens must be at least 1, not 0/],
     [{ rollout: { temperature: 0 } }, /rollout.temperature must be at least 0.000001, not 0/],
     [{ estimator: { gamma: 2 } }, /estimator.gamma must be above 0 and at most 1, not 2/],
     [{ estimator: { name: "grpo", normalisation: "std" } as object }, /did you mean estimator.normalization/],
-    [{ estimator: { name: "rlo" as "grpo" } }, /estimator.name must be "gigpo" or .* not "rlo". Did you mean rloo\?/],
+    [{ estimator: { name: "rlo" as "grpo" } }, /estimator.name must be .*"gigpo" or .* not "rlo". Did you mean rloo\?/],
     [{ loss: { clipDual: 0.5 } }, /loss.clipDual must be a number above 1, .* not 0.5/],
     [{ optimizer: { learningRate: -1 } }, /optimizer.learningRate must be at least 0, not -1/],
     [{ optimizer: { warmup: -0.5 } }, /optimizer.warmup must be at least 0, not -0.5/],

@@ -4,9 +4,9 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { forkAt } from "../../src/rollout/hooks/fork-at.ts"
 import type { Group, RolloutHooks } from "../../src/rollout/hooks.ts"
+import { Run } from "../../src/runs/run.ts"
 import type { RunObserver } from "../../src/training/observers.ts"
 import type { TrainSetup } from "../../src/training/prepare.ts"
-import { Run } from "../../src/training/run.ts"
 import { train } from "../../src/training/train.ts"
 import { tableSetup } from "./table-setup.ts"
 
@@ -20,11 +20,11 @@ async function played(given: Partial<TrainSetup>) {
   return { groups, logits: (setup.policy as { logits?: unknown }).logits }
 }
 
-const rollout = { maxReplyTokens: 2, forks: 2 }
+const rollout = { maxCompletionTokens: 2, maxForks: 2 }
 
 describe("turns", () => {
   it("by name are the hooks of that name", async () => {
-    const named = await played({ rollout, turns: { name: "fork-at", step: 0, into: 3 } })
+    const named = await played({ rollout, turnHooks: { name: "fork-at", step: 0, into: 3 } })
     const handed = await played({ rollout, hooks: forkAt({ step: 0, into: 3 }) })
     expect(named).toEqual(handed)
     expect(named.groups[0]![0]!.episodes.length).toBeGreaterThan(3)
@@ -38,7 +38,7 @@ describe("turns", () => {
         return { kind: "accept" }
       },
     }
-    await played({ rollout, turns: { name: "fork-at", step: 0, into: 2 }, hooks: hooks as never })
+    await played({ rollout, turnHooks: { name: "fork-at", step: 0, into: 2 }, hooks: hooks as never })
     expect(asked.length).toBeGreaterThan(0)
     expect(asked.includes(0)).toBe(false)
   })
@@ -64,14 +64,15 @@ describe("turns", () => {
       const first = counting()
       {
         await using run = await Run.open(join(folder, "run"), {})
-        for await (const { iteration } of train({ ...setup, run, turns: first } as never)) if (iteration === 1) break
+        for await (const { iteration } of train({ ...setup, run, turnHooks: first } as never))
+          if (iteration === 1) break
       }
       expect(first.count()).toBeGreaterThan(0)
       const second = counting()
       await using run = await Run.open(join(folder, "run"), {}, { resume: true })
-      await train({ ...setup, ...tableSetup(), run, turns: second } as never)
+      await train({ ...setup, ...tableSetup(), run, turnHooks: second } as never)
       const alone = counting()
-      await train({ ...setup, ...tableSetup(), turns: alone } as never)
+      await train({ ...setup, ...tableSetup(), turnHooks: alone } as never)
       expect(second.count()).toBe(alone.count())
     } finally {
       await rm(folder, { recursive: true })
@@ -79,8 +80,8 @@ describe("turns", () => {
   })
 
   it("that are none are refused before anything is played", async () => {
-    await expect(played({ turns: { name: "t2p" } as never })).rejects.toThrow(/turns\.name must be .*t2po/)
-    await expect(played({ turns: { use: { turn: () => 1 } } as never })).rejects.toThrow(/must be hooks/)
-    await expect(played({ turns: { name: "fork-at", into: 1 } })).rejects.toThrow(/turns\.into/)
+    await expect(played({ turnHooks: { name: "t2p" } as never })).rejects.toThrow(/turnHooks\.name must be .*t2po/)
+    await expect(played({ turnHooks: { use: { turn: () => 1 } } as never })).rejects.toThrow(/must be hooks/)
+    await expect(played({ turnHooks: { name: "fork-at", into: 1 } })).rejects.toThrow(/turnHooks\.into/)
   })
 })

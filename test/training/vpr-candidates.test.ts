@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 import { vpr } from "../../src/credit/vpr.ts"
 import type { Episode } from "../../src/rollout/episode.ts"
 import type { RolloutHooks } from "../../src/rollout/hooks.ts"
-import type { IterationReport } from "../../src/training/options.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
 import { train } from "../../src/training/train.ts"
 import { TablePolicy } from "./table-policy.ts"
 import { tableSetup } from "./table-setup.ts"
@@ -30,9 +30,9 @@ async function trained(options: object, { iterations = 1, learningRate = 5 } = {
   const reports: readonly IterationReport[] = await train({
     ...tableSetup({ policy, environment, estimator: vpr(options), hooks }),
     optimizer: { learningRate, maxGradientNorm: Number.POSITIVE_INFINITY },
-    ...{ iterations, batchRows: 10_000, evaluation: { every: 0 } },
+    ...{ iterations, batchSteps: 10_000, evaluation: { every: 0 } },
     loss: { klWeight: 0, aggregation: "token-mean" },
-    rollout: { maxReplyTokens: 3 },
+    rollout: { maxCompletionTokens: 3 },
   })
   return { policy, groups, reports }
 }

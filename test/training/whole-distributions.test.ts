@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
-import { Random } from "../../src/random.ts"
 import { train } from "../../src/training/train.ts"
+import { Random } from "../../src/util/random.ts"
 import { all, openDoors, TinyModel } from "./tiny.ts"
 
 // Losses that look at whole distributions, with the native engine: what it tells of them and the gradient that it takes, end to end.
@@ -11,8 +11,8 @@ const options = {
   iterations: 3,
   groups: 4,
   groupSize: 4,
-  batchRows: 16,
-  rollout: { maxReplyTokens: 4 },
+  batchSteps: 16,
+  rollout: { maxCompletionTokens: 4 },
   optimizer: { learningRate: 3e-3 },
 }
 

@@ -1,21 +1,23 @@
 import { spawnSync } from "node:child_process"
-import { existsSync } from "node:fs"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
-const script = fileURLToPath(new URL("../../scripts/vectors.mjs", import.meta.url))
+const program = [
+  "--import",
+  new URL("../../scripts/typescript.mjs", import.meta.url).href,
+  fileURLToPath(new URL("compare-files.ts", import.meta.url)),
+]
 const own = fileURLToPath(new URL("../fixtures/vectors/baselines.json", import.meta.url))
-const built = existsSync(new URL("../../dist/vectors/run.js", import.meta.url))
 
 const vectors = (...files: string[]) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...files], { encoding: "utf8" })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...program, ...files], { encoding: "utf8" })
   return { status, stdout, stderr }
 }
 
-describe.skipIf(!built)("scripts/vectors.mjs (needs dist: npm run build:ts)", () => {
+describe("npm run vectors", () => {
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "gigpo-vectors-"))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { aggregationOf, lossInputOf, tableOf } from "../../src/vectors/loss-input.ts"
+import { aggregationOf, lossInputOf, tableOf } from "./loss-input.ts"
 
 const vector = {
   params: { aggregation: "seq-mean-token-sum-norm", divisor: 8 },

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { compare } from "../../src/vectors/compare.ts"
-import { lossTopics } from "../../src/vectors/losses.ts"
-import type { Vector } from "../../src/vectors/topic.ts"
+import { compare } from "./compare.ts"
+import { lossTopics } from "./losses.ts"
+import type { Vector } from "./topic.ts"
 
 const mask = [
   [1, 0, 1],

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { compareFile, topics } from "../../src/vectors/run.ts"
-import type { Vector } from "../../src/vectors/topic.ts"
+import { compareFile, topics } from "./run.ts"
+import type { Vector } from "./topic.ts"
 
 // Worked out a second time, in Python: scripts/fixtures/make_vectors.py.
 const own = fileURLToPath(new URL("../fixtures/vectors/baselines.json", import.meta.url))

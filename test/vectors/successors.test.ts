@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { compareFile } from "../../src/vectors/run.ts"
-import { successorTopics } from "../../src/vectors/successors.ts"
+import { compareFile } from "./run.ts"
+import { successorTopics } from "./successors.ts"
 
 let folder: string
 beforeAll(async () => {

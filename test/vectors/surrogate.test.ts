@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { compare } from "../../src/vectors/compare.ts"
-import { surrogateTopics } from "../../src/vectors/surrogate.ts"
-import type { Vector } from "../../src/vectors/topic.ts"
+import { compare } from "./compare.ts"
+import { surrogateTopics } from "./surrogate.ts"
+import type { Vector } from "./topic.ts"
 
 const file = new URL("../../../shared/vectors/baselines.json", import.meta.url)
 const absent = existsSync(file) ? "" : " (skipped: ../shared/vectors/baselines.json is not here)"

@@ -1,6 +1,6 @@
-import { Random } from "../../src/random.ts"
-import type { IterationReport } from "../../src/training/options.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
 import { wilsonInterval } from "../../src/training/wilson.ts"
+import { Random } from "../../src/util/random.ts"
 import type { Inlined } from "../../src/view/data/inlined.ts"
 import { madeRun } from "./made-run.ts"
 
@@ -34,9 +34,9 @@ export function madeReports(iterations: number, seed: number): readonly Iteratio
         "episode/steps": 12 - 4 * skill + noise(),
         "episode/failed": 0,
         "group/constant": skill / 2,
-        "reply/valid": Math.min(0.9 + skill / 9, 1),
-        "reply/tokens": 90 - 30 * skill + 5 * noise(),
-        "reply/cut": 0.02,
+        "action/valid": Math.min(0.9 + skill / 9, 1),
+        "completion/tokens": 90 - 30 * skill + 5 * noise(),
+        "completion/truncated": 0.02,
         "prompt/tokens": 410 + 5 * noise(),
         "advantage/mean": 0.02 * noise(),
         "advantage/std": 0.8 + 0.1 * noise(),

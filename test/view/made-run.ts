@@ -1,5 +1,5 @@
-import { Random } from "../../src/random.ts"
 import { outcomes } from "../../src/rollout/outcome.ts"
+import { Random } from "../../src/util/random.ts"
 import type { Inlined } from "../../src/view/data/inlined.ts"
 import type { RecordedGroup, RecordedStep } from "../../src/view/data/recorded.ts"
 import type { EpisodePage } from "../../src/view/data/source.ts"

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { IterationReport } from "../../src/training/options.ts"
-import { formatRunConfig } from "../../src/training/run-config.ts"
+import { formatRunConfig } from "../../src/runs/config.ts"
+import type { IterationReport } from "../../src/runs/report.ts"
 
 /** A run's folder as far as its configuration and its reports go. */
 export async function madeFolder(

@@ -3,38 +3,6 @@ import type { Algorithm } from "../algorithm.ts"
 /** What changes the advantages of another estimator, and what tokens weigh. */
 export const around: readonly Algorithm[] = [
   {
-    system: "EMPG",
-    origin: "relative",
-    changes: ["credit"],
-    equation: "A' = A g(h_t) + ζ e^(-k h_{t+1}) less its mean, g = e^(-k h) / mean, h entropies of steps in 0 … 1",
-    source: "arXiv 2509.09265",
-    file: "src/credit/empg.ts",
-    set: { "training.estimator.name": "empg" },
-    standing: "exact",
-    note: "Around any estimator: `of: { name: grpo }`.",
-  },
-  {
-    system: "SPEAR",
-    origin: "relative",
-    changes: ["credit", "data"],
-    equation: "steps of A ≥ 1 are learned again with R - median of the mean returns of past tasks, where above 0",
-    source: "TencentYoutuResearch/SPEAR",
-    file: "src/credit/spear.ts",
-    set: { "training.estimator.name": "spear" },
-    standing: "exact",
-    note: "Steps rather than episodes are remembered: our reading. Its clip-cov is a loss, its tool reward a reward.",
-  },
-  {
-    system: "AEPO",
-    origin: "relative",
-    changes: ["tokens", "credit"],
-    equation: "A' = A (1 + 0.2 z), z the token's entropy over the batch",
-    source: "RUC-NLPIR/ARPO",
-    file: "src/credit/aepo.ts",
-    set: { "training.estimator.name": "aepo" },
-    standing: "exact",
-  },
-  {
     system: "ActFocus (Resolving Action Bottleneck)",
     origin: "successor",
     changes: ["tokens"],

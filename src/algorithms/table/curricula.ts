@@ -28,18 +28,6 @@ export const curricula: readonly Algorithm[] = [
     note: "The ramp and its rounding are ours.",
   },
   {
-    system: "Learning Agentic Policy from Action Guidance (ActGuide-RL)",
-    origin: "successor",
-    changes: ["curriculum", "loss"],
-    equation:
-      "the smallest k of an expert's actions as a hint that helps, in 4 probes; loss L + 0.1 L_off, r = p / p_old(with the hint)",
-    source: "AMAP-ML/ActGuide-RL",
-    file: "src/training/curriculum/act-guide.ts",
-    set: { ...curriculum("act-guide"), "training.loss.name": "act-guide" },
-    standing: "exact",
-    note: "The expert is the environment's, the hint's words are ours.",
-  },
-  {
     system: "Agent-World",
     origin: "successor",
     changes: ["curriculum", "environment"],

@@ -1,16 +1,16 @@
-import { Command } from "commander"
+import type { Command } from "commander"
 import { type Algorithm, type Change, changes, standings } from "../../algorithms/algorithm.ts"
 import { askedFor } from "../../algorithms/asked.ts"
 import { findAlgorithms } from "../../algorithms/find.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 import { table } from "../terminal/table.ts"
 
 const meanings = Object.entries(standings).map(([standing, meaning]) => `${standing} (${meaning})`)
 
-export function algorithmsCommand(): Command {
-  return new Command("algorithms")
-    .summary("list algorithms: GiGPO, its successors and baselines, and how a training asks for each")
+export function algorithmsCommand(command: Command): Command {
+  return command
     .description(
       "Lists every algorithm that ships and every system that cites GiGPO. ASKED FOR BY is what --set takes, or what is handed to train() in " +
         `code. STANDING is one of ${meanings.join(", ")}. Named ones are described, with their equations.`,
@@ -22,7 +22,7 @@ export function algorithmsCommand(): Command {
 
 function listAlgorithms(names: readonly string[], { json = false }: { readonly json?: boolean }): void {
   const found = findAlgorithms(names)
-  if (json) return void process.stdout.write(`${JSON.stringify(found)}\n`)
+  if (json) return void printJson(found)
   const screen = new Screen(process.stdout, { live: false })
   const isNamed = names.some((name) => !Object.hasOwn(changes, name))
   for (const line of isNamed ? found.flatMap(described) : listed(found)) screen.print(line)

@@ -1,17 +1,22 @@
 import type { Command } from "commander"
 import { rollout } from "../../rollout/rollout.ts"
 import { environmentTasks } from "../../rollout/tasks.ts"
-import { type AnchorReport, type AnchorReportOptions, anchorReport } from "../../training/anchor-report.ts"
+import { expertLengths } from "../../sft/expert-lengths.ts"
+import { type AnchorCoverage, type AnchorCoverageOptions, anchorCoverage } from "../../training/anchor-report.ts"
 import { rolloutSetup } from "../../training/experience.ts"
-import { expertLengths } from "../../training/expert-lengths.ts"
 import { playerOf } from "../../training/player.ts"
 import { iterationRandom } from "../../training/prepare.ts"
 import { type ConfigArguments, configCommand, programArgument, programSets } from "../arguments.ts"
+import { checkConfiguredLengths } from "../config/lengths.ts"
 import { loadConfig } from "../config/resolve.ts"
+import { checkCount } from "../config/sizes.ts"
 import { parseCount } from "../estimate/arguments.ts"
-import { configuredPlayer, openPlayer } from "../model.ts"
+import { configuredPlayer, openPlayer, resolveModel } from "../model.ts"
+import { warnOfOther } from "../other-environment.ts"
+import { activity } from "../terminal/activity.ts"
 import { formatBar, formatNumber, formatShare } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
 
@@ -21,15 +26,18 @@ interface AnchorArguments extends ConfigArguments {
   readonly json?: boolean
 }
 
-export function anchorsCommand(): Command {
-  return configCommand("anchors", "say how often states repeat within a group, which GiGPO compares")
+export function anchorsCommand(command: Command): Command {
+  return configCommand(command)
     .description(
       "Plays what the first iteration of training would play, and says how many steps were taken in a state that another episode of the " +
         "group has seen, too; where that is little, what to do. Says as well what there is to be told apart: how long episodes are against " +
         "the expert's, which steps led nowhere, and how often the limit on steps binds. Nothing is trained.",
     )
     .argument(...programArgument)
-    .option("-m, --model <directory>", "model folder to use instead of the configured one, e.g. a run's model")
+    .option(
+      "-m, --model <directory>",
+      "model folder to use instead of the configured one, or a run's: its newest state",
+    )
     .option("--groups <count>", "groups to play; default training.groups", parseCount)
     .option("--json", "print the result as one JSON line")
     .action((file, program, options) => interruptible((signal) => runAnchors(file, program, options, signal)))
@@ -41,14 +49,21 @@ async function runAnchors(
   options: AnchorArguments,
   signal: AbortSignal,
 ): Promise<void> {
-  const config = await loadConfig(file, [...options.set, ...programSets(program)])
+  const config = await loadConfig(file, [...options.set, ...programSets(program)], options)
   const { groupSize, groups, estimator, iterations } = config.training
+  checkCount(
+    (options.groups ?? groups) * groupSize,
+    `--groups ${options.groups ?? groups} × training.groupSize=${groupSize}`,
+  )
+  const directory = options.model === undefined ? undefined : await resolveModel(options.model)
+  await checkConfiguredLengths(config, directory)
   await using configured = await configuredPlayer(config)
-  await using model = await openPlayer(config, signal, options.model)
+  await using model = await openPlayer(config, signal, directory)
+  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
   await using player = playerOf(configured)
+  await warnOfOther(config, directory ?? config.model, configured.environment.name, say)
   const { environment, play } = player
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
-  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
   const moment = { iteration: 0, iterations }
   const training = { ...model, environment, play, options: { ...config.training, seed: config.seed } }
   const random = iterationRandom(training, moment.iteration)
@@ -62,26 +77,28 @@ async function runAnchors(
       onEpisode: (done, total) => screen.show([`${formatBar(done, total, 20)}  episode ${done}/${total}`]),
     })
     const expert = { ...setup, random: random.fork("expert") }
-    return { played, expertSteps: play ? undefined : await expertLengths(environment!, played, expert) }
+    const lengths = () =>
+      activity.during("the expert, who plays the same tasks", () => expertLengths(environment!, played, expert))
+    return { played, expertSteps: play ? undefined : await lengths() }
   }
   const { played, expertSteps } = await containingStrays(configured.environment.name, signal, work, say)
   screen.clear()
-  const report = anchorReport(played, { ...comparison(estimator), expertSteps })
-  if (options.json) process.stdout.write(`${JSON.stringify({ environment: configured.environment.name, ...report })}\n`)
+  const report = anchorCoverage(played, { ...comparison(estimator), expertSteps })
+  if (options.json) printJson({ environment: configured.environment.name, ...report })
   else for (const line of describe(report)) screen.print(line)
 }
 
 /** What the configured estimator compares steps by; of one without step groups, what GiGPO does. */
-function comparison(estimator: object): AnchorReportOptions {
+function comparison(estimator: object): AnchorCoverageOptions {
   if ("use" in estimator || !("similarity" in estimator)) return {}
-  const { gamma, similarity } = estimator as AnchorReportOptions
+  const { gamma, similarity } = estimator as AnchorCoverageOptions
   return { gamma, similarity }
 }
 
 /** Characters of an anchor that are shown. */
 const longestShown = 60
 
-function describe(report: AnchorReport): string[] {
+function describe(report: AnchorCoverage): string[] {
   const { groups, constant, episodes, unscored, steps, states, grouped, shared, sharedLater, frequent, finding } =
     report
   const { compared, comparedAcross, length, wasted, cut, late } = report

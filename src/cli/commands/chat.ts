@@ -1,10 +1,11 @@
 import { text } from "node:stream/consumers"
-import { Command } from "commander"
-import { GigpoError } from "../../errors.ts"
-import { unlessAborted } from "../../linked-abort.ts"
+import type { Command } from "commander"
+import { GigpoError } from "../../util/errors.ts"
+import { unlessAborted } from "../../util/linked-abort.ts"
 import { Conversation } from "../conversation.ts"
 import { chatCommands, converse } from "../converse.ts"
 import { openSpeaking, type SpeakArguments, speakOptions } from "../speak.ts"
+import { activity } from "../terminal/activity.ts"
 import { ChatView } from "../terminal/chat-view.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 
@@ -13,9 +14,8 @@ interface ChatArguments extends SpeakArguments {
   readonly lines?: boolean
 }
 
-export function chatCommand(): Command {
-  return speakOptions(new Command("chat"))
-    .summary("talk with a model in the terminal")
+export function chatCommand(command: Command): Command {
+  return speakOptions(command)
     .description(
       "A conversation with a model, whose replies are shown as they are sampled. Ctrl-C stops a reply, and leaves where there is none. What " +
         "the model thinks, and all that is not its reply, goes to standard error.",
@@ -30,10 +30,11 @@ async function runChat(named: string, options: ChatArguments, signal: AbortSigna
   const { stdin, stdout, stderr } = process
   const terminal = stdin.isTTY && stdout.isTTY ? stdout : undefined
   const view = new ChatView(stdout, stderr)
-  const piped = terminal || options.lines ? undefined : await readMessage(signal)
+  const piped = terminal || options.lines ? undefined : await activity.idle(() => readMessage(signal))
   await using model = await openSpeaking(named, options, signal)
   const conversation = new Conversation(model.voice, options.system)
-  if (piped === undefined) return await converse({ conversation, view, input: stdin, terminal, signal })
+  if (piped === undefined)
+    return await activity.idle(() => converse({ conversation, view, input: stdin, terminal, signal }))
   view.end(await conversation.say(piped, signal, (said) => view.tell(said)))
   signal.throwIfAborted()
 }

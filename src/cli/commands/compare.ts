@@ -1,14 +1,14 @@
-import { Command } from "commander"
-import { GigpoError } from "../../errors.ts"
+import type { Command } from "commander"
 import { compareEvaluations } from "../../panel/compare.ts"
 import { readEvaluation } from "../../panel/evaluation-file.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { comparisonLines, type Named } from "../terminal/comparison.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 
-export function compareCommand(): Command {
-  return new Command("compare")
-    .summary("say which of two models solves more of a panel, and how sure that is")
+export function compareCommand(command: Command): Command {
+  return command
     .description(
       "Compares evaluations of one panel (gigpo evaluate --panel … --out) task by task, the first with each of the others: both " +
         "shares of success, their paired difference with its 95 % interval and an exact test, by kind of task, and which tasks only one solves.",
@@ -30,7 +30,7 @@ async function runCompare(files: readonly string[], { json = false }: { readonly
   const screen = new Screen(process.stdout, { live: false })
   for (const [index, comparison] of comparisons.entries()) {
     const [first, second] = [named(0), named(index + 1)]
-    if (json) process.stdout.write(`${JSON.stringify({ first, second, ...comparison })}\n`)
+    if (json) printJson({ first, second, ...comparison })
     else screen.print([...(index > 0 ? [""] : []), ...comparisonLines(comparison, first, second)].join("\n"))
   }
 }

@@ -1,30 +1,78 @@
-import { Command } from "commander"
-import { unlessAborted } from "../../linked-abort.ts"
-import { type ConfigArguments, setOption } from "../arguments.ts"
+import { existsSync } from "node:fs"
+import { dirname } from "node:path"
+import type { Command } from "commander"
+import { GigpoError } from "../../util/errors.ts"
+import { unlessAborted } from "../../util/linked-abort.ts"
+import { visible } from "../../util/visible.ts"
+import { setOption } from "../arguments.ts"
+import { renderMainKeys } from "../config/brief.ts"
+import { entryAt, isKey } from "../config/entry-at.ts"
+import { checkConfiguredLengths } from "../config/lengths.ts"
 import { configuredPlayer, configuredTraining, moduleFields } from "../config/modules.ts"
+import { reachesOf } from "../config/reaches.ts"
 import { renderConfig } from "../config/render.ts"
-import { loadConfig } from "../config/resolve.ts"
+import { loadFile, readDocument, resolveDocument } from "../config/resolve.ts"
+import { configSchema } from "../config/schema.ts"
+import { checkTrainingSize } from "../config/sizes.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 
-export function showConfigCommand(): Command {
-  return new Command("config")
-    .summary("explain the keys of a configuration file, or check one")
+export function showConfigCommand(command: Command): Command {
+  return command
     .description(
-      "Without a file: every key with its meaning and default. With one: checks it and shows what it comes to, defaults and " +
-        "--set included. Paths in a configuration are relative to the working directory.",
+      "Without a file: the main keys with their meaning and default. With one: checks it and shows all that it resolves to, defaults and " +
+        "--set included. A key shows one part: training, training.estimator, training.estimator.hgpo. Paths in a configuration are " +
+        "relative to the working directory. Nothing that the file names is run or contacted without --modules: the options of modules " +
+        "are then shown as they are given.",
     )
     .argument("[config]", "configuration file, YAML or JSON")
+    .argument("[key]", "the part to show, with what is below it: training.estimator; can be given without a file")
     .addOption(setOption())
-    .action((file, options) => interruptible((signal) => unlessAborted(signal, () => runConfig(file, options))))
+    .option("--all", "show every key, and the options of every estimator, loss and environment")
+    .option("--schema", "print the JSON Schema of configuration files, for editors")
+    .option(
+      "--modules",
+      "load the modules that the file names, which runs them, and open its environment, which may contact a server, to check these too",
+    )
+    .action((file, key, options) =>
+      interruptible((signal) => unlessAborted(signal, () => runConfig(file, key, options))),
+    )
 }
 
-async function runConfig(file: string | undefined, options: ConfigArguments): Promise<void> {
-  if (file === undefined) {
-    process.stdout.write(renderConfig())
+interface ShowArguments {
+  readonly set: readonly string[]
+  readonly modules?: boolean
+  readonly all?: boolean
+  readonly schema?: boolean
+}
+
+async function runConfig(first: string | undefined, second: string | undefined, options: ShowArguments): Promise<void> {
+  const { all } = options
+  if (options.schema) {
+    if (first !== undefined || all)
+      throw new GigpoError("BAD_ARGUMENT", "--schema describes every configuration: give it alone.")
+    process.stdout.write(`${JSON.stringify(configSchema(), null, 1)}\n`)
     return
   }
-  const config = await loadConfig(file, options.set)
-  await configuredPlayer(config)
-  await configuredTraining(config)
-  process.stdout.write(renderConfig(config, await moduleFields(config)))
+  const alone = first !== undefined && second === undefined && isKey(first) && !existsSync(first)
+  const [file, key] = alone ? [undefined, first] : [first, second]
+  if (file === undefined) {
+    process.stdout.write(
+      key === undefined && !all ? renderMainKeys() : renderConfig(undefined, undefined, { key, all }),
+    )
+    return
+  }
+  if (key !== undefined) entryAt(key)
+  const parsed = await readDocument(file, options.set)
+  const named = resolveDocument(parsed)
+  const beyond = reachesOf(named, parsed, dirname(file)).some(({ kind }) => kind === "module" || kind === "server")
+  const opens = options.modules || !beyond
+  // --modules asks for exactly this, also for a run of another origin.
+  const config = opens ? await loadFile(parsed, file, { trust: true }) : named
+  checkTrainingSize(config)
+  await checkConfiguredLengths(config)
+  if (opens) {
+    await configuredPlayer(config)
+    await configuredTraining(config)
+  }
+  process.stdout.write(visible(renderConfig(config, opens ? await moduleFields(config) : undefined, { key, all })))
 }

@@ -1,17 +1,19 @@
 import { once } from "node:events"
 import { basename, resolve } from "node:path"
-import { Command, Option } from "commander"
+import { type Command, Option } from "commander"
 import { NativePolicy } from "../../engine/native/native-policy.ts"
-import { GigpoError } from "../../errors.ts"
+import { type Departure, departures } from "../../engine-server/departures.ts"
+import { tinkerServer } from "../../engine-server/tinker-server.ts"
 import { hashFile } from "../../files/manifest.ts"
+import { keyFromEnvironment, newKey } from "../../http/key.ts"
+import { listen } from "../../http/listen.ts"
+import { refuseAdapter } from "../../model-files/adapter-files.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
-import { listen } from "../../server/http.ts"
-import { newKey } from "../../server/key.ts"
-import { type Departure, departures } from "../../server/tinker/departures.ts"
-import { tinkerServer } from "../../server/tinker/tinker-server.ts"
 import { Tokenizer } from "../../tokenizer/tokenizer.ts"
 import { list, wholeNumber } from "../arguments.ts"
 import { describeFailure } from "../fail.ts"
+import { resolveModel } from "../model.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 
@@ -21,6 +23,7 @@ interface EngineArguments {
   readonly name?: string
   readonly allowHost?: readonly string[]
   readonly checkpoints: string
+  readonly checkpointSize?: number
   readonly models: number
   readonly device: "auto" | "cpu" | "cuda"
   readonly precision?: "float32" | "bfloat16"
@@ -33,9 +36,8 @@ interface EngineArguments {
 const keyPrefix = "tml-"
 const keyVariable = "GIGPO_API_KEY"
 
-export function engineCommand(): Command {
-  return new Command("engine")
-    .summary("train and sample for clients on other machines, over the Tinker API")
+export function engineCommand(command: Command): Command {
+  return command
     .description(
       "Answers clients of the Tinker API with this machine's engine: gigpo on another machine (engine.url in its configuration), or Python's " +
         `tinker. The first two lines of standard output are the address and the key that clients need, which ${keyVariable} sets and which is ` +
@@ -47,6 +49,11 @@ export function engineCommand(): Command {
     .option("--name <name>", "what clients call the model; default: the folder's name")
     .option("--allow-host <name>", "a name that clients call it by, a proxy's say; may be repeated", list)
     .option("--checkpoints <folder>", "where the weights go that clients save", "checkpoints")
+    .option(
+      "--checkpoint-size <GiB>",
+      "what these weights may take together; default: 90 % of the disk that is free",
+      wholeNumber(1, 1_000_000),
+    )
     .option("--models <count>", "models that are trained at once", wholeNumber(1, 64), 1)
     .option("--alpha <number>", "of adapters, whose output is scaled by alpha / rank", wholeNumber(1, 65_536), 32)
     .addOption(new Option("--device <device>", "where it computes").choices(["auto", "cpu", "cuda"]).default("auto"))
@@ -66,12 +73,14 @@ export function engineCommand(): Command {
     .action((model, options) => interruptible((signal) => runEngine(model, options, signal), { saves: true }))
 }
 
-async function runEngine(directory: string, options: EngineArguments, signal: AbortSignal): Promise<void> {
-  const key = readKey(process.env[keyVariable])
+async function runEngine(named: string, options: EngineArguments, signal: AbortSignal): Promise<void> {
+  const directory = await resolveModel(named)
+  const key = keyFromEnvironment(keyVariable, keyPrefix) ?? `${keyPrefix}${newKey()}`
   const { host, port, allowHost: names = [], device, precision, alpha, depart, models } = options
+  await refuseAdapter(directory)
   const { maxPositions: longest } = await readModelConfig(directory)
   const maxPositions = Math.min(options.maxPositions ?? longest, longest)
-  const name = options.name ?? basename(resolve(directory))
+  const name = options.name ?? basename(resolve(named))
   const log = new Screen(process.stderr, { live: false })
   const shared = { device, maxPositions, ...(precision && { precision }) }
   const tokenizer = await Tokenizer.open(directory)
@@ -81,6 +90,7 @@ async function runEngine(directory: string, options: EngineArguments, signal: Ab
     ...{ model: name, maxPositions, stopTokens, key, models, departures: depart },
     tokenizer: await hashFile(`${directory}/tokenizer.json`),
     checkpoints: resolve(options.checkpoints),
+    ...(options.checkpointSize !== undefined && { checkpointBytes: options.checkpointSize * 2 ** 30 }),
     open: async ({ rank, seed }) => {
       log.print(`Opening ${name} ${rank > 0 ? `with an adapter of rank ${rank}` : "to train all weights"}.`)
       return await NativePolicy.open(directory, { ...shared, ...(rank > 0 && { lora: { rank, alpha, seed } }) })
@@ -89,22 +99,13 @@ async function runEngine(directory: string, options: EngineArguments, signal: Ab
       await NativePolicy.open(folder, { ...shared, base: directory, training: false }),
     onError: (error) => log.print(describeFailure(error)),
   })
-  const http = await listen((request) => server.answer(request), {
-    ...{ host, port, names, keyed: true },
+  const http = await listen((request, client) => server.answer(request, client), {
+    ...{ host, port, names, keys: server.keys },
     // A batch may come over a slow line, and a result takes as long as it takes.
     limits: { request: 600_000, connections: 16_384 },
   })
   process.stdout.write(`${http.url}\n${key}\n`)
   log.print(`${name} is served; Ctrl-C ends it.`)
-  if (!signal.aborted) await once(signal, "abort")
+  if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
   await http.close()
-}
-
-function readKey(given: string | undefined): string {
-  if (given === undefined) return `${keyPrefix}${newKey()}`
-  if (given.startsWith(keyPrefix) && /^[\x21-\x7e]{16,}$/.test(given)) return given
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `${keyVariable} must be a key of at least 16 characters without blanks that begins with ${keyPrefix}; unset it, and one is made.`,
-  )
 }

@@ -1,15 +1,18 @@
-import { Command, InvalidArgumentError, Option } from "commander"
-import { GigpoError } from "../../errors.ts"
+import { type Command, InvalidArgumentError, Option } from "commander"
+import { stringify } from "../../json/text.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { visible } from "../../util/visible.ts"
 import { readGroup, readSummaries } from "../../view/record/read.ts"
 import { checkRun } from "../../view/runs.ts"
-import { visible } from "../../visible.ts"
 import { wholeNumber } from "../arguments.ts"
 import { browse } from "../browse.ts"
 import { someRecorded } from "../recorded.ts"
+import { activity } from "../terminal/activity.ts"
 import { Browser } from "../terminal/browser.ts"
 import { type EpisodeFilter, episodeLines, type ListedEpisode, listEpisodes } from "../terminal/episode-list.ts"
 import { episodeText } from "../terminal/episode-text.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson, printJsonText } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 
 type Place = Pick<ListedEpisode, "iteration" | "group" | "member">
@@ -27,9 +30,8 @@ interface EpisodesArguments {
 /** Characters of one text that are shown without --full. */
 const usual = 4000
 
-export function episodesCommand(): Command {
-  return new Command("episodes")
-    .summary("read what a run's episodes said and did")
+export function episodesCommand(command: Command): Command {
+  return command
     .description(
       "Lists the recorded episodes of an iteration; --show prints one as a conversation, with what each step earned and what was done and " +
         "earned elsewhere in the same state. On a terminal the list is there to choose from: ↑ and ↓, enter, ← and q.",
@@ -60,18 +62,18 @@ async function runEpisodes(run: string, options: EpisodesArguments, signal: Abor
   const longest = full ? Number.POSITIVE_INFINITY : usual
   const screen = new Screen(process.stdout, json ? { live: false } : {})
   if (show) {
-    if (json) process.stdout.write(`${JSON.stringify(await groupOf(run, show))}\n`)
+    if (json) printJsonText(stringify(await groupOf(run, show)))
     else screen.print(await textOf(run, show, longest))
     return
   }
   const filter: EpisodeFilter = { task: options.task, succeeded: options.succeeded ?? (options.failed && false) }
   const { iteration, all, listed } = await find(run, options.iteration, filter)
-  if (json) return void process.stdout.write(`${JSON.stringify(listed)}\n`)
+  if (json) return void printJson(listed)
   if (listed.length === 0) return screen.print(`None of the ${all} episodes of iteration ${iteration} are such.`)
   const [head, ...lines] = episodeLines(listed).map(visible) as [string, ...string[]]
   if (!screen.live || !process.stdin.isTTY) return screen.print([head, ...lines].join("\n"))
   const browser = new Browser({ head, lines, open: (index) => textOf(run, listed[index]!, longest) })
-  await browse(browser, screen, process.stdin, signal)
+  await activity.idle(() => browse(browser, screen, process.stdin, signal))
 }
 
 async function find(

@@ -1,13 +1,16 @@
-import { dirname } from "node:path"
 import type { Command } from "commander"
-import { unlessAborted } from "../../linked-abort.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { unlessAborted } from "../../util/linked-abort.ts"
+import { visible } from "../../util/visible.ts"
 import { type ConfigArguments, configCommand } from "../arguments.ts"
-import { loadDocument, readDocument } from "../config/resolve.ts"
+import { checkConfiguredLengths } from "../config/lengths.ts"
+import { isFromCode, loadFile, readDocument } from "../config/resolve.ts"
 import { parseCount, parseDevice, parseMemory, parsePercent } from "../estimate/arguments.ts"
 import { cards, requireCard } from "../estimate/cards.ts"
 import { describeEstimate, estimateJson } from "../estimate/describe.ts"
 import { estimateTraining, type Given } from "../estimate/estimate.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
 
 interface EstimateArguments extends ConfigArguments, Given {
   readonly peak: number
@@ -17,8 +20,8 @@ interface EstimateArguments extends ConfigArguments, Given {
 /** Exit code where the model does not fit. */
 const tooLarge = 3
 
-export function estimateCommand(): Command {
-  return configCommand("estimate", "say what memory, time and disk training would take")
+export function estimateCommand(command: Command): Command {
+  return configCommand(command)
     .description(
       "Counts the memory that training takes on a device, which need not be there, the operations and bytes of one iteration, " +
         "and what the whole run comes to, with its evaluations, its checkpoints and the cloning before it. For a GPU it gives floors, the times that the card's datasheet does not allow to go below, and what they " +
@@ -48,11 +51,16 @@ export function estimateCommand(): Command {
 
 async function runEstimate(file: string, options: EstimateArguments, signal: AbortSignal): Promise<void> {
   const parsed = await readDocument(file, options.set)
-  const config = await loadDocument(parsed, dirname(file))
-  const estimate = await estimateTraining(config, parsed.document.has("clone"), options, signal)
-  const lines = options.json
-    ? [JSON.stringify(estimateJson(estimate, options.peak))]
-    : describeEstimate(estimate, options.peak)
-  for (const line of lines) process.stdout.write(`${line}\n`)
+  if (!parsed.document.has("model") && !isFromCode(parsed.document.toJS()))
+    throw new GigpoError(
+      "BAD_CONFIG",
+      `${file}: model is missing. An estimate needs the folder of the model's config.json alone: get it with ` +
+        '"hf download <owner>/<name> config.json --local-dir <name>", and give it here by --set model=<name>.',
+    )
+  const config = await loadFile(parsed, file, options)
+  await checkConfiguredLengths(config)
+  const estimate = await estimateTraining(config, parsed.document.has("sft"), options, signal)
+  if (options.json) printJson(estimateJson(estimate, options.peak))
+  else for (const line of describeEstimate(estimate, options.peak)) process.stdout.write(`${visible(line)}\n`)
   if (estimate.refusal !== undefined) process.exitCode = tooLarge
 }

@@ -1,11 +1,14 @@
 import { type Command, Option } from "commander"
 import type { PanelReport } from "../../panel/report.ts"
+import type { EvaluationReport } from "../../runs/report.ts"
 import { evaluate } from "../../training/evaluate.ts"
-import type { EvaluationReport } from "../../training/options.ts"
 import type { Progress } from "../../training/progress.ts"
 import { type ConfigArguments, commandLine, configCommand, wholeNumber } from "../arguments.ts"
+import { checkConfiguredLengths } from "../config/lengths.ts"
 import { loadConfig } from "../config/resolve.ts"
-import { configuredPlayer, openPlayer } from "../model.ts"
+import { checkEvaluationSize } from "../config/sizes.ts"
+import { configuredPlayer, openPlayer, resolveModel } from "../model.ts"
+import { warnOfOther } from "../other-environment.ts"
 import {
   describeReplaced,
   evaluateOnPanel,
@@ -13,26 +16,30 @@ import {
   type PanelArguments,
   panelLines,
 } from "../panel-evaluation.ts"
+import { evaluationTable, unreadable } from "../terminal/evaluation-table.ts"
 import { describeReason } from "../terminal/failures.ts"
-import { formatBar, formatNumber } from "../terminal/format.ts"
+import { formatBar } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
-import { describeSuccess } from "../terminal/training-view.ts"
 
 interface EvaluateArguments extends ConfigArguments, PanelArguments {
   readonly model?: string
   readonly json?: boolean
 }
 
-export function evaluateCommand(): Command {
-  return configCommand("evaluate", "measure how often a model succeeds at held-out tasks")
+export function evaluateCommand(command: Command): Command {
+  return configCommand(command)
     .description(
       "Plays one episode of each held-out task (training.evaluation.tasks) and says how many were solved, with the 95 % " +
         "interval of that share. The same seed gives the same result. With --panel the tasks are those of a panel, the same on every " +
         "machine and for every seed.",
     )
-    .option("-m, --model <directory>", "model folder to evaluate instead of the configured one, e.g. a run's model")
+    .option(
+      "-m, --model <directory>",
+      "model folder to evaluate instead of the configured one, or a run's: its newest state",
+    )
     .option(
       "-p, --panel <panel>",
       `play a panel: a name, as "${commandLine("panel", "list")}" has them, or a panel's file`,
@@ -47,13 +54,16 @@ export function evaluateCommand(): Command {
 }
 
 async function runEvaluate(file: string, options: EvaluateArguments, signal: AbortSignal): Promise<void> {
-  const config = await loadConfig(file, options.set)
+  const config = await loadConfig(file, options.set, options)
+  if (options.panel === undefined) checkEvaluationSize(config)
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
   const panel = await openAskedPanel(config, options, signal)
   for (const line of panel ? describeReplaced(panel) : []) say(line)
   await using player = await configuredPlayer(config, panel?.environment)
   const { environment, ...who } = player
-  const directory = options.model ?? config.model
+  const directory = options.model === undefined ? config.model : await resolveModel(options.model)
+  await checkConfiguredLengths(config, directory)
+  await warnOfOther(config, directory, environment.name, say)
   await using model = await openPlayer(config, signal, directory)
   const screen = new Screen(process.stdout, options.json ? { live: false } : {})
   const {
@@ -71,30 +81,20 @@ async function runEvaluate(file: string, options: EvaluateArguments, signal: Abo
   const report = await containingStrays(environment.name, signal, work, say)
   screen.clear()
   if (options.json) {
-    process.stdout.write(`${JSON.stringify({ model: directory, environment: environment.name, ...report })}\n`)
+    const about = { model: directory, environment: environment.name, temperature }
+    printJson({ ...about, ...report })
   } else {
     screen.print(`${directory} on ${environment.name}: ${describePlayed(report)}`)
-    const rows = table(report)
-    const width = Math.max(16, ...rows.map(([name]) => name.length + 2))
-    for (const [name, value] of rows) screen.print(`  ${name.padEnd(width)}${value}`)
+    for (const line of evaluationTable(report, config)) screen.print(line)
     for (const line of "panel" in report ? panelLines(report) : []) screen.print(line)
     for (const failure of report.failures ?? []) screen.print(`Failed: ${describeReason(failure)}.`)
   }
+  const why = unreadable(report, environment.name, rollout.maxCompletionTokens)
+  if (why !== undefined) options.json ? say(why) : screen.print(why)
 }
 
 function describePlayed(report: EvaluationReport | PanelReport): string {
   if (!("panel" in report)) return `${report.episodes} held-out tasks, one episode each`
   const { panel, tasks, repeats } = report
   return `panel ${panel}, ${tasks} tasks, ${repeats === 1 ? "one episode" : `${repeats} episodes`} each`
-}
-
-function table(report: EvaluationReport): [name: string, value: string][] {
-  const { success: _, ...metrics } = report.metrics
-  return [
-    ["success", describeSuccess(report)],
-    ["return", formatNumber(report.meanReturn)],
-    ["steps", formatNumber(report.meanSteps)],
-    ["failed", String(report.failed)],
-    ...Object.entries(metrics).map(([name, value]): [string, string] => [name, formatNumber(value)]),
-  ]
 }

@@ -1,20 +1,25 @@
 import { join } from "node:path"
-import { Command, Option } from "commander"
+import { type Command, Option } from "commander"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { replaceFile } from "../../files/atomic-file.ts"
 import { checkNewFile } from "../../files/check-new-file.ts"
-import { readReports } from "../../training/metrics-log.ts"
-import { runFiles } from "../../training/run-files.ts"
+import { logWarning } from "../../runs/check-metrics.ts"
+import { runFiles } from "../../runs/files.ts"
+import { readReports } from "../../runs/metrics-log.ts"
+import type { IterationReport } from "../../runs/report.ts"
 import { episodesToJsonl } from "../../view/record/to-jsonl.ts"
 import { episodesToParquet } from "../../view/record/to-parquet.ts"
 import { checkRun } from "../../view/runs.ts"
 import { reportsToCsv } from "../../view/sinks/csv.ts"
 import { EventFile } from "../../view/sinks/event-file.ts"
+import { type TrustArgument, trustOption } from "../arguments.ts"
 import { exportAdapter } from "../export-adapter.ts"
 import { someRecorded } from "../recorded.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
 
-interface ExportArguments {
+interface ExportArguments extends TrustArgument {
   readonly as: string
   readonly out: string
   readonly overwrite?: boolean
@@ -22,6 +27,7 @@ interface ExportArguments {
 
 interface How {
   readonly overwrite: boolean
+  readonly trust: boolean
   readonly signal: AbortSignal
 }
 
@@ -36,9 +42,8 @@ const folders: Readonly<Record<string, (run: string, path: string, how: How) => 
   adapter: exportAdapter,
 }
 
-export function exportCommand(): Command {
-  return new Command("export")
-    .summary("write a run's numbers, episodes or adapter for other programs")
+export function exportCommand(command: Command): Command {
+  return command
     .description(
       "Writes the numbers of all reports, as a table with a row a report (csv) or for TensorBoard (tensorboard, a folder), or the recorded " +
         "episodes: an episode a line (jsonl), or a table with a row a step (parquet). What a run on an engine elsewhere has learned comes as PEFT has " +
@@ -52,19 +57,23 @@ export function exportCommand(): Command {
     )
     .requiredOption("-o, --out <path>", "where to write it")
     .option("--overwrite", "replace what is there")
+    .addOption(
+      trustOption("contact the engine that the configuration of a run names, which was not made here, with your key"),
+    )
     .action((run, options) => interruptible((signal) => runExport(run, options, signal), { saves: true }))
 }
 
 async function runExport(
   run: string,
-  { as, out, overwrite = false }: ExportArguments,
+  { as, out, overwrite = false, trust = false }: ExportArguments,
   signal: AbortSignal,
 ): Promise<void> {
   await checkRun(run)
-  if (folders[as]) return await folders[as](run, out, { overwrite, signal })
+  const exported = (work: () => Promise<void>) => activity.during(`exporting ${run} as ${as}`, work)
+  if (folders[as]) return await exported(() => folders[as]!(run, out, { overwrite, trust, signal }))
   await checkNewFile(out, overwrite)
   if (as !== "csv") await someRecorded(run)
-  await files[as]!(run, out)
+  await exported(() => files[as]!(run, out))
 }
 
 /** A file of no episodes would be taken for what the run did. */
@@ -76,10 +85,17 @@ function ifRecorded(write: (run: string, path: string) => Promise<void>): typeof
 }
 
 async function exportCsv(run: string, path: string): Promise<void> {
-  await replaceFile(path, reportsToCsv(await readReports(join(run, runFiles.metrics))))
+  await replaceFile(path, reportsToCsv(await reportsOf(run)))
 }
 
 async function exportEvents(run: string, folder: string): Promise<void> {
-  const file = await EventFile.create(folder, await readReports(join(run, runFiles.metrics)))
+  const file = await EventFile.create(folder, await reportsOf(run))
   await file.close()
+}
+
+/** All reports that can be read; a warning names the lines that cannot. */
+async function reportsOf(run: string): Promise<readonly IterationReport[]> {
+  const warning = await logWarning(run)
+  if (warning) new Screen(process.stderr, { live: false }).print(warning)
+  return await readReports(join(run, runFiles.metrics))
 }

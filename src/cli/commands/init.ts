@@ -1,23 +1,26 @@
 import { readdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Command } from "commander"
+import type { Command } from "commander"
 import type { Environment } from "../../environment/environment.ts"
-import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
-import { unlessAborted } from "../../linked-abort.ts"
-import { initialize } from "../../training/initialize.ts"
+import { initialize } from "../../sft/initialize.ts"
+import type { Progress } from "../../training/progress.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { unlessAborted } from "../../util/linked-abort.ts"
+import { visible } from "../../util/visible.ts"
 import { type ConfigArguments, commandLine, setOption } from "../arguments.ts"
 import { applySet } from "../config/document.ts"
 import { loadDocument } from "../config/resolve.ts"
+import { configSchema, schemaFile } from "../config/schema.ts"
 import { openConfiguredEnvironment } from "../model.ts"
 import { starterConfig, starterNames } from "../starter.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 import { containingStrays } from "../terminal/strays.ts"
 
-export function initCommand(): Command {
-  return new Command("init")
-    .summary("make a small model and a configuration to start with")
+export function initCommand(command: Command): Command {
+  return command
     .description(
       "Writes <directory>/config.yaml and <directory>/model: a small model with random weights and a tokenizer of its own, " +
         "enough to learn the environment on a CPU. To train a pretrained model, point a configuration at its folder instead.",
@@ -30,7 +33,7 @@ export function initCommand(): Command {
     )
 }
 
-const replyLimit = ["training", "rollout", "maxReplyTokens"]
+const replyLimit = ["training", "rollout", "maxCompletionTokens"]
 
 async function runInit(
   environmentName: string,
@@ -49,28 +52,38 @@ async function runInit(
   if ((await readdir(directory).catch(() => [])).length > 0)
     throw new GigpoError("BAD_ARGUMENT", `${directory} is already there and not empty; choose another folder.`)
   let parameters = 0
+  let played: string | undefined
   const options = { ...config.initialize, seed: config.seed }
   const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
   const work = (signal: AbortSignal) => {
     const fill = async (temporary: string): Promise<void> => {
-      const setup = { directory: join(temporary, "model"), environment, options, signal, onWarning: say }
-      const made = await initialize(setup)
+      const onExpert = ({ done, total }: Progress) => {
+        played = `the expert of ${environment.name}, task ${done} of ${total}`
+      }
+      const setup = { directory: join(temporary, "model"), environment, options, signal, onExpert, onWarning: say }
+      const made = await activity.during(
+        () => played,
+        () => initialize(setup),
+      )
       parameters = made.parameters
       if (!parsed.document.hasIn(replyLimit)) parsed.document.setIn(replyLimit, 2 * made.longestReply)
       await writeFile(join(temporary, "config.yaml"), String(parsed.document))
+      await writeFile(join(temporary, schemaFile), `${JSON.stringify(configSchema())}\n`)
     }
     return writeDirectory(directory, fill, { manifest: "none" })
   }
   await containingStrays(environment.name, signal, work, say)
   const file = join(directory, "config.yaml")
   const steps = [
-    [commandLine("clone", file, "--in-place"), "learn the expert's moves"],
+    [commandLine("sft", file, "--in-place"), "learn the expert's moves"],
     [commandLine("train", file), "get better by playing"],
     [commandLine("view", directory), "watch it in the browser, from its start on"],
   ] as const
   process.stdout.write(
-    `Wrote ${file} and a model of ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +
-      steps.map(([command, purpose]) => `  ${command.padEnd(steps[0][0].length)}   # ${purpose}\n`).join(""),
+    visible(
+      `Wrote ${file} and a model of ${parameters.toLocaleString("en-US")} weights in ${model}. Next:\n` +
+        steps.map(([command, purpose]) => `  ${command.padEnd(steps[0][0].length)}   # ${purpose}\n`).join(""),
+    ),
   )
 }
 

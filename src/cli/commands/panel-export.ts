@@ -3,7 +3,8 @@ import { checkTarget } from "../../files/atomic-directory.ts"
 import { shortDigest } from "../../panel/digest-text.ts"
 import { exportGames } from "../../panel/export-games.ts"
 import { openPanel } from "../../panel/panel.ts"
-import { visible } from "../../visible.ts"
+import { visible } from "../../util/visible.ts"
+import { activity } from "../terminal/activity.ts"
 import { formatBar } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -30,7 +31,7 @@ export function panelExport(): Command {
 async function runExport(name: string, { out, overwrite }: PanelExportArguments, signal: AbortSignal): Promise<void> {
   await checkTarget(out, { overwrite }) // the panel takes its time
   const screen = new Screen(process.stderr)
-  const panel = await openPanel(name, {}, { signal })
+  const panel = await activity.during(`opening the panel ${name}`, () => openPanel(name, {}, { signal }))
   const onProgress = (done: number, total: number) =>
     screen.show([`${formatBar(done, total, 20)}  game ${done}/${total}`])
   const folder = await exportGames(panel, out, { overwrite, onProgress, signal })

@@ -1,22 +1,23 @@
 import { Command, Option } from "commander"
 import type { EnvironmentName } from "../../environment/registry.ts"
-import { GigpoError } from "../../errors.ts"
 import { shortDigest } from "../../panel/digest-text.ts"
 import { describePanel, panelNames } from "../../panel/find.ts"
-import { openPanel } from "../../panel/panel.ts"
+import { openPanel, type Panel } from "../../panel/panel.ts"
 import { pinPanel } from "../../panel/pin.ts"
-import { visible } from "../../visible.ts"
-import { type ConfigArguments, commandLine, configCommand, setOption, wholeNumber } from "../arguments.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { visible } from "../../util/visible.ts"
+import { type ConfigArguments, commandLine, configCommand, setOption, trustOption, wholeNumber } from "../arguments.ts"
 import { loadConfig } from "../config/resolve.ts"
 import { optionsFor, withoutAround } from "../panel-evaluation.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 import { table } from "../terminal/table.ts"
 import { panelExport } from "./panel-export.ts"
 
-export function panelCommand(): Command {
-  return new Command("panel")
-    .summary("fixed lists of held-out tasks, to evaluate on")
+export function panelCommand(command: Command): Command {
+  return command
     .description(
       "A panel is a named, versioned list of held-out tasks: the same on every machine, for every seed. Its digest covers the tasks, what the " +
         `environment answers in them, and how the agent is spoken to. "${commandLine("evaluate", "config.yaml", "--panel", "sokoban/6x6@1")}" plays one.`,
@@ -36,7 +37,7 @@ function listCommand(): Command {
 
 async function listPanels({ json = false }: { readonly json?: boolean }): Promise<void> {
   const panels = await Promise.all(panelNames.map(describePanel))
-  if (json) return void process.stdout.write(`${JSON.stringify(panels)}\n`)
+  if (json) return void printJson(panels)
   const rows = panels.map(({ name, tasks, environment, about, places }) => [
     name,
     String(tasks.count),
@@ -59,6 +60,7 @@ function showCommand(): Command {
     .argument("<panel>", "a name, or a panel's file")
     .option("-c, --config <file>", "open the panel with the environment of a configuration, and find it to be the same")
     .addOption(setOption())
+    .addOption(trustOption())
     .option("--tasks", "list its tasks with their keys; opens the panel")
     .option("--json", "print it as one JSON line")
     .action((panel, options) => interruptible((signal) => showPanel(panel, options, signal)))
@@ -67,15 +69,16 @@ function showCommand(): Command {
 async function showPanel(name: string, options: ShowArguments, signal: AbortSignal): Promise<void> {
   const { digests, ...definition } = await describePanel(name)
   const screen = new Screen(process.stdout, { live: false })
-  const given = async (file: string) => optionsFor(definition, (await loadConfig(file, options.set)).environment)
+  const given = async (file: string) =>
+    optionsFor(definition, (await loadConfig(file, options.set, options)).environment)
   const opened =
     options.config !== undefined || options.tasks
-      ? await openPanel(name, options.config === undefined ? {} : await given(options.config), { signal })
+      ? await opening(name, options.config === undefined ? {} : await given(options.config), signal)
       : undefined
   if (options.json) {
     const { keys: _, ...told } = definition
     const tasks = options.tasks ? opened?.tasks : undefined
-    process.stdout.write(`${JSON.stringify({ ...told, known: digests, digests: opened?.digests, list: tasks })}\n`)
+    printJson({ ...told, known: digests, digests: opened?.digests, list: tasks })
     return
   }
   const rows = [
@@ -99,6 +102,10 @@ async function showPanel(name: string, options: ShowArguments, signal: AbortSign
     screen.print(visible(`${key}  ${JSON.stringify(task)}`))
 }
 
+function opening(name: string, options: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Panel> {
+  return activity.during(`opening the panel ${name}`, () => openPanel(name, options, { signal }))
+}
+
 interface PinArguments extends ConfigArguments {
   readonly tasks?: number
   readonly out: string
@@ -108,7 +115,7 @@ interface PinArguments extends ConfigArguments {
 }
 
 function pinCommand(): Command {
-  return configCommand("pin", "write a panel of a configuration's held-out tasks")
+  return configCommand(new Command("pin").summary("write a panel of a configuration's held-out tasks"))
     .description(
       "Writes a file that says which tasks the configured environment holds out and what it answers in them, but none of its data: an " +
         "evaluation with --panel <file> then plays exactly these, or tells what differs.",
@@ -126,7 +133,7 @@ function pinCommand(): Command {
 }
 
 async function runPin(file: string, given: PinArguments, signal: AbortSignal): Promise<void> {
-  const { environment, training } = await loadConfig(file, given.set)
+  const { environment, training } = await loadConfig(file, given.set, given)
   const { out, name, about, overwrite, tasks = training.evaluation.tasks } = given
   const { name: own, ...options } = withoutAround(environment)
   if (typeof own !== "string")
@@ -135,7 +142,7 @@ async function runPin(file: string, given: PinArguments, signal: AbortSignal): P
       "Panels are of the environments that ship; a module of your own cannot be pinned.",
     )
   const how = { environment: own as EnvironmentName, options, tasks, name, about, overwrite, signal }
-  const panel = await pinPanel(out, how)
+  const panel = await activity.during(`${tasks} tasks of ${own} to be pinned`, () => pinPanel(out, how))
   const screen = new Screen(process.stdout, { live: false })
   screen.print(
     visible(`${panel.name}: ${panel.tasks.count} tasks, world ${shortDigest(panel.digests.world)}, in ${out}`),

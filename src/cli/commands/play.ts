@@ -1,18 +1,22 @@
-import { Command, Option } from "commander"
+import { type Command, Option } from "commander"
 import type { Environment } from "../../environment/environment.ts"
 import { environmentNames } from "../../environment/registry.ts"
-import { GigpoError } from "../../errors.ts"
 import { isModuleFile } from "../../options/module-path.ts"
-import { Pace } from "../../pace.ts"
-import { Random } from "../../random.ts"
 import { playEpisode } from "../../rollout/episode.ts"
 import { drawnTasks } from "../../rollout/tasks.ts"
-import { type ConfigArguments, commandLine, setOption, wholeNumber } from "../arguments.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Pace } from "../../util/pace.ts"
+import { Random } from "../../util/random.ts"
+import { type ConfigArguments, commandLine, setOption, trustOption, wholeNumber } from "../arguments.ts"
 import type { Config } from "../config/config.ts"
 import { applySet, parseConfigDocument } from "../config/document.ts"
+import { checkConfiguredLengths } from "../config/lengths.ts"
 import { loadConfig, loadDocument } from "../config/resolve.ts"
-import { openConfiguredEnvironment, openPlayer } from "../model.ts"
+import { openConfiguredEnvironment, openPlayer, resolveModel } from "../model.ts"
+import { warnOfOther } from "../other-environment.ts"
 import { expertPlayer, handPlayer, playActions } from "../play.ts"
+import { activity } from "../terminal/activity.ts"
+import { formatDuration } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { PlayView } from "../terminal/play-view.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -26,9 +30,8 @@ interface PlayArguments extends ConfigArguments {
   readonly task: number
 }
 
-export function playCommand(): Command {
-  return new Command("play")
-    .summary("watch one episode, step by step")
+export function playCommand(command: Command): Command {
+  return command
     .description(
       "Shows one episode: the first prompt, what is observed, what the model replies, the action that was read from it and its reward. A model " +
         `plays a held-out task as "${commandLine("evaluate")}" has it play. An environment's name, or the path of its module, plays it as ` +
@@ -39,7 +42,11 @@ export function playCommand(): Command {
       `configuration file, a module (./mine.mjs), or an environment: ${environmentNames.join(", ")}`,
     )
     .addOption(setOption())
-    .option("-m, --model <directory>", "model folder to use instead of the configured one, e.g. a run's model")
+    .addOption(trustOption())
+    .option(
+      "-m, --model <directory>",
+      "model folder to use instead of the configured one, or a run's: its newest state",
+    )
     .addOption(new Option("--expert", "let the environment's expert play").conflicts("byHand"))
     .option("--by-hand", "play yourself: one action a line, from the keyboard or a pipe")
     .addOption(new Option("--split <name>", "which tasks").choices(["train", "test"]).default("test"))
@@ -51,7 +58,7 @@ export function playCommand(): Command {
 
 async function runPlay(source: string, options: PlayArguments, signal: AbortSignal): Promise<void> {
   const bare = environmentNames.includes(source) || isModuleFile(source)
-  const config = await (bare ? bareConfig(source, options) : loadConfig(source, options.set))
+  const config = await (bare ? bareConfig(source, options) : loadConfig(source, options.set, options))
   const environment = await openConfiguredEnvironment(config)
   const random = new Random(config.seed).fork("evaluation")
   const task = await findTask(environment, random, options, signal)
@@ -77,16 +84,25 @@ async function findTask<Task>(
 ): Promise<Task> {
   using tasks = drawnTasks(environment, split, random)
   const pace = new Pace(signal)
-  for (let drawn = 0; ; drawn++) {
-    if (pace.due()) await pace.rest()
-    const task = tasks.next()
-    if (task === undefined)
-      throw new GigpoError(
-        "BAD_ARGUMENT",
-        `${environment.name} has only ${drawn} ${split} tasks; --task ${index} must be below that.`,
-      )
-    if (drawn === index) return task
+  const began = performance.now()
+  let drawn = 0
+  const describe = () => {
+    const seconds = (performance.now() - began) / 1000
+    const left = drawn === 0 ? "" : `, about ${formatDuration((seconds / drawn) * (index - drawn))} left`
+    return `task ${drawn.toLocaleString("en-US")} of ${index.toLocaleString("en-US")} to be drawn, as each follows from those before it${left}`
   }
+  return await activity.during(describe, async () => {
+    for (; ; drawn++) {
+      if (pace.due()) await pace.rest()
+      const task = tasks.next()
+      if (task === undefined)
+        throw new GigpoError(
+          "BAD_ARGUMENT",
+          `${environment.name} has only ${drawn} ${split} tasks; --task ${index} must be below that.`,
+        )
+      if (drawn === index) return task
+    }
+  })
 }
 
 /** The configuration that an environment's name, or its module's path, alone stands for. */
@@ -96,7 +112,8 @@ async function bareConfig(name: string, { set, model, expert, byHand }: PlayArgu
   const parsed = parseConfigDocument(JSON.stringify({ model: model ?? "none", environment: { name } }), name)
   for (const one of set) applySet(parsed, one)
   // There is no file whose lines could be told.
-  const where: typeof parsed.where = (path) => (parsed.where(path) === "--set" ? "--set" : name)
+  const where: typeof parsed.where = (path) =>
+    parsed.where(path).startsWith(`${name}, line `) ? name : parsed.where(path)
   return await loadDocument({ ...parsed, where }, ".")
 }
 
@@ -113,7 +130,11 @@ async function playModel(
   episode: ModelEpisode,
   view: PlayView,
 ): Promise<void> {
-  await using model = await openPlayer(config, episode.signal, directory)
+  const resolved = directory === undefined ? undefined : await resolveModel(directory)
+  await checkConfiguredLengths(config, resolved)
+  const say = (text: string) => new Screen(process.stderr, { live: false }).print(text)
+  await warnOfOther(config, resolved ?? config.model, episode.environment.name, say)
+  await using model = await openPlayer(config, episode.signal, resolved)
   const { evaluation, rollout } = config.training
   const steps = playEpisode({
     ...rollout,
@@ -123,8 +144,9 @@ async function playModel(
     maxPositions: model.policy.maxPositions,
   })
   let shown = 0
+  const reply = () => `the reply of the model in step ${shown + 1}`
   for (;;) {
-    const { done, value } = await steps.next()
+    const { done, value } = await activity.during(reply, () => steps.next())
     if (done) {
       if (value.last && value.outcome !== "overflow") view.observation(value.last, true)
       view.end(value.outcome, value.metrics)

@@ -1,8 +1,11 @@
-import { Command } from "commander"
+import type { Command } from "commander"
+import { visible } from "../../util/visible.ts"
 import { writeReport } from "../../view/serve/report.ts"
-import { usualRuns, wholeNumber } from "../arguments.ts"
+import { wholeNumber } from "../arguments.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
+import { foldersOfRuns, usualPlaces } from "../usual-runs.ts"
 
 interface ReportArguments {
   readonly out: string
@@ -11,14 +14,13 @@ interface ReportArguments {
   readonly overwrite?: boolean
 }
 
-export function reportCommand(): Command {
-  return new Command("report")
-    .summary("write runs into one HTML file, to be sent to somebody")
+export function reportCommand(command: Command): Command {
+  return command
     .description(
       "Writes what gigpo view shows of runs into one file that needs nothing else and asks nobody for anything: all curves and settings, " +
         "the figures of all episodes, and as many episodes whole as there is room for. An older report is replaced.",
     )
-    .argument("[runs...]", "folders of runs, or folders that runs are in", [usualRuns])
+    .argument("[runs...]", `folders of runs, or folders that runs are in; ${usualPlaces}`)
     .requiredOption("-o, --out <file>", "where to write it, say report.html")
     .option("--episodes <count>", "most episodes that it holds whole (default: as there is room)", wholeNumber(0, 1e9))
     .option("--max-megabytes <count>", "how large it may become", wholeNumber(1, 1000), 5)
@@ -32,9 +34,12 @@ async function runReport(
   signal: AbortSignal,
 ): Promise<void> {
   const screen = new Screen(process.stderr)
-  const onProgress = (groups: number) => screen.show([`${groups} groups of episodes`])
+  const onProgress = (groups: number) => screen.show([`packing episodes, ${groups} groups so far`])
   const onWarning = (message: string) => screen.print(message)
-  const written = await writeReport(runs, out, { ...options, onProgress, onWarning, signal })
+  const folders = await foldersOfRuns(runs)
+  const written = await activity.during(`reading ${folders.join(", ")}`, () =>
+    writeReport(folders, out, { ...options, onProgress, onWarning, signal }),
+  )
   screen.clear()
   const runsTold = `${written.runs} ${written.runs === 1 ? "run" : "runs"}`
   const groupsTold =
@@ -42,5 +47,5 @@ async function runReport(
       ? "no recorded episodes"
       : `${written.groups} of ${written.recorded} groups of episodes whole`
   screen.print(`${runsTold}, ${groupsTold}, ${(written.bytes / 1e6).toFixed(2)} MB.`)
-  process.stdout.write(`${written.path}\n`)
+  process.stdout.write(`${visible(written.path)}\n`)
 }

@@ -1,9 +1,13 @@
 import { once } from "node:events"
-import { Command } from "commander"
+import type { Command } from "commander"
 import { openCorpus } from "../../environment/search/corpus.ts"
+import { retrieverKeyVariable } from "../../environment/search/retriever-key.ts"
 import { serveRetriever } from "../../environment/search/server.ts"
-import { wholeNumber } from "../arguments.ts"
+import { keyFromEnvironment, newKey } from "../../http/key.ts"
+import { isLoopback } from "../../http/listen.ts"
+import { list, wholeNumber } from "../arguments.ts"
 import { describeFailure } from "../fail.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 
@@ -11,31 +15,47 @@ interface RetrieverArguments {
   readonly host: string
   readonly port: number
   readonly topk: number
+  readonly allowHost?: readonly string[]
 }
 
-export function retrieverCommand(): Command {
-  return new Command("retriever")
-    .summary("serve a corpus to search agents over HTTP")
+export function retrieverCommand(command: Command): Command {
+  return command
     .description(
       "Reads a corpus, indexes it (BM25) and answers POST /retrieve as Search-R1's retrieval server does, for one query or " +
-        "several at once. The environment `search` takes the address as its option `retriever`. Ctrl-C ends it.",
+        "several at once. The environment `search` takes the address as its option `retriever`, and the key from " +
+        `${retrieverKeyVariable}. With that variable set, or an address beyond this machine, clients need the key: the second line of ` +
+        "standard output. Ctrl-C ends it.",
     )
     .argument("<corpus>", 'JSON lines of {"id", "contents"} or {"id", "title", "text"}')
-    .option("--host <address>", "whom to answer; 0.0.0.0 is everybody", "127.0.0.1")
+    .option("--host <address>", "address to listen on; 0.0.0.0 is for every client that has the key", "127.0.0.1")
     .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 8000)
+    .option("--allow-host <name>", "a name that clients call it by, a proxy's for example; may be repeated", list)
     .option("--topk <count>", "passages where a request does not say how many", wholeNumber(1, 1000), 3)
     .action((path, options) => interruptible((signal) => runRetriever(path, options, signal)))
 }
 
 async function runRetriever(path: string, options: RetrieverArguments, signal: AbortSignal): Promise<void> {
+  const { host, port, topk, allowHost: names = [] } = options
+  const given = keyFromEnvironment(retrieverKeyVariable)
+  const key = given ?? (isLoopback(host) ? undefined : newKey())
   const screen = new Screen(process.stderr)
   const count = (passages: number) => `${passages.toLocaleString("en-US")} passages of ${path}`
-  const corpus = await openCorpus(path, { signal, onProgress: (passages) => screen.show([count(passages)]) })
+  const onProgress = (passages: number) => screen.show([`indexing, ${count(passages)}`])
+  const corpus = await openCorpus(path, { signal, onProgress })
   screen.clear()
   const onError = (error: unknown) => screen.print(describeFailure(error))
-  const server = await serveRetriever({ ...options, corpus, signal, onError })
+  const server = await serveRetriever({
+    host,
+    port,
+    names,
+    topk,
+    corpus,
+    signal,
+    onError,
+    ...(key !== undefined && { key }),
+  })
   screen.print(`${count(corpus.size)}; Ctrl-C ends it.`)
-  process.stdout.write(`${server.url}\n`)
-  if (!signal.aborted) await once(signal, "abort")
+  process.stdout.write(`${[server.url, ...(key === undefined ? [] : [key])].join("\n")}\n`)
+  if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
   await server.close()
 }

@@ -1,25 +1,26 @@
 import { join } from "node:path"
-import { Command } from "commander"
-import { GigpoError } from "../../errors.ts"
-import { readReports } from "../../training/metrics-log.ts"
-import type { EvaluationReport, IterationReport } from "../../training/options.ts"
-import { runFiles } from "../../training/run-files.ts"
+import type { Command } from "commander"
+import { logWarning } from "../../runs/check-metrics.ts"
+import { runFiles } from "../../runs/files.ts"
+import { readReports } from "../../runs/metrics-log.ts"
+import type { EvaluationReport, IterationReport } from "../../runs/report.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { RunInfo } from "../../view/data/source.ts"
 import { describeRun, findRuns } from "../../view/runs.ts"
-import { usualRuns } from "../arguments.ts"
 import { formatDuration, formatNumber, formatShare } from "../terminal/format.ts"
 import { interruptible } from "../terminal/interrupt.ts"
+import { printJson } from "../terminal/print-json.ts"
 import { Screen } from "../terminal/screen.ts"
 import { table } from "../terminal/table.ts"
+import { folderOfRuns, noRuns, usualPlaces } from "../usual-runs.ts"
 
-export function runsCommand(): Command {
-  return new Command("runs")
-    .summary("list runs: how far they are, how good, and how long they will take")
+export function runsCommand(command: Command): Command {
+  return command
     .description(
       "Lists the runs in a folder and those below it. SUCCESS is that of the last evaluation, with its interval of 95 %; TRAINING that of the " +
         "last iteration, or its mean return where the environment does not tell of success.",
     )
-    .argument("[folder]", "where to look", usualRuns)
+    .argument("[folder]", `where to look; ${usualPlaces}`)
     .option("--json", "print the runs as one JSON line")
     .action((folder, options) => interruptible(() => listRuns(folder, options)))
 }
@@ -31,18 +32,23 @@ interface Listed extends Omit<RunInfo, "id" | "settings"> {
   readonly metrics?: IterationReport["metrics"]
 }
 
-async function listRuns(folder: string, { json = false }: { readonly json?: boolean }): Promise<void> {
-  const found = await Promise.all((await findRuns(folder)).map((directory) => listed(directory, folder)))
+async function listRuns(given: string | undefined, { json = false }: { readonly json?: boolean }): Promise<void> {
+  const folder = await folderOfRuns(given)
+  const warn = (message: string) => new Screen(process.stderr, { live: false }).print(message)
+  const directories = await findRuns(folder)
+  const found = await Promise.all(directories.map((directory) => listed(directory, folder, warn)))
   const runs = found.flatMap((run) => run ?? [])
-  if (json) return void process.stdout.write(`${JSON.stringify(runs)}\n`)
+  const warnings = await Promise.all(runs.map(({ directory }) => logWarning(directory)))
+  for (const warning of warnings) if (warning) warn(warning)
+  if (json) return void printJson(runs)
   const screen = new Screen(process.stdout, { live: false })
-  if (runs.length === 0) return screen.print(`There are no runs in ${folder}.`)
+  if (runs.length === 0) return screen.print(noRuns(folder))
   const head = ["RUN", "STATE", "ITERATION", "SUCCESS", "TRAINING", "TIME LEFT", "LAST REPORT"]
   for (const line of table([head, ...runs.map((run) => row(run, Date.now()))], [2])) screen.print(line)
 }
 
-/** Undefined where it has just gone, cannot be read, or another takes its place at this moment. */
-async function listed(directory: string, within: string): Promise<Listed | undefined> {
+/** Undefined where it has just gone, cannot be read, or another takes its place at this moment; `warn` receives a message on damage. */
+async function listed(directory: string, within: string, warn: (message: string) => void): Promise<Listed | undefined> {
   try {
     const reports = await readReports(join(directory, runFiles.metrics))
     const { id: _, settings: __, ...info } = await describeRun(directory, { reports, within })
@@ -55,6 +61,7 @@ async function listed(directory: string, within: string): Promise<Listed | undef
       ...(metrics && { metrics }),
     }
   } catch (error) {
+    if (GigpoError.is(error) && ["RUN_CORRUPT", "UNSAFE_PATH"].includes(error.code)) return void warn(error.message)
     if (GigpoError.is(error) && ["BAD_ARGUMENT", "IO"].includes(error.code)) return undefined
     throw error
   }

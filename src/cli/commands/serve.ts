@@ -1,15 +1,15 @@
 import { once } from "node:events"
-import { Command } from "commander"
-import { GigpoError } from "../../errors.ts"
-import { agentModel } from "../../server/agent.ts"
-import { ApiError } from "../../server/api-error.ts"
-import { tokenText } from "../../server/dialect.ts"
-import { type Answered, endpoint, type Speaker } from "../../server/endpoint.ts"
-import { listen } from "../../server/http.ts"
-import { isKey, newKey } from "../../server/key.ts"
+import type { Command } from "commander"
+import { agentModel } from "../../agents/agent.ts"
+import { ApiError } from "../../chat/api-error.ts"
+import { tokenText } from "../../chat/dialect.ts"
+import { type Answered, endpoint, type Speaker, unknownKey } from "../../endpoint/endpoint.ts"
+import { isKey, keyFromEnvironment, newKey } from "../../http/key.ts"
+import { listen } from "../../http/listen.ts"
 import { list, wholeNumber } from "../arguments.ts"
 import { describeFailure } from "../fail.ts"
 import { openSpeaking, type SpeakArguments, speakOptions } from "../speak.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
 
@@ -24,9 +24,8 @@ interface ServeArguments extends SpeakArguments {
 /** The key is read from the environment: the words of a command are seen by everybody on the machine. */
 const keyVariable = "GIGPO_API_KEY"
 
-export function serveCommand(): Command {
-  return speakOptions(new Command("serve"))
-    .summary("serve a model to clients of OpenAI's API over HTTP")
+export function serveCommand(command: Command): Command {
+  return speakOptions(command)
     .description(
       "Answers POST /v1/chat/completions and /v1/responses, whole and streamed. The first two lines of standard output are the address and the " +
         `key that clients need, which ${keyVariable} sets and which is made where it is not set; a line for each request goes to ` +
@@ -45,7 +44,7 @@ export function serveCommand(): Command {
 }
 
 async function runServe(named: string, options: ServeArguments, signal: AbortSignal): Promise<void> {
-  const apiKey = readKey(process.env[keyVariable])
+  const apiKey = keyFromEnvironment(keyVariable) ?? newKey()
   const { host, port, name: models = [agentModel], allowHost: names = [], grace } = options
   const log = new Screen(process.stderr, { live: false })
   let speaker: Speaker | undefined
@@ -59,8 +58,9 @@ async function runServe(named: string, options: ServeArguments, signal: AbortSig
     onError: (error) => log.print(describeFailure(error)),
     onAnswer: (answered) => log.print(describeAnswered(answered)),
   })
+  const keys = { known: (given: string) => isKey(given, apiKey), refusal: unknownKey }
   // Before the model, which may take minutes to open: a port that is taken is told at once.
-  const server = await listen(answer, { host, port, names, keyed: true })
+  const server = await listen(answer, { host, port, names, keys })
   try {
     await using model = await openSpeaking(named, options, signal)
     // Agents tell of their state and reward as in training; here nobody needs to know.
@@ -68,20 +68,11 @@ async function runServe(named: string, options: ServeArguments, signal: AbortSig
     speaker = { voice: model.voice, models, textOf: tokenText(model.tokenizer), episode }
     process.stdout.write(`${server.url}/v1\n${apiKey}\n`)
     log.print(`${named} is served as ${models.join(", ")}; Ctrl-C ends it.`)
-    if (!signal.aborted) await once(signal, "abort")
-    await server.close(grace)
+    if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
+    await activity.during("answers under way to end", () => server.close(grace))
   } finally {
     await server.close()
   }
-}
-
-function readKey(given: string | undefined): string {
-  if (given === undefined) return newKey()
-  if (/^[\x21-\x7e]{16,}$/.test(given)) return given
-  throw new GigpoError(
-    "BAD_ARGUMENT",
-    `${keyVariable} must be a key of at least 16 characters without blanks; unset it, and one is made.`,
-  )
 }
 
 function describeAnswered({ method, path, status, milliseconds, tokens }: Answered): string {

@@ -1,10 +1,12 @@
 import { once } from "node:events"
-import { Command } from "commander"
+import type { Command } from "commander"
 import { openView } from "../../view/serve/view.ts"
-import { list, usualRuns, wholeNumber } from "../arguments.ts"
+import { list, wholeNumber } from "../arguments.ts"
 import { describeFailure } from "../fail.ts"
+import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
 import { Screen } from "../terminal/screen.ts"
+import { foldersOfRuns, usualPlaces } from "../usual-runs.ts"
 
 interface ViewArguments {
   readonly host: string
@@ -12,14 +14,13 @@ interface ViewArguments {
   readonly allowHost: readonly string[]
 }
 
-export function viewCommand(): Command {
-  return new Command("view")
-    .summary("show runs in the browser, while they go on")
+export function viewCommand(command: Command): Command {
+  return command
     .description(
       "Shows curves, episodes, the states of tasks and the settings of runs on a web page of this machine. The first line of standard " +
         "output is its address, with the token that lets its reader in. Nothing can be changed there. Ctrl-C ends it.",
     )
-    .argument("[runs...]", "folders of runs, or folders that runs are in, where more may appear", [usualRuns])
+    .argument("[runs...]", `folders of runs, or folders that runs are in, where more may appear; ${usualPlaces}`)
     .option("--host <address>", "whom to answer; 0.0.0.0 is everybody who has the token", "127.0.0.1")
     .option("-p, --port <number>", "0 takes any that is free", wholeNumber(0, 65_535), 8070)
     .option("--allow-host <name>", "a name that the page is called by, a proxy's say; may be repeated", list)
@@ -30,8 +31,11 @@ async function runView(runs: readonly string[], options: ViewArguments, signal: 
   const { host, port, allowHost: names = [] } = options
   const log = new Screen(process.stderr, { live: false })
   const onError = (error: unknown) => log.print(describeFailure(error))
-  await using view = await openView(runs, { host, port, names, onError })
+  const folders = await foldersOfRuns(runs)
+  await using view = await activity.during(`reading ${folders.join(", ")}`, () =>
+    openView(folders, { host, port, names, onError }),
+  )
   process.stdout.write(`${view.url}\n`)
   log.print("Open this address in a browser; Ctrl-C ends it.")
-  if (!signal.aborted) await once(signal, "abort")
+  if (!signal.aborted) await activity.idle(() => once(signal, "abort"))
 }

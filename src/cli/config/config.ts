@@ -24,7 +24,7 @@ type Around<Part> = Omit<Extract<Part, { readonly use: unknown; readonly name?: 
  * A configuration file with every default filled in, but for the environment's own options. Paths are relative to the working
  * directory, those of modules to the file until it is loaded, and absolute then.
  */
-export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "training" | "clone"> {
+export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "training" | "sft"> {
   readonly run: string
   readonly environment: ({ readonly name: string } & Readonly<Record<string, unknown>>) | Used
   readonly agent?: Named<NonNullable<Keys["agent"]>> | (Used & Around<NonNullable<Keys["agent"]>>) | undefined
@@ -32,9 +32,9 @@ export interface Config extends Omit<Keys, "run" | "environment" | "agent" | "tr
     readonly estimator: Named<Training["estimator"]> | Used
     readonly loss: Named<Training["loss"]> | (Used & Around<Training["loss"]>)
   }
-  readonly clone: Omit<Keys["clone"], "data" | "loss"> & {
+  readonly sft: Omit<Keys["sft"], "data" | "loss"> & {
     readonly data?: string | undefined
-    readonly loss: Named<Keys["clone"]["loss"]> | Used
+    readonly loss: Named<Keys["sft"]["loss"]> | Used
   }
 }
 

@@ -1,23 +1,26 @@
+import { agents, aroundAgent, customAgent } from "../../agents/agents.ts"
 import { loraFields, nativePolicyFields } from "../../engine/native/options.ts"
 import { remoteFields } from "../../engine/remote/options.ts"
-import { environmentFields, ownEnvironment } from "../../environment/registry.ts"
+import { customEnvironment, environmentFields } from "../../environment/registry.ts"
 import { aroundEnvironment } from "../../environment/wrappers.ts"
 import {
+  boolean,
   choice,
   field,
-  flag,
   group,
+  integer,
   optionalChoice,
   optionalGroup,
   required,
-  text,
-  whole,
+  string,
 } from "../../options/field.ts"
 import { without } from "../../options/fixed.ts"
 import { fieldsOf } from "../../options/named.ts"
 import { isObject } from "../../options/read.ts"
-import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
-import { cloneFields, initializeFields, trainFields } from "../../training/options.ts"
+import { initializeFields } from "../../sft/initialize-options.ts"
+import { sftFields } from "../../sft/options.ts"
+import { chatFields } from "../../tokenizer/chat-options.ts"
+import { trainFields } from "../../training/options.ts"
 import { recordingFields } from "../../view/record/options.ts"
 import { mlflowFields } from "../../view/sinks/mlflow.ts"
 
@@ -26,10 +29,15 @@ export const policyFields = without(nativePolicyFields, "training", "reference",
 
 /** What the config.json of a run says besides, of itself: such a file is a configuration, too. */
 export const runConfigFields = {
-  gigpo: text(undefined, "The version that wrote the file; not read."),
+  gigpo: string(undefined, "The version that wrote the file; not read."),
   frozen: field<object | undefined, string>(
     undefined,
     "The digests of the weights that the run depends on; not read.",
+    (value) => (isObject(value) ? undefined : "must be a group of keys"),
+  ),
+  resolved: field<object | undefined, string>(
+    undefined,
+    "Options of a run that was begun from code and whose configuration does not state them; not read.",
     (value) => (isObject(value) ? undefined : "must be a group of keys"),
   ),
   settled: field<object | undefined, string>(
@@ -37,32 +45,41 @@ export const runConfigFields = {
     "What a run that was begun from code chose where its options left it open; not read.",
     (value) => (isObject(value) ? undefined : "must be a group of keys"),
   ),
+  promptDate: string(undefined, "The date that the run's prompts show, where chat.now does not set it."),
 }
 
 /** Every key of a configuration file. The seed stands once, at the top. */
 export const configFields = {
-  model: required(text(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
-  teacher: text(
+  model: required(string(undefined, "Hugging Face model folder: config.json, safetensors, tokenizer.")),
+  teacher: string(
     undefined,
     "gigpo train: model folder of a teacher with the same tokenizer, which is asked how likely it finds what the model says " +
       "(training.loss.name: distillation).",
-    { otherwise: "no teacher" },
+    { defaultText: "no teacher" },
   ),
   environment: {
     ...choice(undefined, environmentFields, "Which environment; its own options stand beside the name.", {
-      own: ownEnvironment,
+      own: customEnvironment,
       common: aroundEnvironment,
     }),
     asGiven: true as const,
   },
   agent: optionalChoice(
-    choice("process", fieldsOf(agents), "Who plays the environment's tasks.", { own: ownAgent, common: aroundAgent }),
+    choice("process", fieldsOf(agents), "Who plays the environment's tasks.", {
+      own: customAgent,
+      common: aroundAgent,
+    }),
     "the model, by the environment's own loop",
   ),
-  run: text(undefined, "Folder of the run: metrics, checkpoints and the trained model.", {
-    otherwise: "runs/ and the environment's name",
+  run: string(undefined, "Folder of the run: metrics, checkpoints and the trained model.", {
+    defaultText: "runs/ and the environment's name",
   }),
-  seed: whole(0, "The root of every random number.", { least: 0 }),
+  seed: integer(0, "The root of every random number.", { min: 0 }),
+  chat: optionalGroup(
+    chatFields,
+    "What the model's chat template is given beside the messages, in every command.",
+    "what the template does without",
+  ),
   ...policyFields,
   engine: optionalGroup(
     remoteFields,
@@ -70,9 +87,12 @@ export const configFields = {
       "model is the folder of the tokenizer and config.json.",
     "this machine",
   ),
-  lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.otherwise),
+  lora: optionalGroup(without(loraFields, "seed"), nativePolicyFields.lora.help, nativePolicyFields.lora.defaultText),
   training: group(without(trainFields, "seed"), "gigpo train: reinforcement learning."),
-  tensorboard: flag(false, "gigpo train: write TensorBoard's event files into the run's folder, under tensorboard/."),
+  tensorboard: boolean(
+    false,
+    "gigpo train: write TensorBoard's event files into the run's folder, under tensorboard/.",
+  ),
   mlflow: optionalGroup(
     mlflowFields,
     "gigpo train: send settings and metrics to an MLflow server, which may ask for MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME " +
@@ -80,9 +100,9 @@ export const configFields = {
     "nothing is sent",
   ),
   episodes: group(recordingFields, "What of the episodes of training is recorded, in the run's folder."),
-  clone: group(
-    without(cloneFields, "seed"),
-    "gigpo clone: a start from the moves of the environment's expert, or from transcripts.",
+  sft: group(
+    without(sftFields, "seed"),
+    "gigpo sft: a start from the moves of the environment's expert, or from transcripts.",
   ),
   initialize: group(
     without(initializeFields, "seed"),

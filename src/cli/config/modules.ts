@@ -1,22 +1,24 @@
-import { ownEstimator } from "../../credit/options.ts"
+import { agents, aroundAgent, customAgent } from "../../agents/agents.ts"
+import { allGroupsEnded } from "../../agents/process-group.ts"
+import { stripVolatileText } from "../../chat/normalize.ts"
+import { customEstimator } from "../../credit/options.ts"
 import type { Environment, OffersTasks } from "../../environment/environment.ts"
-import { ownMemory } from "../../environment/memory/memory.ts"
-import { openEnvironment, ownEnvironment, ownTasks } from "../../environment/registry.ts"
-import { aroundEnvironment, makeWrapper, ownWrapper } from "../../environment/wrappers.ts"
-import { GigpoError } from "../../errors.ts"
-import { ownLoss } from "../../loss/options.ts"
+import { customMemory } from "../../environment/memory/memory.ts"
+import { customEnvironment, customTasks, openEnvironment } from "../../environment/registry.ts"
+import { aroundEnvironment, customWrapper, makeWrapper } from "../../environment/wrappers.ts"
+import { customLoss } from "../../loss/options.ts"
 import { only, without } from "../../options/fixed.ts"
-import { loadModule, type Module, makeOwn } from "../../options/module.ts"
+import { loadModule, type Module, makeCustom } from "../../options/module.ts"
 import { type Complaint, readTable, refusal } from "../../options/read.ts"
-import type { Fields, OwnValue } from "../../options/table.ts"
-import { ownTurnHooks } from "../../rollout/hooks/turn-hooks.ts"
-import { agents, aroundAgent, ownAgent } from "../../server/agents.ts"
-import { withoutNoise } from "../../server/normalize.ts"
-import { allGroupsEnded } from "../../server/process-group.ts"
-import { ownCurriculum } from "../../training/curriculum/curriculum.ts"
+import type { CustomValue, Fields } from "../../options/table.ts"
+import { customTurnHooks } from "../../rollout/hooks/turn-hooks.ts"
+import type { SftOptions } from "../../sft/options.ts"
+import { customCurriculum } from "../../training/curriculum/curriculum.ts"
 import { aroundLoss } from "../../training/kl.ts"
-import type { CloneOptions, TrainOptions } from "../../training/options.ts"
+import type { TrainOptions } from "../../training/options.ts"
 import type { AgentSetup } from "../../training/player.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { activity } from "../terminal/activity.ts"
 import type { Config, Used } from "./config.ts"
 import type { ConfigDocument } from "./document.ts"
 
@@ -25,15 +27,29 @@ import type { ConfigDocument } from "./document.ts"
 /** Where a module may stand, and which options stand beside it whatever the module. */
 const places = [
   { path: ["environment"], around: aroundEnvironment },
-  { path: ["environment", "around"], around: {} },
+  { path: ["environment", "wrapper"], around: {} },
   { path: ["environment", "memory"], around: {} },
   { path: ["agent"], around: aroundAgent },
   { path: ["training", "curriculum"], around: {} },
-  { path: ["training", "turns"], around: {} },
+  { path: ["training", "turnHooks"], around: {} },
   { path: ["training", "estimator"], around: {} },
   { path: ["training", "loss"], around: aroundLoss },
-  { path: ["clone", "loss"], around: {} },
+  { path: ["sft", "loss"], around: {} },
 ] as const satisfies readonly { path: readonly string[]; around: Fields }[]
+
+interface UsedModule {
+  readonly path: readonly string[]
+  readonly around: Fields
+  readonly part: Used
+}
+
+/** The modules that a configuration names, and where. Loads nothing. */
+export function usedModules(config: Partial<Config>): UsedModule[] {
+  return places.flatMap(({ path, around }) => {
+    const part = partAt(config, path)
+    return isUsed(part) && !isModules(config, path) ? [{ path, around, part }] : []
+  })
+}
 
 /** Where a loaded part is written, its `use` where it has one: for what turns out when it is put to use. */
 const writtenAt = new WeakMap<object, string>()
@@ -51,9 +67,7 @@ export async function loadModules(
 ): Promise<Config> {
   let loaded: object = config
   const complaints: Complaint[] = []
-  for (const { path, around } of places) {
-    const part = partAt(config, path)
-    if (!isUsed(part) || isModules(config, path)) continue
+  for (const { path, around, part } of usedModules(config)) {
     const { use, sha256: _, ...given } = part
     const place = where([...path, document.hasIn([...path, "use"]) ? "use" : "name"])
     const found = await placed(place, loadFor(use, folder, around))
@@ -72,20 +86,17 @@ export async function loadModules(
 /** The tables of the modules that a loaded configuration names, by dotted path: what explains their options. */
 export async function moduleFields(config: Config): Promise<ReadonlyMap<string, Fields>> {
   const tables = new Map<string, Fields>()
-  for (const { path } of places) {
-    const part = partAt(config, path)
-    if (isUsed(part) && !isModules(config, path))
-      tables.set(path.join("."), (await loadModule(part.use, ".")).options ?? {})
-  }
+  for (const { path, part } of usedModules(config))
+    tables.set(path.join("."), (await loadModule(part.use, ".")).options ?? {})
   return tables
 }
 
 /** The environment of a loaded configuration, to be played by its own loop. */
 export async function openConfiguredEnvironment({ environment }: Config): Promise<Environment> {
   const opened = isUsed(environment)
-    ? await own(environment, ownEnvironment, aroundEnvironment)
+    ? await own(environment, customEnvironment, aroundEnvironment)
     : await openNamed(environment)
-  if (ownEnvironment.problem(opened) === undefined) return await wrapped(opened, environment)
+  if (customEnvironment.validate(opened) === undefined) return await wrapped(opened, environment)
   const place = writtenAt.get(environment)
   throw new GigpoError(
     "BAD_CONFIG",
@@ -104,60 +115,62 @@ export async function configuredPlayer(
   given?: OffersTasks,
 ): Promise<AgentSetup<unknown> & { readonly environment: OffersTasks } & AsyncDisposable> {
   const { agent, environment } = config
-  const disposable = { [Symbol.asyncDispose]: allGroupsEnded }
+  const disposable = { [Symbol.asyncDispose]: () => activity.during("programs of the agent to end", allGroupsEnded) }
   if (!agent) return { environment: given ?? (await openConfiguredEnvironment(config)), ...disposable }
-  if (environment.around !== undefined)
+  if (environment.wrapper !== undefined)
     throw new GigpoError(
       "BAD_CONFIG",
-      "environment.around is built around the environment's own prompts, which an agent does not read: leave out agent, or around.",
+      "environment.wrapper is built around the environment's own prompts, which an agent does not read: leave out agent, or around.",
     )
   const opened =
-    given ?? (isUsed(environment) ? await own(environment, ownTasks, aroundEnvironment) : await openNamed(environment))
-  const player = { environment: opened, ...(agent.normalize && { normalize: withoutNoise }), ...disposable }
-  if (isUsed(agent)) return { ...player, agent: await own(agent, ownAgent, aroundAgent) }
+    given ??
+    (isUsed(environment) ? await own(environment, customTasks, aroundEnvironment) : await openNamed(environment))
+  const player = { environment: opened, ...(agent.normalize && { normalize: stripVolatileText }), ...disposable }
+  if (isUsed(agent)) return { ...player, agent: await own(agent, customAgent, aroundAgent) }
   const { make, fields } = agents[agent.name]
   return { ...player, agent: make(only(agent, fields)) }
 }
 
 async function openNamed(environment: Config["environment"]): Promise<Environment> {
-  const { name, memory, around: _, ...options } = environment as Config["environment"] & { readonly memory?: unknown }
-  const told = isUsed(memory) ? await own(memory, ownMemory) : memory
+  const { name, memory, wrapper: _, ...options } = environment as Config["environment"] & { readonly memory?: unknown }
+  const told = isUsed(memory) ? await own(memory, customMemory) : memory
   const all = { ...options, ...(told !== undefined && { memory: told }) }
-  return await placed(writtenAt.get(environment), openEnvironment(name as string, all))
+  const opening = activity.during(`opening the environment ${name}`, () => openEnvironment(name as string, all))
+  return await placed(writtenAt.get(environment), opening)
 }
 
 /** The environment in what is built around it. */
-async function wrapped(environment: Environment, { around }: Config["environment"]): Promise<Environment> {
+async function wrapped(environment: Environment, { wrapper: around }: Config["environment"]): Promise<Environment> {
   if (around === undefined) return environment
   if (!isUsed(around)) return makeWrapper(around as { readonly name: string })(environment)
-  const made = (await own(around, ownWrapper))(environment)
-  const problem = ownEnvironment.problem(made)
+  const made = (await own(around, customWrapper))(environment)
+  const problem = customEnvironment.validate(made)
   if (problem === undefined) return made
   throw new GigpoError("BAD_CONFIG", `${writtenAt.get(around) ?? around.use}: what it builds ${problem}.`)
 }
 
 /** What a loaded configuration says of training, with the values that its modules export. */
 export async function configuredTraining({ seed, training }: Config): Promise<TrainOptions> {
-  const { estimator, loss, curriculum, turns, ...rest } = training
+  const { estimator, loss, curriculum, turnHooks: turns, ...rest } = training
   return {
     ...rest,
     seed,
-    ...(curriculum && { curriculum: isUsed(curriculum) ? await own(curriculum, ownCurriculum) : curriculum }),
-    ...(turns && { turns: isUsed(turns) ? await own(turns, ownTurnHooks) : turns }),
-    estimator: isUsed(estimator) ? await own(estimator, ownEstimator) : estimator,
-    loss: isUsed(loss) ? { use: await own(loss, ownLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
+    ...(curriculum && { curriculum: isUsed(curriculum) ? await own(curriculum, customCurriculum) : curriculum }),
+    ...(turns && { turnHooks: isUsed(turns) ? await own(turns, customTurnHooks) : turns }),
+    estimator: isUsed(estimator) ? await own(estimator, customEstimator) : estimator,
+    loss: isUsed(loss) ? { use: await own(loss, customLoss, aroundLoss), ...only(loss, aroundLoss) } : loss,
   }
 }
 
 /** What it says of cloning, likewise. */
-export async function configuredCloning({ seed, clone: { loss, ...rest } }: Config): Promise<CloneOptions> {
-  return { ...rest, seed, loss: isUsed(loss) ? { use: await own(loss, ownLoss) } : loss }
+export async function configuredSft({ seed, sft: { loss, ...rest } }: Config): Promise<SftOptions> {
+  return { ...rest, seed, loss: isUsed(loss) ? { use: await own(loss, customLoss) } : loss }
 }
 
-async function own<T>(part: Used, value: OwnValue<T>, around: Fields = {}): Promise<T> {
+async function own<T>(part: Used, value: CustomValue<T>, around: Fields = {}): Promise<T> {
   const { use, sha256: _, ...options } = part
-  const make = async () => makeOwn(await loadModule(use, "."), without(options, ...Object.keys(around)), value)
-  return await placed(writtenAt.get(part), make())
+  const make = async () => makeCustom(await loadModule(use, "."), without(options, ...Object.keys(around)), value)
+  return await placed(writtenAt.get(part), activity.during(`opening ${use}`, make))
 }
 
 /** Refuses options that would hide the keys that stand around every module. */
@@ -174,7 +187,7 @@ function isUsed(part: unknown): part is Used {
 }
 
 /** What an environment of somebody's own has beside `use` are its own options, but for what stands around it. */
-function isModules({ environment }: Config, path: readonly string[]): boolean {
+function isModules({ environment }: Partial<Config>, path: readonly string[]): boolean {
   return (
     path.length > 1 && path[0] === "environment" && isUsed(environment) && !Object.hasOwn(aroundEnvironment, path[1]!)
   )

@@ -1,9 +1,10 @@
-import { stringify } from "yaml"
 import { rampFields } from "../../options/field.ts"
 import { fieldsOf } from "../../options/keys.ts"
-import type { Choice, Entry, Field, Fields } from "../../options/table.ts"
+import type { Choice, Entry, Fields } from "../../options/table.ts"
 import type { Config } from "./config.ts"
+import { entryAt } from "./entry-at.ts"
 import { configFields } from "./fields.ts"
+import { explain, inline } from "./words.ts"
 
 type Given = Readonly<Record<string, unknown>> | undefined
 
@@ -11,6 +12,18 @@ interface Page {
   readonly lines: string[]
   /** Tables of modules, by the dotted path of what they stand for. */
   readonly modules: ReadonlyMap<string, Fields>
+  /** Whether the options of what is not chosen are shown, too. */
+  readonly all: boolean
+  /** Names that the key has for choices, by the dotted path of the choice. */
+  readonly chosen: ReadonlyMap<string, string>
+}
+
+/** What of a configuration is shown. */
+interface Shown {
+  /** Dotted key of a part, with all below it; default everything. */
+  readonly key?: string | undefined
+  /** Also the options of what is not chosen: of every estimator, say. Default where no key is given. */
+  readonly all?: boolean | undefined
 }
 
 /**
@@ -19,13 +32,30 @@ interface Page {
  *
  * @param modules - what the configuration's modules say of their options.
  */
-export function renderConfig(config?: Config, modules: ReadonlyMap<string, Fields> = new Map()): string {
-  const page: Page = { lines: [], modules }
+export function renderConfig(
+  config?: Config,
+  modules: ReadonlyMap<string, Fields> = new Map(),
+  { key, all = key === undefined }: Shown = {},
+): string {
+  if (key !== undefined) return renderKey(key, config, modules, all)
+  const page: Page = { lines: [], modules, all, chosen: new Map() }
   comment(page, "", `A number that "may change" also takes ${ramp}: a ramp from one number to another. ${rampWords}`)
   for (const [key, entry] of Object.entries(configFields)) {
     page.lines.push("")
     renderEntry(page, [key], entry, config as unknown as Given, "")
   }
+  return `${page.lines.join("\n")}\n`
+}
+
+function renderKey(key: string, config: Config | undefined, modules: Page["modules"], all: boolean): string {
+  const { path, entry, chosen } = entryAt(key)
+  const above = path.slice(0, -1)
+  const valueAt = (place: readonly string[]) =>
+    place.reduce<Given>((value, name) => value?.[name] as Given, config as unknown as Given)
+  const page: Page = { lines: above.map((name, depth) => `${"  ".repeat(depth)}${name}:`), modules, all, chosen }
+  // The configuration has no values for what it has not chosen.
+  const other = [...chosen].some(([place, name]) => valueAt(place.split("."))?.name !== name)
+  renderEntry(page, path, entry, other ? undefined : valueAt(above), "")
   return `${page.lines.join("\n")}\n`
 }
 
@@ -36,17 +66,17 @@ const rampWords = Object.entries(rampFields)
 
 /** `prefix` stands before every line: "# " where all of it is only shown. */
 function renderEntry(page: Page, path: readonly string[], entry: Entry, given: Given, prefix: string): void {
-  if ("inCode" in entry) return
+  if ("codeOnly" in entry) return
   const key = path.at(-1)!
   const value = given?.[key]
   comment(page, indent(path, prefix), explain(entry))
-  if ("problem" in entry) {
-    const shown = value ?? (given === undefined || prefix !== "" ? entry.fallback : undefined)
-    page.lines.push(...keyLine(path, shown, entry.fallback, prefix))
+  if ("validate" in entry) {
+    const shown = value ?? (given === undefined || prefix !== "" ? entry.default : undefined)
+    page.lines.push(...keyLine(path, shown, entry.default, prefix))
   } else if ("variants" in entry) renderChoice(page, path, entry, value as Given, prefix)
   else {
     // A group that is not there is shown all the same; one that says nothing would read as empty.
-    const absent = ("otherwise" in entry && value === undefined) || saysNothing(entry.fields, value as Given)
+    const absent = ("defaultText" in entry && value === undefined) || saysNothing(entry.fields, value as Given)
     const within = absent ? "# " : prefix
     page.lines.push(`${indent(path, within)}${key}:`)
     renderFields(page, path, entry.fields, value as Given, within)
@@ -55,7 +85,7 @@ function renderEntry(page: Page, path: readonly string[], entry: Entry, given: G
 
 function saysNothing(fields: Fields, given: Given): boolean {
   return Object.entries(fields).every(
-    ([key, entry]) => "problem" in entry && (given === undefined ? entry.fallback : given[key]) === undefined,
+    ([key, entry]) => "validate" in entry && (given === undefined ? entry.default : given[key]) === undefined,
   )
 }
 
@@ -64,25 +94,34 @@ function renderFields(page: Page, path: readonly string[], fields: Fields, given
 }
 
 function renderChoice(page: Page, path: readonly string[], choice: Choice, given: Given, prefix: string): void {
-  const { use, sha256, name = use === undefined ? choice.fallback : undefined } = given ?? {}
+  const { use, sha256, name = use === undefined ? choice.default : undefined } = given ?? {}
   // One that need not be made, and is not, is shown all the same.
-  const within = "otherwise" in choice && given === undefined ? "# " : prefix
+  const within = "defaultText" in choice && given === undefined ? "# " : prefix
   const line = (key: string, value: unknown) => page.lines.push(...keyLine([...path, key], value, undefined, within))
   page.lines.push(`${indent(path, within)}${path.at(-1)}:`)
   const below = indent([...path, "name"], within)
+  const named = page.chosen.has(path.join("."))
   const names = Object.keys(choice.variants).join(", ")
-  comment(page, below, `One of ${names}; or the path of a module of your own (./mine.mjs), from this file's folder.`)
+  if (!named)
+    comment(page, below, `One of ${names}; or the path of a module of your own (./mine.mjs), from this file's folder.`)
   line("name", name)
-  comment(page, below, "The path of a module, in place of the name; its options stand beside it.")
-  line("use", use)
+  if (!named) {
+    comment(page, below, "The path of a module, in place of the name; its options are written beside it.")
+    line("use", use)
+  }
   if (sha256 !== undefined) line("sha256", sha256)
   const module = page.modules.get(path.join("."))
   renderFields(page, path, { ...(use === undefined ? {} : module), ...fieldsOf(choice, given) }, given, within)
-  if (given === undefined) renderOthers(page, path, choice, below)
+  if (given === undefined) (page.all ? renderOthers : nameOthers)(page, path, choice, below)
 }
 
 /** The options of what is not chosen: each is explained where it first occurs, or has another default than there. */
-function renderOthers(page: Page, path: readonly string[], { variants, fallback }: Choice, below: string): void {
+function renderOthers(
+  page: Page,
+  path: readonly string[],
+  { variants, default: fallback }: Choice,
+  below: string,
+): void {
   const explained = new Set<Entry>(fallback === undefined ? [] : Object.values(variants[fallback]!))
   for (const [variant, fields] of Object.entries(variants)) {
     if (variant === fallback) continue
@@ -95,21 +134,18 @@ function renderOthers(page: Page, path: readonly string[], { variants, fallback 
   }
 }
 
+/** Says where the options of what is not chosen are shown. */
+function nameOthers(page: Page, path: readonly string[], { variants, default: fallback }: Choice, below: string): void {
+  const other = Object.keys(variants).find((name) => name !== fallback)
+  if (other === undefined) return
+  comment(page, below, `Options of another: gigpo config ${path.join(".")}.${other}.`)
+}
+
 /** The key with its value; commented out where it has none, with the default that holds then. */
 function keyLine(path: readonly string[], value: unknown, fallback: unknown, prefix: string): string[] {
   const off = value === undefined && prefix === "" ? "# " : prefix
   const shown = value ?? fallback
   return [`${indent(path, off)}${path.at(-1)}:${shown === undefined ? "" : ` ${inline(shown)}`}`]
-}
-
-/** What is said of an option: its help, and what holds where it is left out. */
-function explain(entry: Entry): string {
-  const words = [entry.help]
-  if ("changes" in entry) words.push("May change.")
-  const { otherwise, fallback } = entry as Partial<Field<unknown>>
-  if ("problem" in entry && fallback !== undefined) words.push(`Default ${inline(fallback)}.`)
-  else if (otherwise !== undefined) words.push(`Default: ${otherwise}.`)
-  return words.join(" ")
 }
 
 function comment(page: Page, before: string, text: string): void {
@@ -118,10 +154,6 @@ function comment(page: Page, before: string, text: string): void {
 
 function indent(path: readonly string[], prefix: string): string {
   return "  ".repeat(path.length - 1) + prefix
-}
-
-function inline(value: unknown): string {
-  return stringify(value, { collectionStyle: "flow", flowCollectionPadding: false, lineWidth: 0 }).trim()
 }
 
 function wrap(text: string, width: number): string[] {

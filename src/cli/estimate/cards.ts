@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /** What a card's datasheet says; never reached in practice. */
 export interface Card {

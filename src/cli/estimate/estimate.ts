@@ -1,5 +1,6 @@
+import { basename } from "node:path"
 import { diskBytes } from "../../engine/native/disk.ts"
-import { readPolicyConfig } from "../../engine/native/native-policy.ts"
+import { readPolicyShape } from "../../engine/native/native-policy.ts"
 import {
   chooseDevice,
   deviceMemory,
@@ -7,20 +8,22 @@ import {
   memoryPlan,
   resolvePolicyOptions,
 } from "../../engine/native/options.ts"
-import { GigpoError } from "../../errors.ts"
-import { Tokenizer } from "../../tokenizer/tokenizer.ts"
+import { isThere } from "../../files/io-error.ts"
 import { needsOf } from "../../training/make.ts"
 import { type WholeRun, wholeRun } from "../../training/whole-run.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { type Config, trainingOptions } from "../config/config.ts"
-import { configuredTraining, openConfiguredEnvironment } from "../config/modules.ts"
+import { configuredTraining } from "../config/modules.ts"
 import { readTeacher } from "../teacher.ts"
+import { activity } from "../terminal/activity.ts"
 import type { Card } from "./cards.ts"
 import { type DiskUse, diskUse, recordedBytes } from "./disk-use.ts"
-import { type Lengths, measureLengths } from "./measure.ts"
+import { findLengths } from "./lengths.ts"
+import type { Lengths } from "./measure.ts"
 import { measureDisk } from "./measure-disk.ts"
 import { modelSizes } from "./sizes.ts"
 import { findSpeeds, type Speed } from "./speeds.ts"
-import { cloningWork, iterationWork, type Part, samplingWork } from "./work.ts"
+import { iterationWork, type Part, samplingWork, sftWork } from "./work.ts"
 
 /** What is said in place of being found out. */
 export interface Given {
@@ -78,8 +81,9 @@ export async function estimateTraining(
   const needs = needsOf(await configuredTraining(config))
   const training = trainingOptions(config, needs)
   const device = given.device ?? (given.card ? "cuda" : chooseDevice(training))
-  const policy = { ...training, device }
-  const model = await readPolicyConfig(config.model)
+  await checkModelThere(config.model)
+  const { model, lora } = await readPolicyShape(config.model)
+  const policy = { ...training, device, lora: training.lora ?? lora }
   const positions = { ...model, maxPositions: config.maxPositions ?? model.maxPositions }
   const teacher = await readTeacher(config, needs)
   const taught = teacher && memoryPlan(teacher.model, { ...teacher.options, device })
@@ -87,36 +91,37 @@ export async function estimateTraining(
   const available = all && all - (taught?.total ?? 0)
   const { plan, refusal } = planMemory((bytes) => memoryPlan(positions, policy, bytes), available)
 
-  const lengths = await findLengths(config, given, signal)
-  const { groups, groupSize, batchRows, batchEpisodes, updates, epochs, rollout, critic } = config.training
+  const lengths = await findLengths(config, given, positions.maxPositions, signal)
+  const { groups, groupSize, batchSteps, batchEpisodes, updates, epochs, rollout, critic } = config.training
   const episodes = groups * groupSize
   const updatesOf = (size: number) => Math.ceil((episodes * lengths.steps) / size)
-  const { precision, moments, loraRank } = resolvePolicyOptions(policy)
+  const { precision, moments, adapter } = resolvePolicyOptions(policy, positions)
   const work = {
     ...lengths,
     episodes,
     concurrency: rollout.concurrency,
     epochs,
-    updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchRows) : Math.ceil(episodes / batchEpisodes)),
+    updates: updates ?? (batchEpisodes === undefined ? updatesOf(batchSteps) : Math.ceil(episodes / batchEpisodes)),
     recomputed: needs.has("old"),
     reference: policy.reference ?? false,
     teacher: teacher?.model,
-    critic: policy.critic ? { epochs: critic.epochs, updates: updatesOf(critic.batchRows) } : undefined,
+    critic: policy.critic ? { epochs: critic.epochs, updates: updatesOf(critic.batchSteps) } : undefined,
   }
   const bytesPerNumber = precision === "bfloat16" ? 2 : 4
   const how = {
     bytesPerNumber,
     recompute: plan.recompute,
     momentBytes: moments === "bfloat16" ? 2 : 4,
-    loraRank,
+    adapter,
   } as const
 
   const run = wholeRun(config.training)
-  const saved = diskBytes(positions, "language", loraRank)
-  const beside = policy.critic ? diskBytes(positions, "value", loraRank).checkpoint : 0
+  const saved = diskBytes(positions, "language", adapter)
+  const beside = policy.critic ? diskBytes(positions, "value", adapter).checkpoint : 0
   const disk = diskUse(config.training, saved.checkpoint + beside, saved.model, recordedBytes(config, lengths))
-  const rate = device === "cpu" ? await measureDisk(config.run) : undefined
-  const { tasks, epochs: passes, batchRows: cloned } = config.clone
+  const rate =
+    device === "cpu" ? await activity.during("the speed of the disk", () => measureDisk(config.run)) : undefined
+  const { tasks, epochs: passes, batchSteps: cloned } = config.sft
   const rows = Math.ceil(tasks * lengths.steps)
   const { secondsPerEpisode } = lengths
   return {
@@ -126,7 +131,7 @@ export async function estimateTraining(
     teacher: taught,
     available,
     refusal,
-    cacheBytesPerToken: modelSizes(positions, loraRank).cacheNumbersPerToken * bytesPerNumber,
+    cacheBytesPerToken: modelSizes(positions, adapter).cacheNumbersPerToken * bytesPerNumber,
     lengths,
     episodes,
     parts: iterationWork(positions, work, how),
@@ -139,12 +144,26 @@ export async function estimateTraining(
           tasks,
           epochs: passes,
           rows,
-          parts: cloningWork(positions, { ...lengths, rows, epochs: passes, batchRows: cloned }, how),
+          parts: sftWork(positions, { ...lengths, rows, epochs: passes, batchSteps: cloned }, how),
           expertSeconds: secondsPerEpisode && tasks * secondsPerEpisode,
         }
       : undefined,
-    speeds: await findSpeeds({ device, precision, threads: config.threads, card: given.card }),
+    speeds: await activity.during("the speed of this machine", () =>
+      findSpeeds({ device, precision, threads: config.threads, card: given.card }),
+    ),
   }
+}
+
+/** An estimate takes less than training does, which the error for a missing folder asks for. */
+async function checkModelThere(directory: string): Promise<void> {
+  if (await isThere(directory)) return
+  const folder = basename(directory)
+  const name = /^[\w.-]+\/[\w.-]+$/.test(directory) ? directory : `<owner>/${folder}`
+  throw new GigpoError(
+    "BAD_MODEL",
+    `There is no folder ${directory}. An estimate needs config.json of the model alone: get it with ` +
+      `"hf download ${name} config.json --local-dir ${folder}" and set model to ${folder}.`,
+  )
 }
 
 /** The plan, of what there is if that suffices; else why not. */
@@ -157,20 +176,5 @@ function planMemory(
   } catch (error) {
     if (GigpoError.is(error) && error.code === "OUT_OF_MEMORY") return { plan: plan(), refusal: error.message }
     throw error
-  }
-}
-
-async function findLengths(config: Config, given: Given, signal: AbortSignal): Promise<Lengths> {
-  const { promptTokens, replyTokens, steps } = given
-  if (promptTokens !== undefined && replyTokens !== undefined && steps !== undefined)
-    return { promptTokens, replyTokens, steps, source: "as given" }
-  const environment = await openConfiguredEnvironment(config)
-  await using tokenizer = await Tokenizer.open(config.model)
-  const measured = await measureLengths(config, environment, tokenizer, signal)
-  return {
-    ...measured,
-    ...(promptTokens !== undefined && { promptTokens }),
-    ...(replyTokens !== undefined && { replyTokens }),
-    ...(steps !== undefined && { steps }),
   }
 }

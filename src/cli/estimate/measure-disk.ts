@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto"
 import { open, rm } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import { GigpoError } from "../../errors.ts"
 import { nearestFolder } from "../../files/check-space.ts"
 import { isSystemError } from "../../files/io-error.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 const chunk = 2 ** 22
 const chunks = 8

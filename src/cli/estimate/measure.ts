@@ -1,13 +1,13 @@
 import { NativePolicy } from "../../engine/native/native-policy.ts"
-import { GigpoError } from "../../errors.ts"
+import type { Message } from "../../environment/environment.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
-import { Random } from "../../random.ts"
 import { randomActions, withMessages } from "../../rollout/choosers.ts"
 import { startEpisode } from "../../rollout/environment-episode.ts"
 import { playExpert } from "../../rollout/expert.ts"
 import { drawnTasks } from "../../rollout/tasks.ts"
 import { playTurns } from "../../rollout/turns.ts"
-import type { Tokenizer } from "../../tokenizer/tokenizer.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Random } from "../../util/random.ts"
 import type { Config } from "../config/config.ts"
 import type { openConfiguredEnvironment } from "../model.ts"
 import { modelSizes } from "./sizes.ts"
@@ -24,6 +24,12 @@ export interface Lengths {
   readonly secondsPerEpisode?: number
 }
 
+/** Tokens of texts, with what the chat template adds. */
+export interface Counter {
+  prompt(messages: readonly Message[]): Promise<number>
+  reply(text: string): number
+}
+
 const episodes = 16
 /** No further episode is begun after so many seconds. */
 const patience = 5
@@ -32,11 +38,11 @@ const patience = 5
 export async function measureLengths(
   config: Config,
   environment: Environment,
-  tokenizer: Tokenizer,
+  counter: Counter,
   signal: AbortSignal,
 ): Promise<Lengths> {
   const random = new Random(config.seed).fork("estimate")
-  const { environmentTimeout, maxSteps, maxReplyTokens } = config.training.rollout
+  const { environmentTimeout, maxSteps, maxCompletionTokens } = config.training.rollout
   const started = performance.now()
   let [played, steps, prompt, reply] = [0, 0, 0, 0]
   using tasks = drawnTasks(environment, "train", random.fork("tasks"))
@@ -45,8 +51,8 @@ export async function measureLengths(
     if (task === undefined) break
     const setup = { environment, task, random: random.fork("episode", index), environmentTimeout, maxSteps, signal }
     for await (const step of environment.expert ? playExpert(setup) : playAtRandom(setup)) {
-      prompt += (await tokenizer.encodeChat(step.messages)).tokens.length
-      reply += step.reply === undefined ? maxReplyTokens : tokenizer.encode(step.reply).length + 1
+      prompt += await counter.prompt(step.messages)
+      reply += step.reply === undefined ? maxCompletionTokens : counter.reply(step.reply)
       steps++
     }
     played++
@@ -110,7 +116,7 @@ export async function measureCpu(precision: "float32" | "bfloat16", threads: num
     ...(threads !== undefined && { threads }),
   })
   const tokens = Int32Array.from({ length: probe.maxPositions }, (_, i) => i % probe.vocabularySize)
-  const { body, head } = modelSizes(probe, 0)
+  const { body, head } = modelSizes(probe)
   const pass = 2 * (body + head) * tokens.length
   const operations = pass / (await quickest(() => policy.logits(tokens)))
   const [from, to] = [new Uint8Array(2 ** 27).fill(1), new Uint8Array(2 ** 27)]

@@ -1,3 +1,4 @@
+import type { AdapterLayout } from "../../model-files/adapter-layout.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { countAdapter, countParameters, projectionShapes } from "../../model-files/model-tensors.ts"
 
@@ -7,17 +8,20 @@ export interface ModelSizes {
   /** In the multiplications of the layers. */
   readonly body: number
   readonly head: number
+  /** All that is trained of an adapter, and its pairs alone. */
   readonly adapter: number
+  readonly pairs: number
   /** Of keys and values, one token. */
   readonly cacheNumbersPerToken: number
 }
 
-export function modelSizes(config: ModelConfig, loraRank: number): ModelSizes {
+export function modelSizes(config: ModelConfig, adapter?: AdapterLayout): ModelSizes {
   return {
     parameters: countParameters(config),
     body: projectionShapes(config).reduce((sum, [rows, columns]) => sum + rows * columns, 0),
     head: config.vocabularySize * config.hiddenSize,
-    adapter: countAdapter(config, loraRank),
+    adapter: adapter ? countAdapter(config, adapter) : 0,
+    pairs: adapter ? countAdapter(config, { ...adapter, whole: [] }) : 0,
     cacheNumbersPerToken: 2 * config.layers * config.keyValueHeads * config.headSize,
   }
 }

@@ -1,4 +1,4 @@
-import { deviceReport } from "../../device.ts"
+import { deviceReport } from "../../native/device.ts"
 import { type Card, cards, findCard } from "./cards.ts"
 import { measureCpu } from "./measure.ts"
 import { floorSeconds, type Part } from "./work.ts"

@@ -1,3 +1,4 @@
+import type { AdapterLayout } from "../../model-files/adapter-layout.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
 import { type ModelSizes, modelSizes } from "./sizes.ts"
 
@@ -30,8 +31,8 @@ export interface Machinery {
   readonly bytesPerNumber: 2 | 4
   readonly recompute: "none" | "norms" | "mlp" | "block"
   readonly momentBytes: 2 | 4
-  /** 0: all weights are trained. */
-  readonly loraRank: number
+  /** Absent where all weights are trained. */
+  readonly adapter?: AdapterLayout | undefined
 }
 
 export interface Part {
@@ -42,14 +43,14 @@ export interface Part {
   readonly bytes: number
 }
 
-/** What `gigpo clone` computes: passes over the expert's steps. */
-export interface Cloning {
+/** What `gigpo sft` computes: passes over the expert's steps. */
+export interface SftTraining {
   /** Steps of the expert. */
   readonly rows: number
   readonly promptTokens: number
   readonly replyTokens: number
   readonly epochs: number
-  readonly batchRows: number
+  readonly batchSteps: number
 }
 
 /**
@@ -64,11 +65,11 @@ export function iterationWork(config: ModelConfig, work: Workload, how: Machiner
   for (const name of ["recomputed", "reference"] as const)
     if (work[name]) parts.push({ name, tokens: rows * row.length, operations: rows * row.sequence, bytes: 0 })
   if (teacher) {
-    const { length, sequence } = rowWork(teacher, work, { ...how, loraRank: 0 })
+    const { length, sequence } = rowWork(teacher, work, { ...how, adapter: undefined })
     parts.push({ name: "teacher", tokens: rows * length, operations: rows * sequence, bytes: 0 })
   }
   parts.push(trainingPart(row, work.epochs * rows))
-  // It foretells every row once, then learns from them.
+  // It predicts every row once, then learns from them.
   if (critic)
     parts.push({
       name: "critic",
@@ -88,26 +89,26 @@ export function samplingWork(config: ModelConfig, work: Workload, how: Machinery
   const rows = work.episodes * work.steps
   const decodeSteps = Math.ceil(work.episodes / work.concurrency) * work.steps * reply
   const context = prompt + reply / 2
-  const cacheBytes = sizes.cacheNumbersPerToken * how.bytesPerNumber
+  const kvCacheBytes = sizes.cacheNumbersPerToken * how.bytesPerNumber
   return [
     { name: "prefill", tokens: rows * prompt, operations: rows * prompt * (2 * body + causal(prompt)), bytes: 0 },
     {
       name: "decode",
       tokens: rows * reply,
       operations: rows * reply * (2 * (body + sizes.head) + 4 * context * width),
-      bytes: decodeSteps * (body + sizes.head) * how.bytesPerNumber + rows * reply * context * cacheBytes,
+      bytes: decodeSteps * (body + sizes.head) * how.bytesPerNumber + rows * reply * context * kvCacheBytes,
     },
   ]
 }
 
 /** The parts of cloning, all epochs together. */
-export function cloningWork(
+export function sftWork(
   config: ModelConfig,
-  { rows, epochs, batchRows, ...lengths }: Cloning,
+  { rows, epochs, batchSteps, ...lengths }: SftTraining,
   how: Machinery,
 ): Part[] {
   const row = rowWork(config, lengths, how)
-  return [trainingPart(row, epochs * rows), optimizerPart(row.sizes, epochs * Math.ceil(rows / batchRows), how)]
+  return [trainingPart(row, epochs * rows), optimizerPart(row.sizes, epochs * Math.ceil(rows / batchSteps), how)]
 }
 
 type RowWork = ReturnType<typeof rowWork>
@@ -116,11 +117,11 @@ type RowWork = ReturnType<typeof rowWork>
 function rowWork(
   config: ModelConfig,
   { promptTokens, replyTokens: reply }: Pick<Workload, "promptTokens" | "replyTokens">,
-  { loraRank, recompute }: Machinery,
+  { adapter, recompute }: Machinery,
 ) {
-  const sizes = modelSizes(config, loraRank)
+  const sizes = modelSizes(config, adapter)
   const length = promptTokens + reply
-  const body = sizes.body + sizes.adapter
+  const body = sizes.body + sizes.pairs
   const width = config.layers * config.heads * config.headSize
   /** Of one token in a causal pass over `tokens`. */
   const causal = (tokens: number) => 2 * tokens * width
@@ -132,7 +133,8 @@ function rowWork(
     mlp: 4 * config.layers * config.hiddenSize * config.intermediateSize * length,
     block: trunk,
   }[recompute]
-  const isFrozen = loraRank > 0
+  const isFrozen = adapter !== undefined
+  const isHeadFrozen = isFrozen && !adapter.tied && !adapter.whole.includes("lm_head.weight")
   // Forward once, backward twice as much, and what is computed again. A frozen matrix has no gradient of its own, which is half
   // of the backward pass.
   const trainingTrunk = 3 * trunk - (isFrozen ? 2 * sizes.body * length : 0) + again
@@ -146,7 +148,7 @@ function rowWork(
     sequence: trunk + head,
     /** A critic's own head is next to nothing. */
     trainingTrunk,
-    training: trainingTrunk + (isFrozen ? 2 : 3) * head,
+    training: trainingTrunk + (isHeadFrozen ? 2 : 3) * head,
   }
 }
 
@@ -155,7 +157,7 @@ function trainingPart({ length, training }: RowWork, rows: number): Part {
 }
 
 function optimizerPart(sizes: ModelSizes, steps: number, how: Machinery): Part {
-  const trained = how.loraRank > 0 ? sizes.adapter : sizes.parameters
+  const trained = how.adapter ? sizes.adapter : sizes.parameters
   // The weight and both moments are read and written, the gradient is read and cleared.
   const bytesOfStep = 8 + 4 * how.momentBytes + 8 + (how.bytesPerNumber === 2 ? 2 : 0)
   return { name: "optimizer", tokens: 0, operations: 0, bytes: steps * trained * bytesOfStep }

@@ -1,4 +1,4 @@
-import { visible } from "../../visible.ts"
+import { visible } from "../../util/visible.ts"
 import { wrapped } from "./cells.ts"
 import type { Line } from "./screen.ts"
 

@@ -1,4 +1,4 @@
-import { visible } from "../../visible.ts"
+import { visible } from "../../util/visible.ts"
 import type { Said } from "../conversation.ts"
 import type { Output } from "./screen.ts"
 

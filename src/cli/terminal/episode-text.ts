@@ -1,4 +1,4 @@
-import { display } from "../../options/display.ts"
+import { stringify } from "../../json/text.ts"
 import { type RecordedEpisode, type RecordedGroup, type RecordedStep, replyText } from "../../view/data/recorded.ts"
 import { formatNumber } from "./format.ts"
 import { mark } from "./last-episodes.ts"
@@ -27,7 +27,7 @@ export function episodeText(group: RecordedGroup, episode: RecordedEpisode, long
   ]
   const parts = [
     `${mark(metrics.success)} episode ${episodeId(group, member)}: ${outcome}, ${numbers.join(", ")}`,
-    `task ${cut(display(group.task))}`,
+    `task ${cut(stringify(group.task))}`,
     ...(error === undefined ? [] : [`error ${cut(error)}`]),
     ...(steps[0] ? [`\n--- the first prompt\n${cut(steps[0].prompt)}`] : []),
     ...steps.map((step, at) =>

@@ -1,4 +1,4 @@
-import type { FailureReason } from "../../training/failure-reasons.ts"
+import type { FailureReason } from "../../runs/failure-reasons.ts"
 
 /** "2 × sokoban: no server, first in task {"seed":7}" */
 export function describeReason({ reason, count, task, environment }: FailureReason): string {

@@ -1,5 +1,5 @@
 export { formatBytes } from "../../files/format-bytes.ts"
-export { formatDuration, formatNumber, formatShare } from "../../format.ts"
+export { formatDuration, formatNumber, formatShare } from "../../util/format.ts"
 
 /** A bar of `width` characters. */
 export function formatBar(done: number, total: number, width: number): string {

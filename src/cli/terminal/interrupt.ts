@@ -1,27 +1,10 @@
 import { setMaxListeners } from "node:events"
-import { constants } from "node:os"
-import { GigpoError } from "../../errors.ts"
-import { unlessAborted } from "../../linked-abort.ts"
 import { after } from "../../rollout/time-limit.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { unlessAborted } from "../../util/linked-abort.ts"
+import { onStops, type Stopped, stopNames } from "../../util/stop-signals.ts"
 
-/** What stops a command, and what it is called. SIGHUP comes when the terminal goes. */
-const stops = { SIGINT: "Ctrl-C", SIGTERM: "SIGTERM", SIGHUP: "SIGHUP" } as const
-
-type Stop = keyof typeof stops
-const stopNames = Object.keys(stops) as Stop[]
-
-/** A signal ended the command. */
-export class Stopped extends GigpoError {
-  /** By convention 128 and the signal's number. */
-  readonly exitCode: number
-  readonly signal: Stop
-
-  constructor(signal: Stop) {
-    super("ABORTED", `Stopped by ${stops[signal]}.`)
-    this.signal = signal
-    this.exitCode = 128 + constants.signals[signal]
-  }
-}
+export { Stopped } from "../../util/stop-signals.ts"
 
 /**
  * Ends the process. Where the terminal of a process has gone, Node's own way out fails an assertion, as it cannot reset it: there
@@ -32,12 +15,6 @@ export function leave({ signal, exitCode }: Stopped): void {
   if (signal === "SIGHUP" && onTerminal) process.removeAllListeners(signal).kill(process.pid, signal)
   else process.exit(exitCode)
 }
-
-/**
- * Milliseconds within which the same signal again is the same stop: npm and npx hand on to a command what the terminal has sent it
- * already.
- */
-const echo = 500
 
 /** Milliseconds that a command with nothing to save has to clean up. */
 const cleaning = 1200
@@ -59,22 +36,11 @@ export async function interruptible<T>(
   // Every episode in flight listens.
   setMaxListeners(0, signal)
   let timer: NodeJS.Timeout | undefined
-  let first: Stop | undefined
-  let since = 0
-  const handlers = stopNames.map((name): [Stop, () => void] => {
-    const stop = () => {
-      const again = signal.aborted && (name !== first || performance.now() - since > echo)
-      if (again && name !== "SIGHUP") leave(new Stopped(name))
-      if (signal.aborted) return
-      const stopped = new Stopped(name)
-      first = name
-      since = performance.now()
-      controller.abort(stopped)
-      if (!saves) timer = after(cleaning, () => left.abort(stopped))
-    }
-    return [name, stop]
-  })
-  for (const [name, stop] of handlers) process.on(name, stop)
+  const stop = (stopped: Stopped) => {
+    controller.abort(stopped)
+    if (!saves) timer = after(cleaning, () => left.abort(stopped))
+  }
+  const stopListening = onStops(stopNames, stop, leave)
   try {
     return await unlessAborted(left.signal, () => work(signal))
   } catch (error) {
@@ -82,6 +48,6 @@ export async function interruptible<T>(
     throw error
   } finally {
     clearTimeout(timer)
-    for (const [name, stop] of handlers) process.off(name, stop)
+    stopListening()
   }
 }

@@ -1,5 +1,6 @@
 import { styleText } from "node:util"
-import { visible } from "../../visible.ts"
+import { visible } from "../../util/visible.ts"
+import { activity, type Work } from "./activity.ts"
 import { wrapped } from "./cells.ts"
 import { shortened } from "./format.ts"
 
@@ -20,7 +21,7 @@ const redrawEvery = 80 // milliseconds
 
 /**
  * Lines that stay and, on a terminal, a block below them that is drawn again in its place. Anywhere else there are only the
- * lines, without any escape code.
+ * lines, without any escape code; the first line of the block is then what a wait is described by.
  */
 export class Screen {
   /** Whether blocks are shown. */
@@ -28,6 +29,7 @@ export class Screen {
   readonly #output: Output
   #block: readonly Line[] = []
   #drawnAt: number = Number.NEGATIVE_INFINITY
+  #work: Work | undefined
 
   constructor(output: Output, options: { readonly live?: boolean } = {}) {
     this.#output = output
@@ -51,6 +53,7 @@ export class Screen {
 
   /** Shows the block, unless it was drawn only just now (`force` draws it all the same). */
   show(block: readonly Line[], force = false): void {
+    if (!this.live) this.#describe(block[0])
     if (!this.live || (!force && performance.now() - this.#drawnAt < redrawEvery)) return
     this.#write("", block)
     this.#drawnAt = performance.now()
@@ -58,12 +61,24 @@ export class Screen {
 
   /** Removes the block. */
   clear(): void {
+    this.#describe(undefined)
     this.#write("", [])
   }
 
   /** Leaves the block standing; what follows comes below it. */
   keep(): void {
+    this.#describe(undefined)
     this.#block = []
+    if (this.live) activity.printed(false)
+  }
+
+  #describe(line: Line | undefined): void {
+    const text = typeof line === "object" ? line.text : line
+    if (text === undefined) {
+      activity.end(this.#work)
+      this.#work = undefined
+    } else if (this.#work) this.#work.what = text
+    else this.#work = activity.begin(text)
   }
 
   /** In one go, so that nothing flickers: away with the old block, the text, the new block. */
@@ -72,7 +87,9 @@ export class Screen {
     const fitting = block.slice(0, this.rows)
     const rows = fitting.map((line) => `${this.#drawn(line)}\n`)
     this.#block = fitting
-    if (erase || text || rows.length > 0) this.#output.write(erase + text + rows.join(""))
+    if (!erase && !text && rows.length === 0) return
+    this.#output.write(erase + text + rows.join(""))
+    activity.printed(this.live ? rows.length > 0 : undefined)
   }
 
   #drawn(line: Line): string {

@@ -1,8 +1,10 @@
 import { setMaxListeners } from "node:events"
 import { reason } from "../../environment/contract.ts"
-import { GigpoError } from "../../errors.ts"
-import { linkAbort } from "../../linked-abort.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { linkAbort } from "../../util/linked-abort.ts"
+import { visible } from "../../util/visible.ts"
 import { failed } from "../fail.ts"
+import { activity } from "./activity.ts"
 
 /**
  * Runs `work` in which an environment plays, and keeps what it throws where nobody can catch it from ending the process. A promise
@@ -36,12 +38,14 @@ export async function containingStrays<T>(
   process.on("unhandledRejection", stray).on("uncaughtException", thrown)
   const exit = (code: number) => {
     if (code !== 0) return
-    process.stderr.write(`${name}: the environment ended the process; what came after the last checkpoint is lost.\n`)
+    process.stderr.write(
+      `${visible(name)}: the environment ended the process; what came after the last checkpoint is lost.\n`,
+    )
     process.exitCode = failed // a script must not take it for done
   }
   process.on("exit", exit)
   try {
-    return await work(controller.signal)
+    return await activity.during(`episodes of ${name}`, () => work(controller.signal))
   } finally {
     process.off("unhandledRejection", stray).off("exit", exit)
     // The next timer may throw while the command ends, which has been told already.

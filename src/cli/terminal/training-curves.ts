@@ -1,4 +1,4 @@
-import type { IterationReport } from "../../training/options.ts"
+import type { IterationReport } from "../../runs/report.ts"
 import { formatNumber, formatShare } from "./format.ts"
 import { type PlotShape, plot } from "./plot.ts"
 import type { Line } from "./screen.ts"

@@ -1,7 +1,7 @@
 import type { Group } from "../../rollout/hooks.ts"
-import { type FailureReason, mergeFailures } from "../../training/failure-reasons.ts"
+import { type FailureReason, mergeFailures } from "../../runs/failure-reasons.ts"
+import type { EvaluationReport, IterationReport } from "../../runs/report.ts"
 import type { RunObserver } from "../../training/observers.ts"
-import type { EvaluationReport, IterationReport } from "../../training/options.ts"
 import type { Progress } from "../../training/progress.ts"
 import { describeReason } from "./failures.ts"
 import { formatBar, formatDuration, formatNumber, formatShare } from "./format.ts"
@@ -14,7 +14,7 @@ const outcome = [
   ["episode/return", "return"],
   ["episode/steps", "steps"],
   ["episode/failed", "failed"],
-  ["reply/valid", "valid"],
+  ["action/valid", "valid"],
 ] as const
 
 const learning = [

@@ -1,5 +1,5 @@
-import type { NativeEngine } from "../../native.ts"
-import { philox, type Random } from "../../random.ts"
+import type { NativeEngine } from "../../native/native.ts"
+import { philox, type Random } from "../../util/random.ts"
 import { settle } from "./started.ts"
 
 // LoRA's pairs by PEFT's names: base_model.model.<projection>.lora_A.weight [rank][in] and …lora_B.weight [out][rank].
@@ -9,11 +9,36 @@ const endA = ".lora_A.weight"
 /** So many elements at a time keep the event loop free. */
 const pieceElements = 2 ** 18
 
+/** Of the names in PEFT's files. */
+const prefix = "base_model.model."
+
+/** Fills an adapter anew, so that the policy starts as its model. */
+export async function initializeAdapter(engine: NativeEngine, random: Random, signal?: AbortSignal): Promise<void> {
+  await fillPairs(engine, random, signal)
+  await copyWhole(engine, signal)
+}
+
+/** Copies what is trained whole from the model; a head of its own, where the model ties it, from the embedding. */
+async function copyWhole(engine: NativeEngine, signal?: AbortSignal): Promise<void> {
+  for (const [index, { name, shape }] of engine.adapterParameters.entries()) {
+    if (name.includes(".lora_")) continue
+    const find = (wanted: string) => engine.parameters.findIndex((parameter) => parameter.name === wanted)
+    const own = find(name.slice(prefix.length))
+    const from = own < 0 ? find("model.embed_tokens.weight") : own
+    const size = shape.reduce((a, b) => a * b, 1)
+    for (let at = 0; at < size; at += pieceElements) {
+      const values = await settle(() => engine.read("weights", from, at, Math.min(pieceElements, size - at)), signal)
+      const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
+      await settle(() => engine.write("adapter", index, at, bytes, "F32"), signal)
+    }
+  }
+}
+
 /**
  * Fills every A as PEFT does, uniformly within ±1/√in (Kaiming with a = √5); B stays 0, so that the policy starts as its model.
  * Each value depends on the random's key, the tensor's name and its own place alone.
  */
-export async function initializeAdapter(engine: NativeEngine, random: Random, signal?: AbortSignal): Promise<void> {
+async function fillPairs(engine: NativeEngine, random: Random, signal?: AbortSignal): Promise<void> {
   for (const [index, { name, shape }] of engine.adapterParameters.entries()) {
     if (!name.endsWith(endA)) continue
     const [rank, columns] = shape as [number, number]

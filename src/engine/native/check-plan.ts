@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
 import type { ModelConfig } from "../../model-files/model-config.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { checkSurrogate } from "../check-arguments.ts"
 import { completeStep } from "../complete-step.ts"
 import type { RunPlan, Statistic } from "../engine.ts"

@@ -1,7 +1,7 @@
-import { GigpoError } from "../../errors.ts"
 import { compile, type Program } from "../../grammar/compile.ts"
 import type { Node } from "../../grammar/node.ts"
-import { type NativeGrammar, type NativeVocabulary, native } from "../../native.ts"
+import { type NativeGrammar, type NativeVocabulary, native } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /** What text each token of a vocabulary stands for; a tokenizer tells. */
 export interface Vocabulary {
@@ -42,6 +42,11 @@ export class Constraint {
   /** All that it is made of; `new Constraint(program, vocabulary)` is the same again. */
   toJSON(): WrittenConstraint {
     return this.#made
+  }
+
+  /** Instructions of its program. */
+  get length(): number {
+    return this.#made.program.instructions.length / 3
   }
 
   /** Tokens that end a text. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import type { NativeLearner } from "../../native.ts"
+import type { NativeLearner } from "../../native/native.ts"
 import { type StoredBuffer, tensorSources } from "./tensor-transfer.ts"
 
 /** SHA-256 of a buffer's tensors as the learner holds them: names, shapes and values, in the order of the computation. */

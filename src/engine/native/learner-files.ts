@@ -1,14 +1,25 @@
 import { createHash } from "node:crypto"
-import { copyFile, mkdir } from "node:fs/promises"
-import { basename, join, resolve } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { mkdir } from "node:fs/promises"
+import { resolve } from "node:path"
 import { io } from "../../files/io-error.ts"
-import { type AdapterBase, type AdapterConfig, openAdapter, writeAdapter } from "../../model-files/adapter-files.ts"
+import type { AdapterConfig } from "../../model-files/adapter-config.ts"
+import {
+  type AdapterBase,
+  openAdapter,
+  tiedEmbedding,
+  tiedHead,
+  writeAdapter,
+} from "../../model-files/adapter-files.ts"
+import type { AdapterLayout } from "../../model-files/adapter-layout.ts"
+import type { ConfigJson } from "../../model-files/config-fields.ts"
+import { copyInto } from "../../model-files/copied-files.ts"
 import { type Head, type ModelConfig, writeModelConfig } from "../../model-files/model-config.ts"
 import { checkTensors } from "../../model-files/model-tensors.ts"
 import { openSafetensors, type TensorFiles } from "../../model-files/safetensors.ts"
 import { writeSafetensors, writeShardedSafetensors } from "../../model-files/safetensors-writer.ts"
-import type { NativeLearner } from "../../native.ts"
+import { settleHead } from "../../model-files/tied-head.ts"
+import type { NativeLearner } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { FrozenWeights } from "../engine.ts"
 import { type DiskBytes, diskBytes } from "./disk.ts"
 import { hashBuffer } from "./hash-weights.ts"
@@ -19,7 +30,7 @@ export interface LearnerModel {
   readonly config: ModelConfig
   readonly head: Head
   /** Absent where the whole model is trained. */
-  readonly lora: AdapterConfig | undefined
+  readonly lora: { readonly config: AdapterConfig; readonly layout: AdapterLayout } | undefined
   /** The config.json that the model came with. */
   readonly original: Readonly<Record<string, unknown>> | undefined
 }
@@ -37,6 +48,8 @@ export class LearnerFiles {
   readonly #model: LearnerModel
   readonly #beside: LearnerFiles | undefined
   #base: AdapterBase = {}
+  /** The adapter_config.json of the adapter that was opened. */
+  #stored: ConfigJson | undefined
 
   /** @param beside - of whom the model is, where this is an adapter beside another's. */
   constructor(learner: NativeLearner, model: LearnerModel, beside?: LearnerFiles) {
@@ -46,7 +59,7 @@ export class LearnerFiles {
   }
 
   get lora(): AdapterConfig | undefined {
-    return this.#model.lora
+    return this.#model.lora?.config
   }
 
   /** The files that the model is from. */
@@ -82,13 +95,15 @@ export class LearnerFiles {
   /** What the folders take on the disk. */
   get bytes(): DiskBytes {
     const { config, head } = this.#model
-    return diskBytes(config, head, this.lora?.rank ?? 0)
+    return diskBytes(config, head, this.#model.lora?.layout)
   }
 
   async save(directory: string, options: SaveOptions = {}): Promise<void> {
     const { config, head, original } = this.#model
     await io("create", directory, mkdir(directory, { recursive: true }))
-    await writeModelConfig(directory, config, { dtype: "F32", head, ...(original && { original }) })
+    const parted = head === "language" && this.#learner.mergedParameters.some(({ name }) => name === "lm_head.weight")
+    const merged = { ...config, tieEmbeddings: config.tieEmbeddings && !parted }
+    await writeModelConfig(directory, merged, { dtype: "F32", head, ...(original && { original }) })
     await writeShardedSafetensors(
       directory,
       tensorSources(this.#learner, this.lora ? "merged" : "weights", options.signal),
@@ -99,7 +114,14 @@ export class LearnerFiles {
   async load(directory: string): Promise<void> {
     const files = await openSafetensors(directory)
     try {
-      checkTensors(this.#model.config, files, this.#model.head)
+      const { config, head } = this.#model
+      const found = head === "language" ? await settleHead(config, files) : config
+      if (found.tieEmbeddings !== config.tieEmbeddings)
+        throw new GigpoError(
+          "BAD_MODEL",
+          `The model in ${directory} has a head of its own; this policy's head is its embedding.`,
+        )
+      checkTensors(config, files, head)
       await this.takeWeights(files, directory)
     } finally {
       await files.close()
@@ -109,30 +131,32 @@ export class LearnerFiles {
   async saveAdapter(directory: string, options: SaveOptions = {}): Promise<void> {
     const adapter = this.#adapter()
     await io("create", directory, mkdir(directory, { recursive: true }))
-    await writeAdapter(
-      directory,
-      adapter,
-      this.base,
-      tensorSources(this.#learner, "adapter", options.signal),
-      this.#model.head,
-    )
+    const { head } = this.#model
+    const sources = () => tensorSources(this.#learner, "adapter", options.signal)
+    const tied = adapter.layout.tied ? sources().filter(({ name }) => name === tiedEmbedding) : []
+    await writeAdapter(directory, { config: adapter.config, head, base: this.base, original: this.#stored }, [
+      ...sources(),
+      ...tied.map((source) => ({ ...source, name: tiedHead })),
+    ])
     await copyInto(directory, options.files)
   }
 
   async loadAdapter(directory: string, signal?: AbortSignal): Promise<void> {
     const adapter = this.#adapter()
     const parameters = this.#learner.adapterParameters
-    const files = await openAdapter(directory, adapter, parameters, this.base, this.#model.head)
+    const { config: model, head } = this.#model
+    const { files, stored } = await openAdapter(directory, { model, head, base: this.base, ...adapter }, parameters)
     try {
       const tensors = parameters.map(({ name }, index) => ({ index, name }))
       await writeTensors(this.#learner, "adapter", files, tensors, { signal })
+      this.#stored = stored.json
     } finally {
       await files.close()
     }
   }
 
-  #adapter(): AdapterConfig {
-    if (this.lora) return this.lora
+  #adapter(): NonNullable<LearnerModel["lora"]> {
+    if (this.#model.lora) return this.#model.lora
     throw new GigpoError("BAD_ARGUMENT", "This policy has no adapter; open it with lora: { rank: 32 }.")
   }
 
@@ -162,8 +186,4 @@ export class LearnerFiles {
   get steps(): number {
     return this.#learner.steps
   }
-}
-
-async function copyInto(directory: string, files: readonly string[] = []): Promise<void> {
-  for (const file of files) await copyFile(file, join(directory, basename(file)))
 }

@@ -1,10 +1,10 @@
 import { isFloat32Array, isInt32Array } from "node:util/types"
-import { GigpoError } from "../../errors.ts"
-import type { NativeBatch, NativeEngine, NativeLossReport, NativeTrainingLoss, Started } from "../../native.ts"
+import type { NativeBatch, NativeEngine, NativeLossReport, NativeTrainingLoss, Started } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { checkSurrogate, checkTemperature } from "../check-arguments.ts"
 import type { ClippedSurrogate, LinearLoss, LossReport, NativeLoss } from "../engine.ts"
-import type { Row } from "../rows.ts"
-import { type BatchNeeds, packRows } from "./pack-rows.ts"
+import type { Sequence } from "../rows.ts"
+import { type BatchNeeds, packRows, placesOf } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { coefficientsOfTop } from "./top-tokens.ts"
 import type { Turns } from "./turns.ts"
@@ -15,7 +15,7 @@ export const nativeLosses: readonly NativeLoss["kind"][] = ["cross-entropy", "cl
 export async function forwardBackward(
   engine: NativeEngine,
   turns: Turns,
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   given: NativeLoss | LinearLoss,
   signal: AbortSignal | undefined,
 ): Promise<LossReport> {
@@ -64,7 +64,7 @@ function snapshot(loss: NativeLoss | LinearLoss): NativeLoss | LinearLoss {
 
 /** The batch and the loss as the engine takes them. */
 async function prepareBatch(
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   loss: NativeLoss | LinearLoss,
   signal: AbortSignal | undefined,
 ): Promise<[NativeBatch, NativeTrainingLoss]> {
@@ -72,10 +72,10 @@ async function prepareBatch(
   checkTemperature(temperature)
   switch (kind) {
     case "cross-entropy":
-      return [await packRows(rows, { temperature, unweighted: true }, signal), { mode: "clone", temperature }]
+      return [await packRows(rows, { temperature, unweighted: true }, signal), { mode: "sft", temperature }]
     case "linear": {
       const batch = await packRows(rows, { temperature }, signal)
-      const tokens = batch.spanCounts.reduce((sum, count) => sum + count, 0)
+      const tokens = placesOf(batch)
       return [
         { ...batch, ...coefficientsOf(loss, tokens), ...(loss.top && coefficientsOfTop(loss.top, tokens)) },
         { mode: "linear", temperature },

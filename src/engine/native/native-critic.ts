@@ -1,12 +1,12 @@
-import { GigpoError } from "../../errors.ts"
-import type { NativeValueLearner } from "../../native.ts"
+import type { NativeValueLearner } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { checkValueLoss } from "../check-arguments.ts"
 import { completeStep } from "../complete-step.ts"
 import type { AdamWStep, Critic, LossReport, ModelStore, StepReport, ValueLoss } from "../engine.ts"
-import type { Row } from "../rows.ts"
+import type { Sequence } from "../rows.ts"
 import type { LearnerFiles } from "./learner-files.ts"
 import { orClear } from "./losses.ts"
-import { packRows, splitByRow } from "./pack-rows.ts"
+import { packRows } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
@@ -22,29 +22,32 @@ export class NativeCritic implements Critic {
   readonly store: ModelStore
   readonly #learner: NativeValueLearner
   readonly #turns: Turns
+  readonly #checkChange: (call: string) => void
 
   /** Made by `NativePolicy.critic`. */
-  constructor(learner: NativeValueLearner, files: LearnerFiles, turns: Turns) {
+  constructor(learner: NativeValueLearner, files: LearnerFiles, turns: Turns, checkChange: (call: string) => void) {
     this.#learner = learner
     this.#turns = turns
-    this.store = nativeStore(files, turns)
+    this.#checkChange = checkChange
+    this.store = nativeStore(files, turns, { change: () => checkChange("store.restore()") })
   }
 
-  async predict(rows: readonly Row[], options: { signal?: AbortSignal | undefined } = {}): Promise<Float32Array[]> {
+  async predict(rows: readonly Sequence[], options: { signal?: AbortSignal | undefined } = {}): Promise<Float32Array> {
     const { signal } = options
     const prepare = async () => {
       const batch = await packRows(rows, {}, signal)
       return () => this.#learner.predict(batch)
     }
-    return await splitByRow(await this.#turns.prepared(prepare, signal), rows)
+    return await this.#turns.prepared(prepare, signal)
   }
 
   async forwardBackward(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     loss: ValueLoss,
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<LossReport> {
     checkValueLoss(loss)
+    this.#checkChange("forwardBackward()")
     const { clip } = loss
     const { signal } = options
     const prepare = async () => {
@@ -59,10 +62,12 @@ export class NativeCritic implements Critic {
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     const complete = completeStep(step)
+    this.#checkChange("optimizerStep()")
     return await this.#turns.changing(() => settle(() => this.#learner.optimizerStep(complete)))
   }
 
   async clearGradients(): Promise<void> {
+    this.#checkChange("clearGradients()")
     await this.#turns.call(() => this.#learner.clearGradients())
   }
 

@@ -1,22 +1,30 @@
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
 import { checkTarget, writeDirectory } from "../../files/atomic-directory.ts"
+import { checkIntact } from "../../files/intact.ts"
 import { isThere } from "../../files/io-error.ts"
+import type { AdapterConfig } from "../../model-files/adapter-config.ts"
 import {
-  type AdapterConfig,
   isAdapterFolder,
+  layoutOfStored,
+  placeOfBase,
   readAdapterConfig,
   type StoredAdapter,
 } from "../../model-files/adapter-files.ts"
+import { adapterLayout, withoutUnmatched } from "../../model-files/adapter-layout.ts"
+import { checkCopied } from "../../model-files/copied-files.ts"
+import { warnOnce } from "../../model-files/known-keys.ts"
 import { type ModelConfig, readConfigJson, readModelConfig } from "../../model-files/model-config.ts"
 import { checkModelFolder, modelNames } from "../../model-files/model-folder.ts"
 import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
 import { openSafetensors } from "../../model-files/safetensors.ts"
-import { type NativeCompletion, type NativeEngine, native } from "../../native.ts"
+import { settleHead } from "../../model-files/tied-head.ts"
+import { type NativeCompletion, type NativeEngine, native } from "../../native/native.ts"
 import { checkArguments, checkList, type KeysOf } from "../../options/arguments.ts"
-import { Random } from "../../random.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Random } from "../../util/random.ts"
 import { checkModelConfig, checkTemperature, checkTokens } from "../check-arguments.ts"
 import { checkRequest } from "../check-request.ts"
+import { checkUnclaimed } from "../claims.ts"
 import { completeStep } from "../complete-step.ts"
 import type {
   AdamWStep,
@@ -27,14 +35,13 @@ import type {
   LossReport,
   ModelStore,
   NativeLoss,
-  RowStatistics,
   RunPlan,
   SampleRequest,
-  Statistic,
   StepReport,
+  TokenStatistics,
   Trainable,
 } from "../engine.ts"
-import type { Row } from "../rows.ts"
+import type { Sequence } from "../rows.ts"
 import { initializeAdapter } from "./adapter.ts"
 import { nativeStatistics, refusals, unknownStatistic } from "./check-plan.ts"
 import { Constraint, type WrittenConstraint } from "./constraint.ts"
@@ -44,14 +51,17 @@ import { NativeCritic } from "./native-critic.ts"
 import {
   adapterConfig,
   checkDevice,
+  type LoraOptions,
   type MemoryPlan,
   type NativePolicyOptions,
   resolvePolicyOptions,
+  resolveWithoutAdapter,
 } from "./options.ts"
-import { packRows, splitByRow } from "./pack-rows.ts"
+import { packRows, placesOf } from "./pack-rows.ts"
 import { settle } from "./started.ts"
 import { nativeStore } from "./store.ts"
 import { readTensor } from "./tensor-transfer.ts"
+import { warnOfThreads } from "./too-many-threads.ts"
 import { askedTop, toldTop } from "./top-tokens.ts"
 import { Turns } from "./turns.ts"
 import { warnWithoutLibrary } from "./without-library.ts"
@@ -71,7 +81,7 @@ export interface SamplingStatistics {
   /** Tokens that did not, because their keys and values were in the cache: shared beginnings of prompts. */
   readonly reusedTokens: number
   readonly sampledTokens: number
-  /** Times that a completion had to give up its part of the cache; a larger `cacheBytes` avoids it. */
+  /** Times that a completion had to give up its part of the cache; a larger `kvCacheBytes` avoids it. */
   readonly preemptions: number
 }
 
@@ -113,19 +123,22 @@ export class NativePolicy implements Trainable {
   ): Promise<NativePolicy> {
     checkArguments("NativePolicy.open", given)
     const { signal, ...options } = given
-    resolvePolicyOptions(options) // refuses what has no meaning before any file is looked at
+    resolveWithoutAdapter(options) // refuses what has no meaning before any file is looked at
     await checkModelFolder(directory)
     if (!(await isAdapterFolder(directory))) return await NativePolicy.#openModel(directory, options, signal)
+    await checkIntact(directory, "model")
     const stored = await readAdapterConfig(directory)
-    const { rank, alpha } = stored
-    const asked = options.lora && adapterConfig(options.lora)
-    if (asked && (asked.rank !== rank || asked.alpha !== alpha)) {
-      const both = `rank ${rank} and alpha ${alpha}, not rank ${asked.rank} and alpha ${asked.alpha}`
-      throw new GigpoError("BAD_ARGUMENT", `The adapter in ${directory} has ${both}: leave lora out, or give the same.`)
-    }
+    checkAsked(directory, stored.config, options.lora)
     const base = await findBase(directory, stored, options.base)
     await checkModelFolder(base)
-    const policy = await NativePolicy.#openModel(base, { ...options, lora: { rank, alpha } }, signal)
+    const model = await readModelConfig(base)
+    layoutOfStored(directory, stored, model, "language") // refused before weights are read
+    const lora = withoutUnmatched(model, stored.config)
+    if (stored.dropout > 0 && options.training !== false)
+      warnOnce(
+        `${directory}: lora_dropout is ${stored.dropout}; training here drops nothing. The key is kept when it is saved.`,
+      )
+    const policy = await NativePolicy.#openModel(base, { ...options, lora }, signal)
     return await policy.#orDispose(() => policy.#files.loadAdapter(directory, signal))
   }
 
@@ -134,9 +147,11 @@ export class NativePolicy implements Trainable {
     options: NativePolicyOptions,
     signal: AbortSignal | undefined,
   ): Promise<NativePolicy> {
-    const config = await readModelConfig(directory)
+    await checkIntact(directory, "model")
+    const stated = await readModelConfig(directory)
     const files = await openSafetensors(directory)
     try {
+      const config = await settleHead(stated, files)
       checkTensors(config, files)
       const policy = new NativePolicy(config, options, await readConfigJson(directory))
       return await policy.#orDispose(async () => {
@@ -171,8 +186,13 @@ export class NativePolicy implements Trainable {
 
   private constructor(config: ModelConfig, options: NativePolicyOptions, original?: Readonly<Record<string, unknown>>) {
     checkModelConfig(config)
-    const resolved = resolvePolicyOptions(options)
+    const resolved = resolvePolicyOptions(options, config)
     checkDevice(resolved.device)
+    if (resolved.device === "cpu") warnOfThreads(resolved.threads)
+    if (options.maxPositions !== undefined && options.maxPositions > config.maxPositions)
+      warnOnce(
+        `maxPositions is ${options.maxPositions}, but the model was made for ${config.maxPositions} positions (max_position_embeddings): what it says beyond them is not to be relied on.`,
+      )
     this.config = config
     this.maxPositions = options.maxPositions ?? config.maxPositions
     this.device = resolved.device
@@ -180,9 +200,12 @@ export class NativePolicy implements Trainable {
     this.lora = options.lora && adapterConfig(options.lora)
     this.#options = options
     this.#engine = new (native().Engine)({ ...config, maxPositions: this.maxPositions }, resolved)
-    this.#model = { config, head: "language", lora: this.lora, original }
+    const { adapter: layout } = resolved
+    const lora = this.lora && layout && { config: this.lora, layout }
+    this.#model = { config, head: "language", lora, original }
     this.#files = new LearnerFiles(this.#engine, this.#model)
-    this.store = nativeStore(this.#files, this.#turns, () => this.#checkTraining())
+    const checks = { training: () => this.#checkTraining(), change: () => this.#checkChange("store.restore()") }
+    this.store = nativeStore(this.#files, this.#turns, checks)
   }
 
   async #orDispose(work: () => Promise<void>): Promise<this> {
@@ -219,7 +242,8 @@ export class NativePolicy implements Trainable {
 
   async sample(request: SampleRequest): Promise<Completion> {
     checkRequest(request, this.config.vocabularySize)
-    const { prompt, maxTokens, temperature = 1, key, constraint, onTokens, topTokens = 0, signal } = request
+    const { prompt, maxTokens, temperature = 1, key, constraint, onTokens, topTokens = 0, client = 0, signal } = request
+    const { group = client } = request
     if (constraint !== undefined && !(constraint instanceof Constraint))
       throw new GigpoError(
         "BAD_ARGUMENT",
@@ -241,6 +265,8 @@ export class NativePolicy implements Trainable {
       constraint: constraint?.native,
       onTokens,
       topTokens,
+      client,
+      group,
     }
     const sampled = await this.#turns.call(() => this.#engine.sample(given), signal)
     const { tokens, logProbs, entropies, stopped, ...top } = sampled
@@ -260,7 +286,7 @@ export class NativePolicy implements Trainable {
    * As in `Trainable`; "reference" is the only other model. Where a constraint leaves fewer tokens than "top" asks for, others stand
    * behind them, as good as impossible.
    */
-  async logProbs(rows: readonly Row[], options: LogProbsOptions = {}): Promise<RowStatistics[]> {
+  async logProbs(rows: readonly Sequence[], options: LogProbsOptions = {}): Promise<TokenStatistics> {
     checkArguments("logProbs", options, logProbsKeys)
     checkList("logProbs: rows", rows)
     const { of = "current", needs = [], top, temperature = 1, signal } = options
@@ -273,22 +299,16 @@ export class NativePolicy implements Trainable {
     let asked: ReturnType<typeof askedTop> = {}
     const prepare = async () => {
       const batch = await packRows(rows, { temperature }, signal)
-      if (needs.includes("top")) asked = askedTop(rows, top)
+      if (needs.includes("top")) asked = askedTop(placesOf(batch), top)
       return () => this.#engine.logProbs({ ...batch, ...asked }, of, temperature, needs.includes("hellinger"))
     }
     const found = await this.#turns.prepared(prepare, signal)
-    const column = async (need: Statistic, values: Float32Array) =>
-      needs.includes(need) ? await splitByRow(values, rows) : undefined
-    const logProbs = await splitByRow(found.logProbs, rows)
-    const entropies = await column("entropy", found.entropies)
-    const hellingers = await column("hellinger", found.hellingers)
-    const others = needs.includes("top") ? await toldTop(rows, asked, found) : undefined
-    return logProbs.map((values, row) => ({
-      logProbs: values,
-      ...(entropies && { entropies: entropies[row]! }),
-      ...(hellingers && { hellingers: hellingers[row]! }),
-      ...(others && { top: others[row]! }),
-    }))
+    return {
+      logProbs: found.logProbs,
+      ...(needs.includes("entropy") && { entropies: found.entropies }),
+      ...(needs.includes("hellinger") && { hellingers: found.hellingers }),
+      ...(needs.includes("top") && { top: toldTop(asked, found) }),
+    }
   }
 
   get vocabularySize(): number {
@@ -296,7 +316,7 @@ export class NativePolicy implements Trainable {
   }
 
   /**
-   * False where NVIDIA's matrix library was found and samples (`librarySampling`): it chooses its sums by the size of the batch, and
+   * False where NVIDIA's matrix library was found and samples (`sampleWithCublas`): it chooses its sums by the size of the batch, and
    * which completions run together is a matter of time.
    */
   get deterministic(): boolean {
@@ -311,6 +331,7 @@ export class NativePolicy implements Trainable {
   /** Keeps a frozen copy of what is trained (of an adapter no more than that): what `logProbs` of "reference" asks. */
   readonly reference: { freeze(): Promise<void> } = {
     freeze: async () => {
+      this.#checkChange("reference.freeze()")
       await this.#turns.call(() => this.#engine.freezeReference())
     },
   }
@@ -325,18 +346,20 @@ export class NativePolicy implements Trainable {
 
   /** As in `Trainable`. */
   async forwardBackward(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     loss: NativeLoss | LinearLoss,
     options: { signal?: AbortSignal | undefined } = {},
   ): Promise<LossReport> {
     checkList("forwardBackward: rows", rows)
     checkArguments("forwardBackward: the loss", loss)
     this.#checkTraining()
+    this.#checkChange("forwardBackward()")
     return await forwardBackward(this.#engine, this.#turns, rows, loss, options.signal)
   }
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     this.#checkTraining()
+    this.#checkChange("optimizerStep()")
     const complete = completeStep(step)
     return await this.#turns.changing(() => settle(() => this.#engine.optimizerStep(complete)))
   }
@@ -360,7 +383,11 @@ export class NativePolicy implements Trainable {
   async #makeCritic(): Promise<NativeCritic> {
     const learner = await this.#turns.call(() => this.#engine.critic())
     const beside = this.lora && this.#files
-    return new NativeCritic(learner, new LearnerFiles(learner, { ...this.#model, head: "value" }, beside), this.#turns)
+    const { config } = this.#model
+    const fail = (what: string) => new GigpoError("INTERNAL", `The critic's adapter: ${what}.`)
+    const lora = this.lora && { config: this.lora, layout: adapterLayout(config, this.lora, "value", fail) }
+    const files = new LearnerFiles(learner, { ...this.#model, head: "value", lora }, beside)
+    return new NativeCritic(learner, files, this.#turns, (call) => this.#checkChange(`critic ${call}`))
   }
 
   /** As in `Trainable`. */
@@ -372,6 +399,7 @@ export class NativePolicy implements Trainable {
 
   /** Forgets gradients that no optimizer step has used. */
   async clearGradients(): Promise<void> {
+    this.#checkChange("clearGradients()")
     await this.#turns.call(() => this.#engine.clearGradients())
   }
 
@@ -391,6 +419,7 @@ export class NativePolicy implements Trainable {
     checkArguments("save", options, saveKeys)
     const { overwrite, files, signal } = options
     await this.#turns.reading(async () => {
+      await checkCopied(files)
       await checkTarget(directory, { overwrite, names: modelNames(files) }) // before gigabytes are written
       await writeDirectory(directory, (temporary) => this.#files.save(temporary, options), { overwrite })
     }, signal)
@@ -398,7 +427,11 @@ export class NativePolicy implements Trainable {
 
   /** Takes over the weights of a model folder of the same shape; a frozen reference and an adapter stay as they are. */
   async load(directory: string): Promise<void> {
-    await this.#turns.changing(() => this.#files.load(directory))
+    this.#checkChange("load()")
+    await this.#turns.changing(async () => {
+      await checkIntact(directory, "model")
+      await this.#files.load(directory)
+    })
   }
 
   /** Writes the adapter alone, as PEFT does (adapter_config.json, adapter_model.safetensors). As `save` otherwise. */
@@ -415,7 +448,16 @@ export class NativePolicy implements Trainable {
    * @throws GigpoError `BAD_MODEL` where it does not fit, or was trained beside a model with other weights.
    */
   async loadAdapter(directory: string): Promise<void> {
-    await this.#turns.changing(() => this.#files.loadAdapter(directory))
+    this.#checkChange("loadAdapter()")
+    await this.#turns.changing(async () => {
+      await checkIntact(directory, "model")
+      await this.#files.loadAdapter(directory)
+    })
+  }
+
+  /** Refuses what would get in the way of a training that works with this policy. */
+  #checkChange(call: string): void {
+    checkUnclaimed(this, call)
   }
 
   #checkTraining(): void {
@@ -432,7 +474,11 @@ export class NativePolicy implements Trainable {
   /** Takes over what `saveOptimizer` wrote, from a folder that holds it as model.safetensors. */
   async loadOptimizer(directory: string, steps: number): Promise<void> {
     this.#checkTraining()
-    await this.#turns.changing(() => this.#files.loadOptimizer(directory, steps))
+    this.#checkChange("loadOptimizer()")
+    await this.#turns.changing(async () => {
+      await checkIntact(directory, "model")
+      await this.#files.loadOptimizer(directory, steps)
+    })
   }
 
   /** AdamW steps taken so far. */
@@ -461,15 +507,45 @@ function topOf({ topTokens, topLogProbs }: Pick<NativeCompletion, "topTokens" | 
 
 /** The shape of what `NativePolicy.open` would open, an adapter's model too. */
 export async function readPolicyConfig(directory: string): Promise<ModelConfig> {
+  return (await readPolicyShape(directory)).model
+}
+
+/** The same with the adapter that the folder holds. */
+export async function readPolicyShape(directory: string): Promise<{ model: ModelConfig; lora?: AdapterConfig }> {
   await checkModelFolder(directory)
-  if (!(await isAdapterFolder(directory))) return await readModelConfig(directory)
-  return await readModelConfig(await findBase(directory, await readAdapterConfig(directory), undefined))
+  if (!(await isAdapterFolder(directory))) return { model: await readModelConfig(directory) }
+  const stored = await readAdapterConfig(directory)
+  const base = await findBase(directory, stored, undefined)
+  await checkModelFolder(base)
+  return { model: await readModelConfig(base), lora: stored.config }
+}
+
+/** Options may repeat what an adapter's folder says, and must not say otherwise. */
+function checkAsked(directory: string, stored: AdapterConfig, options: LoraOptions | undefined): void {
+  if (!options) return
+  const asked = adapterConfig(options)
+  const { rank, alpha } = stored
+  const same = "leave lora out, or give the same"
+  if (asked.rank !== rank || asked.alpha !== alpha) {
+    const both = `rank ${rank} and alpha ${alpha}, not rank ${asked.rank} and alpha ${asked.alpha}`
+    throw new GigpoError("BAD_ARGUMENT", `The adapter in ${directory} has ${both}: ${same}.`)
+  }
+  const keys = Object.keys(asked) as (keyof AdapterConfig)[]
+  const other = keys.find((key) => JSON.stringify(asked[key]) !== JSON.stringify(stored[key]))
+  if (other === undefined) return
+  const has = JSON.stringify(stored[other]) ?? "nothing"
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `The adapter in ${directory} has ${has} as ${other}, not ${JSON.stringify(asked[other])}: ${same}.`,
+  )
 }
 
 /** The folder of the model that an adapter was trained beside. */
 async function findBase(directory: string, { base }: StoredAdapter, given: string | undefined): Promise<string> {
-  for (const folder of [base, given])
+  for (const place of [() => base, () => given, () => placeOfBase(directory)]) {
+    const folder = await place()
     if (folder !== undefined && (await isThere(join(folder, "config.json")))) return folder
+  }
   const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
   throw new GigpoError(
     "BAD_MODEL",

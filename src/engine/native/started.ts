@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import type { Started } from "../../native.ts"
+import type { Started } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /**
  * Waits for native work. Aborting `signal` stops it at its next look up and rejects with the signal's reason.

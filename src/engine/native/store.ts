@@ -1,9 +1,10 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { checkIntact } from "../../files/intact.ts"
 import { io } from "../../files/io-error.ts"
 import { openSafetensors } from "../../model-files/safetensors.ts"
-import type { Json } from "../../state.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Json } from "../../util/state.ts"
 import type { ModelStore } from "../engine.ts"
 import type { LearnerFiles } from "./learner-files.ts"
 import type { Turns } from "./turns.ts"
@@ -14,8 +15,18 @@ import type { Turns } from "./turns.ts"
 /** What a checkpoint is made of: a policy's files, or a critic's. */
 type Stored = Omit<LearnerFiles, "base" | "takeWeights" | "frozen">
 
-/** @param checkTraining throws where nothing is trained: there is no checkpoint to go on from, and no room for moments */
-export function nativeStore(learner: Stored, turns: Turns, checkTraining = (): void => {}): ModelStore {
+interface Checks {
+  /** Throws where nothing is trained: there is no checkpoint to go on from, and no room for moments. */
+  readonly training?: () => void
+  /** Throws where weights must not be changed now. */
+  readonly change: () => void
+}
+
+export function nativeStore(
+  learner: Stored,
+  turns: Turns,
+  { training: checkTraining = () => {}, change }: Checks,
+): ModelStore {
   const adapted = learner.lora !== undefined
   return {
     get bytes() {
@@ -39,8 +50,10 @@ export function nativeStore(learner: Stored, turns: Turns, checkTraining = (): v
     },
     restore: async (handle, directory) => {
       checkTraining()
+      change()
       const steps = stepsOf(handle, directory)
       await turns.changing(async () => {
+        for (const folder of [directory, join(directory, "optimizer")]) await checkIntact(folder, "model")
         await (adapted ? learner.loadAdapter(directory) : learner.load(directory))
         await learner.loadOptimizer(join(directory, "optimizer"), steps)
       })

@@ -1,7 +1,7 @@
-import { GigpoError } from "../../errors.ts"
 import { ChunkBuffers, type TensorFiles } from "../../model-files/safetensors.ts"
 import type { TensorSource } from "../../model-files/safetensors-writer.ts"
-import type { NativeBuffer, NativeLearner, NativeParameter, Started } from "../../native.ts"
+import type { NativeBuffer, NativeLearner, NativeParameter, Started } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { settle } from "./started.ts"
 
 // Weights cross in pieces, so that a model is never in memory twice.
@@ -58,7 +58,8 @@ export function trainedParameters(learner: NativeLearner): readonly NativeParame
 
 /** The tensors of a buffer, by their place in it. */
 function parametersOf(learner: NativeLearner, buffer: NativeBuffer): readonly NativeParameter[] {
-  return modelBuffers.includes(buffer) ? learner.parameters : trainedParameters(learner)
+  if (buffer === "merged") return learner.mergedParameters
+  return buffer === "weights" ? learner.parameters : trainedParameters(learner)
 }
 
 /** All tensors of a buffer, to be written to a file. Names of moments are prefixed, as in `firstMoment.model.norm.weight`. */

@@ -1,54 +1,33 @@
 import { isFloat32Array, isInt32Array } from "node:util/types"
-import { GigpoError } from "../../errors.ts"
-import { joined } from "../../joined.ts"
-import type { NativeBatch, NativeScores } from "../../native.ts"
+import type { NativeBatch, NativeScores } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { checkWhole } from "../check-arguments.ts"
 import type { LinearLoss, LogProbsOptions, TopTokens } from "../engine.ts"
-import { type Row, sampledTokens } from "../rows.ts"
-import { splitByRow } from "./pack-rows.ts"
 
 // Other tokens than the sampled ones, as the native engine takes and tells them. It looks itself whether its vocabulary has them.
 
-/** Which ones `logProbs` is asked for. */
-export function askedTop(
-  rows: readonly Row[],
-  top: LogProbsOptions["top"],
-): Pick<NativeBatch, "topCount" | "topTokens"> {
+/** Tokens that `logProbs` is asked for at so many places. */
+export function askedTop(places: number, top: LogProbsOptions["top"]): Pick<NativeBatch, "topCount" | "topTokens"> {
   if (top === undefined)
-    throw bad('The statistic "top" needs top: how many of the likeliest tokens at each place, or which tokens')
+    throw bad('The statistic "top" needs top: how many of the most likely tokens at each place, or which tokens')
   if (typeof top === "number") {
     checkWhole(top, "top")
     return { topCount: top }
   }
-  if (!Array.isArray(top) || top.length !== rows.length)
-    throw bad(`top must be a number, or a list of tokens for each of the ${rows.length} rows`)
-  const given: readonly Pick<TopTokens, "count" | "tokens">[] = top
-  const count = given[0]?.count
-  if (count === undefined) return {}
-  for (const [index, { count: own, tokens }] of given.entries()) {
-    checkWhole(own, `top[${index}].count`)
-    if (own !== count)
-      throw bad(`top[${index}].count is ${own}, that of the first row ${count}; give as many everywhere`)
-    checkTokens(tokens, `top[${index}]`, sampledTokens([rows[index]!]), count)
-  }
-  return {
-    topCount: count,
-    topTokens: joined(
-      Int32Array,
-      given.map(({ tokens }) => tokens),
-    ),
-  }
+  if (typeof top !== "object" || top === null || !("tokens" in top))
+    throw bad("top must be a number, or count and tokens of all rows' sampled tokens")
+  const { count, tokens } = top
+  checkWhole(count, "top.count")
+  checkTokens(tokens, "top", places, count)
+  return { topCount: count, topTokens: tokens.slice() }
 }
 
-/** What `logProbs` found, one entry a row. */
-export async function toldTop(
-  rows: readonly Row[],
+/** Tokens and log-probabilities that `logProbs` found. */
+export function toldTop(
   { topCount: count = 0, topTokens: given }: Pick<NativeBatch, "topCount" | "topTokens">,
-  found: NativeScores,
-): Promise<TopTokens[]> {
-  const tokens = await splitByRow(given ?? found.topTokens, rows, count)
-  const logProbs = await splitByRow(found.topLogProbs, rows, count)
-  return rows.map((_, row) => ({ count, tokens: tokens[row]!, logProbs: logProbs[row]! }))
+  { topTokens, topLogProbs }: NativeScores,
+): TopTokens {
+  return { count, tokens: given ?? topTokens, logProbs: topLogProbs }
 }
 
 /** Those that a loss has coefficients of, at so many places. */

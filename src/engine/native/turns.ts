@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import type { Started } from "../../native.ts"
+import type { Started } from "../../native/native.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { settle } from "./started.ts"
 
 /** What may go on at the same time, each kind beside the kinds that stand here. */

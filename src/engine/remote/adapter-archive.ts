@@ -1,34 +1,44 @@
 import { createWriteStream } from "node:fs"
 import { basename, join } from "node:path"
-import { type Duplex, Readable } from "node:stream"
+import { type Duplex, Readable, Transform } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { createGunzip } from "node:zlib"
 import { extract } from "tar-stream"
-import { GigpoError } from "../../errors.ts"
 import { io } from "../../files/io-error.ts"
 import { adapterFiles } from "../../model-files/adapter-files.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { Connection } from "./connection.ts"
+
+/** Files of an archive, with those that are passed over. */
+const mostFiles = 1000
+
+export interface DownloadOptions {
+  /** Bytes that the archive may have, once it is unpacked. */
+  readonly most: number
+  readonly signal?: AbortSignal | undefined
+}
 
 /**
  * Writes the adapter of a sampler's weights into a folder, as the server's archive has it.
  *
  * @param path tinker://<model>/sampler_weights/<name>
- * @throws GigpoError `ENGINE_REFUSED` where the server gives no archive, or one without an adapter in PEFT's layout
+ * @throws GigpoError `ENGINE_REFUSED` where the server gives no archive, one that is larger than an adapter of this model can be, or
+ * one without an adapter in PEFT's layout
  */
 export async function downloadAdapter(
   connection: Connection,
   path: string,
   into: string,
-  signal?: AbortSignal,
+  { most, signal }: DownloadOptions,
 ): Promise<void> {
   const found: string[] = []
   const unpacked = extract()
-  const reading = pipeline([...(await streamsOf(await openArchive(connection, path, signal))), unpacked])
+  const reading = pipeline([...(await streamsOf(await openArchive(connection, path, signal))), atMost(most), unpacked])
   reading.catch(() => {}) // it also ends the loop
   try {
     for await (const entry of unpacked) {
       const name = basename(entry.header.name)
-      found.push(name)
+      if (found.push(name) > mostFiles) throw new Error(`it has more than ${mostFiles} files`)
       if (entry.header.type !== "file" || !adapterFiles.includes(name)) entry.resume()
       else await io("write", join(into, name), pipeline(entry, createWriteStream(join(into, name))))
     }
@@ -39,7 +49,7 @@ export async function downloadAdapter(
     throw noAdapter(path, `it cannot be read: ${cause instanceof Error ? cause.message : cause}`, cause)
   }
   if (!adapterFiles.every((name) => found.includes(name)))
-    throw noAdapter(path, `it has ${found.join(", ") || "nothing"}, not ${adapterFiles.join(" and ")}`)
+    throw noAdapter(path, `it has ${found.join(", ").slice(0, 500) || "nothing"}, not ${adapterFiles.join(" and ")}`)
 }
 
 function noAdapter(path: string, why: string, cause?: unknown): GigpoError {
@@ -57,10 +67,34 @@ async function openArchive(connection: Connection, path: string, signal?: AbortS
   for (const place of places) {
     const response = await connection.download(`/training_runs/${model}/checkpoints/${place}/archive`, signal)
     if (response.ok) return response
-    refusals.push(`${response.status}: ${(await response.text()).slice(0, 200)}`)
+    refusals.push(`${response.status}: ${await beginning(response)}`)
     if (![404, 405, 422].includes(response.status)) break
   }
   throw new GigpoError("ENGINE_REFUSED", `The engine gives no archive of ${path} (${refusals.join(", ")}).`)
+}
+
+/** The first 200 characters of a body, of which no more is read. */
+async function beginning(response: Response): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of response.body ?? []) {
+    pieces.push(piece)
+    length += piece.length
+    if (length >= 200) break // which ends the transfer
+  }
+  return Buffer.concat(pieces).toString("utf8").slice(0, 200)
+}
+
+/** Passes bytes on, up to so many. */
+function atMost(most: number): Transform {
+  let length = 0
+  return new Transform({
+    transform(piece: Buffer, _, done) {
+      length += piece.length
+      if (length > most) done(new Error(`it has more than ${most} bytes`))
+      else done(null, piece)
+    },
+  })
 }
 
 /** What an archive's bytes come through: they are packed with gzip, or not. */

@@ -12,6 +12,7 @@ export interface Form {
   readonly takesWeights: boolean
 }
 
+/** Features of a Tinker server, as found by probing it. */
 export interface Capabilities extends Form {
   /** Whether "ppo" is the clipped surrogate. Some servers take the name and run another loss. */
   readonly clips: boolean

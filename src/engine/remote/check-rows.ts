@@ -1,8 +1,8 @@
-import type { Row } from "../rows.ts"
+import type { Sequence } from "../rows.ts"
 import { cannot } from "./refused.ts"
 
 /** @throws GigpoError `ENGINE_REFUSED` for what no server of the API can learn from. */
-export function checkRows(rows: readonly Row[], temperature: number): void {
+export function checkRows(rows: readonly Sequence[], temperature: number): void {
   if (temperature !== 1)
     throw cannot(`learn from what was sampled at temperature ${temperature}`, "set training.rollout.temperature to 1")
   if (rows.some(({ spans }) => spans.some((span) => span.constraint !== undefined)))

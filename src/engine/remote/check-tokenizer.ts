@@ -1,7 +1,7 @@
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
 import { isThere } from "../../files/io-error.ts"
 import { hashFile } from "../../files/manifest.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { Session } from "./session.ts"
 
 /**

@@ -12,18 +12,19 @@ export interface Exchange {
   readonly method: "GET" | "POST"
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array | undefined
+  /** Bytes of the answer, after which it fails with `TooLongError`. */
+  readonly most: number
   /** Milliseconds until it fails with `LateError`. */
   readonly within: number
   readonly signal?: AbortSignal | undefined
 }
 
 /** No answer came in time. */
-export class LateError extends Error {}
-/** An answer of more bytes than any request asks for. */
+export class LateError extends Error {
+  readonly code = "LATE"
+}
+/** An answer of more bytes than what was asked for can have. */
 export class TooLongError extends Error {}
-
-/** Bytes of an answer: 1024 rows of 32,768 log-probabilities are half of it. */
-const longest = 2 ** 28
 
 // A socket is given up before servers do that (uvicorn after 5 s), else a request could be sent to one that nobody reads any more.
 const options = { keepAlive: true, timeout: 4000 }
@@ -31,11 +32,7 @@ const agent = new Agent(options)
 const secureAgent = new SecureAgent(options)
 
 /** One request and its answer. Node's own client: with 10,000 in flight `fetch` costs twice the time. Redirects are not followed. */
-export function exchange(
-  url: URL,
-  { method, headers, body, within, signal }: Exchange,
-  most = longest,
-): Promise<Answer> {
+export function exchange(url: URL, { method, headers, body, most, within, signal }: Exchange): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const own = url.protocol === "https:" ? { send: secure, agent: secureAgent } : { send: plain, agent }
     const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }

@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { unlessRefused } from "./refused.ts"
 import type { Session } from "./session.ts"
 
@@ -14,14 +14,16 @@ export async function findModel(
 ): Promise<{ readonly name: string; readonly longest: number }> {
   const told = await unlessRefused(() => connection.send({ path: "/get_server_capabilities" }, true))
   const { supported_models } = (told?.body ?? {}) as { supported_models?: unknown }
-  const models = (Array.isArray(supported_models) ? supported_models : []) as Record<string, unknown>[]
-  const known = models.map(({ model_name }) => String(model_name))
+  const models = (Array.isArray(supported_models) ? supported_models : []).filter(
+    (model): model is Record<string, unknown> => typeof model === "object" && model !== null,
+  )
+  const known = models.flatMap(({ model_name }) => (typeof model_name === "string" ? [model_name] : []))
   const name = asked ?? (known.length === 1 ? known[0] : undefined)
   if (name === undefined || (known.length > 0 && !known.includes(name)))
     throw new GigpoError(
       "ENGINE_REFUSED",
-      `The engine at ${connection.url} has ${known.join(", ") || "told no models"}${asked ? `, not ${asked}` : ""}: name one of them as engine.model.`,
+      `The engine at ${connection.url} has ${known.join(", ").slice(0, 500) || "told no models"}${asked ? `, not ${asked}` : ""}: name one of them as engine.model.`,
     )
   const longest = models.find(({ model_name }) => model_name === name)?.max_context_length
-  return { name, longest: typeof longest === "number" ? longest : Number.POSITIVE_INFINITY }
+  return { name, longest: typeof longest === "number" && longest >= 1 ? longest : Number.POSITIVE_INFINITY }
 }

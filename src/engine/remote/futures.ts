@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises"
-import { GigpoError } from "../../errors.ts"
-import type { Connection } from "./connection.ts"
-import { refused } from "./refused.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { attemptsToTell, type Connection } from "./connection.ts"
+import { excerpt, refused } from "./refused.ts"
 
 /** A request that the server has taken and not answered. */
 export interface Pending {
@@ -18,6 +18,14 @@ export interface Settled {
   readonly body: unknown
   /** Where it came as a protocol buffer. */
   readonly bytes?: Uint8Array | undefined
+}
+
+export interface ResultOptions {
+  /** Whether it may be a protocol buffer. Default false. */
+  readonly protobuf?: boolean | undefined
+  /** Bytes that it may have. Default those of a short answer. */
+  readonly most?: number | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** A result that is gone: the server has lost the promise, or has handed it out once already. */
@@ -51,11 +59,11 @@ export class Futures {
    *
    * @throws LostResult; GigpoError `ENGINE_REFUSED` where it failed, `ENGINE_LOST` where the server does not tell in time.
    */
-  async result(requestId: string, path: string, protobuf: boolean, signal?: AbortSignal): Promise<Settled> {
+  async result(requestId: string, path: string, asked: ResultOptions = {}): Promise<Settled> {
     const since = Date.now()
     this.#pending.set(requestId, { path, since, state: undefined, reason: undefined })
     try {
-      return await this.#poll(requestId, { path, since, protobuf, signal })
+      return await this.#poll(requestId, path, since, asked)
     } finally {
       this.#pending.delete(requestId)
     }
@@ -63,12 +71,9 @@ export class Futures {
 
   async #poll(
     request_id: string,
-    {
-      path,
-      since,
-      protobuf,
-      signal,
-    }: { path: string; since: number; protobuf: boolean; signal?: AbortSignal | undefined },
+    path: string,
+    since: number,
+    { protobuf, most, signal }: ResultOptions,
   ): Promise<Settled> {
     let [failures, failing, refusals, told] = [0, 0, 0, false]
     const began = performance.now() // which the machine's clock does not move
@@ -78,7 +83,7 @@ export class Futures {
         path: "/retrieve_future",
         body: { request_id, allow_metadata_only: false },
         headers: { "x-tinker-request-iteration": String(iteration), "x-tinker-request-type": path.slice(1) },
-        ...{ protobuf, within: held, signal },
+        ...{ protobuf, most, within: held, signal },
       })
       const age = performance.now() - began
       if (outcome.kind === "answered") {
@@ -101,6 +106,7 @@ export class Futures {
       } else if (outcome.status !== 408 && outcome.status !== 402) {
         const now = performance.now()
         if (failures++ === 0) failing = now
+        if (failures === attemptsToTell) this.#connection.warnOfOutage()
         const silent = now - failing
         if (silent > this.#connection.patience)
           throw lost(this.#connection.url, path, `for ${Math.round(silent / 1000)} s: ${outcome.reason}`)
@@ -115,10 +121,10 @@ export class Futures {
 }
 
 function failed(path: string, { error, category }: Record<string, unknown>): Error {
-  const reason = typeof error === "string" ? error : JSON.stringify(error)
+  const reason = excerpt(error)
   if (/already retrieved/i.test(reason)) return new LostResult(reason)
-  const whose = typeof category === "string" ? ` (${category})` : ""
-  return new GigpoError("ENGINE_REFUSED", `The engine could not do ${path}${whose}: ${reason.slice(0, 500)}`)
+  const whose = typeof category === "string" ? ` (${category.slice(0, 50)})` : ""
+  return new GigpoError("ENGINE_REFUSED", `The engine could not do ${path}${whose}: ${reason}`)
 }
 
 function lost(url: string, path: string, what: string): GigpoError {
@@ -128,4 +134,4 @@ function lost(url: string, path: string, what: string): GigpoError {
   )
 }
 
-const textOf = (value: unknown) => (typeof value === "string" ? value : undefined)
+const textOf = (value: unknown) => (typeof value === "string" ? excerpt(value) : undefined)

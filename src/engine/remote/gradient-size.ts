@@ -1,4 +1,4 @@
-import type { Row } from "../rows.ts"
+import type { Sequence } from "../rows.ts"
 import type { RemoteLoss } from "./data.ts"
 import { weighted } from "./probe-rows.ts"
 import type { RemoteModel } from "./remote-model.ts"
@@ -17,12 +17,12 @@ export interface Trials {
  */
 export class GradientSize {
   readonly #trials: Trials
-  readonly #row: Row
+  readonly #row: Sequence
   readonly #wire: Wire
   #tells: boolean | undefined
   #rate: number | undefined
 
-  constructor(trials: Trials, row: Row, wire: Wire) {
+  constructor(trials: Trials, row: Sequence, wire: Wire) {
     this.#trials = trials
     this.#row = row
     this.#wire = wire

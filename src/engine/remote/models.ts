@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { checkTokenizer } from "./check-tokenizer.ts"
 import { RemoteModel, requestIdOf } from "./remote-model.ts"
 import type { Session } from "./session.ts"
@@ -41,7 +41,7 @@ export class Models {
       ...{ session_id: session.id, model_seq_id: this.#made++, base_model: baseModel, type: "create_model" },
       lora_config: { rank, seed, train_unembed: true, train_mlp: true, train_attn: true },
     })
-    const { body } = await session.futures.result(requestIdOf(answer, "/create_model"), "/create_model", false)
+    const { body } = await session.futures.result(requestIdOf(answer, "/create_model"), "/create_model")
     const id = (body as { model_id?: unknown } | undefined)?.model_id ?? answer.model_id
     if (typeof id !== "string") throw new GigpoError("ENGINE_REFUSED", "The engine made a model without a model_id.")
     const model = new RemoteModel(session, id, again)
@@ -56,6 +56,6 @@ export class Models {
     const body = { model_id: model.id, type: "unload_model" }
     const outcome = await connection.attempt({ path: "/unload_model", body, within: 10_000 })
     const { request_id } = ((outcome.kind === "answered" ? outcome.body : undefined) ?? {}) as { request_id?: unknown }
-    if (typeof request_id === "string") await futures.result(request_id, "/unload_model", false).catch(() => {})
+    if (typeof request_id === "string") await futures.result(request_id, "/unload_model").catch(() => {})
   }
 }

@@ -1,4 +1,4 @@
-import type { Row } from "../rows.ts"
+import type { Sequence } from "../rows.ts"
 import { datumOf, type RemoteLoss, scoringData } from "./data.ts"
 
 // What a probe asks about: a row of six targets that are learned from, and the same cut behind the third.
@@ -9,13 +9,13 @@ export const replyTargets: number = length - prompt
 /** All targets. */
 export const allTargets: number = length - 1
 
-export const probeRow = (vocabularySize: number, end: number = length): Row => ({
+export const probeRow = (vocabularySize: number, end: number = length): Sequence => ({
   tokens: Int32Array.from({ length: end }, (_, i) => (7 * i + 5) % Math.min(vocabularySize, 97)),
   spans: [{ start: prompt, length: end - prompt }],
 })
 
 /** It ends where half of the reply ends. */
-export const cutRow = (vocabularySize: number): Row => probeRow(vocabularySize, prompt + replyTargets / 2)
+export const cutRow = (vocabularySize: number): Sequence => probeRow(vocabularySize, prompt + replyTargets / 2)
 
 export interface Shape {
   /** Default importance_sampling. */
@@ -31,7 +31,7 @@ export interface Shape {
 }
 
 /** Advantage 1 for every token of the reply, or for its first half. */
-export function advantages(row: Row, now: Float32Array, shape: Shape = {}): RemoteLoss {
+export function advantages(row: Sequence, now: Float32Array, shape: Shape = {}): RemoteLoss {
   const { loss = "importance_sampling", weights = false, shift = 0, half = false, copies = 1 } = shape
   const targets = row.tokens.length - 1
   const end = half ? prompt - 1 + replyTargets / 2 : targets
@@ -47,7 +47,7 @@ export function advantages(row: Row, now: Float32Array, shape: Shape = {}): Remo
 }
 
 /** Minus the weighted log-probability of the reply. */
-export function weighted(row: Row, weight: number): RemoteLoss {
+export function weighted(row: Sequence, weight: number): RemoteLoss {
   const data = scoringData([row]).map(({ tokens, inputs }) => {
     const weights = (inputs.get("weights") as Float32Array).map((value) => weight * value)
     return { tokens, inputs: new Map(inputs).set("weights", weights) }

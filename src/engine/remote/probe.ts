@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import type { Row } from "../rows.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Sequence } from "../rows.ts"
 import type { Capabilities, Form } from "./capabilities.ts"
 import type { RemoteLoss } from "./data.ts"
 import { GradientSize, type Trials } from "./gradient-size.ts"
@@ -69,7 +69,7 @@ async function withModel<T>({ trials }: Probed, use: (model: RemoteModel) => Pro
   }
 }
 
-async function tried(probed: Probed, model: RemoteModel, row: Row, measured: Measured) {
+async function tried(probed: Probed, model: RemoteModel, row: Sequence, measured: Measured) {
   await stepOf(model, still) // what another client's model left behind
   const { wire, now } = await findWire(model, row, probed.wire)
   const knowsAgain = await isKnownAgain(model, row, wire)
@@ -102,7 +102,7 @@ type Size = (name: string, loss: RemoteLoss) => Promise<number>
 /** The form in which it takes calls, and what it says of the probe's row: the log-probabilities of all targets. */
 async function findWire(
   model: RemoteModel,
-  row: Row,
+  row: Sequence,
   asked: Wire | undefined,
 ): Promise<{ readonly wire: Wire; readonly now: Float32Array }> {
   const score = async (wire: Wire) => {
@@ -114,7 +114,7 @@ async function findWire(
 }
 
 /** The same forward pass with the same number twice: it changes nothing, whatever the server does. */
-async function isKnownAgain(model: RemoteModel, row: Row, wire: Wire): Promise<boolean> {
+async function isKnownAgain(model: RemoteModel, row: Sequence, wire: Wire): Promise<boolean> {
   const first = await forward(model, row, wire, false)
   const second = await unlessRefused(() => forward(model, row, wire, true))
   await first.result()
@@ -122,7 +122,7 @@ async function isKnownAgain(model: RemoteModel, row: Row, wire: Wire): Promise<b
   return second?.requestId === first.requestId
 }
 
-async function forward(model: RemoteModel, row: Row, wire: Wire, repeat: boolean) {
+async function forward(model: RemoteModel, row: Sequence, wire: Wire, repeat: boolean) {
   const { path, asked } = requestOf(weighted(row, 1), wire, true)
   return await model.submit(path, asked, { protobuf: wire === "protobuf", repeat })
 }
@@ -131,7 +131,7 @@ async function forward(model: RemoteModel, row: Row, wire: Wire, repeat: boolean
 async function compareSamplers(
   { samplers, baseModel }: Probed,
   model: RemoteModel,
-  row: Row,
+  row: Sequence,
   now: Float32Array,
   measured: Measured,
 ): Promise<boolean> {
@@ -146,8 +146,8 @@ async function compareSamplers(
 }
 
 /** How token losses become the gradient. Weights only where it does not do without: some servers refuse what a loss does not name. */
-async function findForm({ vocabularySize }: Probed, row: Row, now: Float32Array, size: Size): Promise<Form> {
-  const importance = (name: string, shape: Shape, of: Row = row) => size(name, advantages(of, now, shape))
+async function findForm({ vocabularySize }: Probed, row: Sequence, now: Float32Array, size: Size): Promise<Form> {
+  const importance = (name: string, shape: Shape, of: Sequence = row) => size(name, advantages(of, now, shape))
   const one = await importance("one datum", {})
   const two = await importance("two data", { copies: 2 })
   const half = await importance("half of its tokens", { half: true })
@@ -170,7 +170,7 @@ async function findForm({ vocabularySize }: Probed, row: Row, now: Float32Array,
 }
 
 /** Whether "ppo" has no gradient outside its clip, and the plain one inside. */
-async function findClip(row: Row, now: Float32Array, { takesWeights }: Form, size: Size): Promise<boolean> {
+async function findClip(row: Sequence, now: Float32Array, { takesWeights }: Form, size: Size): Promise<boolean> {
   const ppo = (shift: number) => advantages(row, now, { loss: "ppo", shift, weights: takesWeights })
   const plain = await size("importance sampling", advantages(row, now, { weights: takesWeights }))
   const inside = await size("ppo inside its clip", ppo(0))
@@ -180,7 +180,7 @@ async function findClip(row: Row, now: Float32Array, { takesWeights }: Form, siz
 
 /** By which loss any derivative reaches the network. */
 async function findCustom(
-  row: Row,
+  row: Sequence,
   { reduction }: Form,
   measured: Measured,
   size: Size,

@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /** What the server said. */
 interface Said {
@@ -8,6 +8,20 @@ interface Said {
 export function refused(path: string, status: number, reason: string): GigpoError {
   const said: Said = { status }
   return new GigpoError("ENGINE_REFUSED", `The engine refused ${path} (${status}): ${reason}`, { cause: said })
+}
+
+/** What a server says, as messages quote it: the first 500 characters. */
+export function excerpt(said: unknown): string {
+  const text = typeof said === "string" ? said : written(said)
+  return text.slice(0, 500).trim()
+}
+
+function written(said: unknown): string {
+  try {
+    return JSON.stringify(said) ?? ""
+  } catch {
+    return "it is nested too deep" // which JSON.parse takes
+  }
 }
 
 /** What no server of the API does, or not this one. */

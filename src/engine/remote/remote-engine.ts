@@ -1,13 +1,17 @@
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
+import { checkIntact } from "../../files/intact.ts"
+import { refuseAdapter } from "../../model-files/adapter-files.ts"
 import { readModelConfig } from "../../model-files/model-config.ts"
 import { countParameters } from "../../model-files/model-tensors.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import { Pace } from "../../pace.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { joined } from "../../util/joined.ts"
+import { Pace } from "../../util/pace.ts"
 import { checkRequest } from "../check-request.ts"
+import { checkUnclaimed } from "../claims.ts"
 import { completeStep } from "../complete-step.ts"
 import type {
   AdamWStep,
@@ -17,26 +21,28 @@ import type {
   LossReport,
   ModelStore,
   NativeLoss,
-  RowStatistics,
   RunPlan,
   SampleRequest,
   StepReport,
+  TokenStatistics,
   Trainable,
 } from "../engine.ts"
-import { type Row, sampledTokens } from "../rows.ts"
+import { type Sequence, sampledTokens } from "../rows.ts"
+import { TokenTable } from "../token-table.ts"
 import { downloadAdapter } from "./adapter-archive.ts"
 import type { Capabilities, ProbeReport } from "./capabilities.ts"
 import { refusals, runs } from "./check-plan.ts"
 import { checkRows } from "./check-rows.ts"
+import type { Outage } from "./connection.ts"
 import {
   busy,
-  cloningCoefficients,
   gathered,
   linearLoss,
   ofSpans,
   only,
   type RemoteLoss,
   scoringData,
+  sftCoefficients,
   surrogateLoss,
 } from "./data.ts"
 import { findModel } from "./find-model.ts"
@@ -52,6 +58,7 @@ import { Samplers } from "./samplers.ts"
 import { isOurs, openSession, type Session } from "./session.ts"
 import { stepOf, trainOn } from "./trainer.ts"
 
+/** Options of `RemoteEngine`. */
 export type RemoteEngineOptions = OptionsOf<typeof openFields> & {
   /** What the server does, where that is known: nothing is tried then. */
   readonly capabilities?: Capabilities | undefined
@@ -65,6 +72,15 @@ export interface RemoteShape {
   readonly maxPositions: number
   /** Weights of the model: a learning rate that is left open follows from it. */
   readonly parameters: number
+}
+
+/** The server's context is shorter than what was asked for by name; the model's own limit gives way without a word. */
+function checkLongest(asked: number | undefined, longest: number, model: string): void {
+  if (asked === undefined || asked <= longest) return
+  throw new GigpoError(
+    "ENGINE_REFUSED",
+    `maxPositions is ${asked}, but the longest context of ${model} on this engine is ${longest} tokens: set maxPositions to ${longest} at most.`,
+  )
 }
 
 const logProbsKeys: KeysOf<LogProbsOptions> = { of: true, needs: true, top: true, temperature: true, signal: true }
@@ -96,7 +112,7 @@ export class RemoteEngine implements Trainable {
   /** Whether the server holds gradients that no step has used. */
   #holds = false
   /** What the trainer said last of rows, under the weights as they are. */
-  #said = new WeakMap<Row, Float32Array>()
+  #said = new WeakMap<Sequence, Float32Array>()
 
   /**
    * @param directory a local folder with the model's config.json; its tokenizer must be the server's. Where it holds a remote.json, as
@@ -105,6 +121,8 @@ export class RemoteEngine implements Trainable {
    */
   static async open(directory: string, options: RemoteEngineOptions): Promise<RemoteEngine> {
     const resolved = readOpenOptions(options)
+    await refuseAdapter(directory)
+    await checkIntact(directory, "shape")
     const config = await readModelConfig(directory)
     const from = resolved.from ?? (await readKept(directory))?.path
     const shape = { ...config, parameters: countParameters(config) }
@@ -120,6 +138,7 @@ export class RemoteEngine implements Trainable {
     const session = await openSession({ ...options, key: options.key ?? process.env.TINKER_API_KEY })
     try {
       const { name, longest } = await findModel(session, options.model)
+      checkLongest(options.maxPositions, longest, name)
       const maxPositions = Math.min(options.maxPositions ?? shape.maxPositions, longest)
       return new RemoteEngine(session, name, options, { ...shape, maxPositions }, directory)
     } catch (error) {
@@ -151,7 +170,12 @@ export class RemoteEngine implements Trainable {
       untouched: () => !this.#found && !this.#model,
       trained: () => this.#trained(),
     })
-    this.reference = { freeze: async () => void (await this.#published.frozen()) }
+    this.reference = {
+      freeze: async () => {
+        checkUnclaimed(this, "reference.freeze()")
+        await this.#published.frozen()
+      },
+    }
     this.store = remoteStore({
       ...{
         url: session.connection.url,
@@ -159,7 +183,10 @@ export class RemoteEngine implements Trainable {
         files: directory === undefined ? [] : [join(directory, "config.json")],
       },
       model: () => this.#trained(),
-      goOnFrom: (path) => this.#goOnFrom(path),
+      goOnFrom: (path) => {
+        checkUnclaimed(this, "store.restore()")
+        return this.#goOnFrom(path)
+      },
       probes: () => this.probes(),
     })
   }
@@ -171,6 +198,11 @@ export class RemoteEngine implements Trainable {
   /** Requests that the server has taken and not answered, with their age and what it says of its queue. */
   get pending(): readonly Pending[] {
     return this.#session.pending
+  }
+
+  /** What keeps the server from answering; undefined while it answers. */
+  get outage(): Outage | undefined {
+    return this.#session.connection.outage
   }
 
   /** What was tried of the server, and came out; undefined before `check`. */
@@ -192,7 +224,7 @@ export class RemoteEngine implements Trainable {
     checkRequest(request, this.vocabularySize)
     const { prompt, maxTokens, temperature = 1, stopTokens, key, constraint, onTokens, topTokens = 0, signal } = request
     if (constraint !== undefined) throw cannot("constrain what is sampled", "leave the constraint out")
-    if (topTokens > 0) throw cannot("tell the likeliest tokens", "set topTokens to 0")
+    if (topTokens > 0) throw cannot("report the most likely tokens", "set topTokens to 0")
     const { version } = this.#published
     const of = await this.#published.current()
     // Its own server takes the key that a native engine takes; others a seed, of 31 bits that both words are in.
@@ -202,32 +234,36 @@ export class RemoteEngine implements Trainable {
     const { tokens, logProbs, stopped } = sequences[0] ?? {}
     if (!tokens || logProbs?.length !== tokens.length)
       throw new GigpoError("ENGINE_REFUSED", "The engine sampled without telling the log-probabilities.")
+    const strange = tokens.find((token) => token < 0 || token >= this.vocabularySize)
+    if (strange !== undefined)
+      throw new GigpoError("ENGINE_REFUSED", `The engine sampled token ${strange}, which this model does not have.`)
+    checkFinite(logProbs)
     onTokens?.(tokens)
     return { tokens, logProbs, finishReason: stopped ? "stop" : "length", version }
   }
 
   /** As in `Trainable`; "reference" is the only other model. */
-  async logProbs(rows: readonly Row[], options: LogProbsOptions = {}): Promise<RowStatistics[]> {
+  async logProbs(rows: readonly Sequence[], options: LogProbsOptions = {}): Promise<TokenStatistics> {
     checkArguments("logProbs", options, logProbsKeys)
     const { of = "current", needs = [], temperature = 1, signal } = options
     if (needs.length > 0) throw cannot(`tell the ${needs.join(" and ")}`, "take a loss that needs none")
     checkRows(rows, temperature)
-    if (rows.length === 0) return []
+    if (rows.length === 0) return { logProbs: new Float32Array(0) }
     if (of === "reference") {
       const session = await this.#published.frozen()
-      return await Promise.all(
-        rows.map(async (row) => ({ logProbs: ofSpans(row, await this.#samplers.score(session, row.tokens, signal)) })),
+      const scores = await Promise.all(
+        rows.map(async (row) => ofSpans(row, await this.#samplers.score(session, row.tokens, signal))),
       )
+      return { logProbs: finite(scores) }
     }
     if (of !== "current") throw cannot(`ask the model "${of}"`, 'the only one beside the policy is "reference"')
     const { wire } = await this.#probed()
     const loss: RemoteLoss = { loss: "cross_entropy", config: {}, data: scoringData(rows) }
     const { logProbs } = await trainOn(await this.#trained(), loss, wire, { forwardOnly: true, signal })
-    return rows.map((row, r) => {
-      const said = ofSpans(row, logProbs[r]!)
-      this.#said.set(row, said)
-      return { logProbs: said }
-    })
+    const scores = rows.map((row, r) => ofSpans(row, logProbs[r]!))
+    const found = finite(scores)
+    for (const [r, row] of rows.entries()) this.#said.set(row, scores[r]!)
+    return { logProbs: found }
   }
 
   runs(loss: NativeLoss): boolean {
@@ -235,11 +271,12 @@ export class RemoteEngine implements Trainable {
   }
 
   async forwardBackward(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     loss: NativeLoss | LinearLoss,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<LossReport> {
     checkRows(rows, loss.temperature ?? 1)
+    checkUnclaimed(this, "forwardBackward()")
     if (rows.length === 0) throw new GigpoError("BAD_ARGUMENT", "There are no rows to train on.")
     const { wire, capabilities } = await this.#probed()
     if (this.#holds && capabilities.reduction !== "sum")
@@ -249,7 +286,7 @@ export class RemoteEngine implements Trainable {
       )
     const pace = new Pace(signal)
     const remote = await this.#translate(rows, loss, capabilities, pace)
-    const learned = await pace.through(busy(remote))
+    const learned = busy(remote)
     // A step needs a gradient, if it is 0.
     const kept = learned.length > 0 ? learned : [0]
     const model = await this.#trained()
@@ -258,7 +295,7 @@ export class RemoteEngine implements Trainable {
       trainOn(model, only(remote, kept, capabilities), wire, { signal }),
       signal,
     )
-    const said = capabilities.tellsLogProbs ? await pace.through(gathered(rows, kept, logProbs)) : undefined
+    const said = capabilities.tellsLogProbs ? gathered(rows, kept, logProbs) : undefined
     return {
       loss: loss.kind === "linear" || learned.length === 0 ? 0 : Number.NaN,
       tokens: sampledTokens(learned.map((index) => rows[index]!)),
@@ -268,26 +305,26 @@ export class RemoteEngine implements Trainable {
   }
 
   async #translate(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     loss: NativeLoss | LinearLoss,
     capabilities: Capabilities,
     pace: Pace,
   ): Promise<RemoteLoss> {
     if (loss.kind === "clipped-surrogate") {
       if (!runs(loss, capabilities)) throw cannot("run this loss itself", 'have it evaluated, as "linear"')
-      return await pace.through(surrogateLoss(rows, loss, capabilities))
+      return surrogateLoss(await TokenTable.paced(rows, pace), loss, capabilities)
     }
     const linear = loss.kind === "linear"
     if (linear && (loss.entropyCoefficients ?? loss.top))
       throw cannot("learn from entropies or from other tokens than the sampled ones", "take another loss")
     const { custom } = capabilities
     if (!custom) throw cannot("run a loss of one's own", "take the clipped surrogate")
-    const coefficients = linear ? loss.coefficients : cloningCoefficients(rows)
+    const coefficients = linear ? loss.coefficients : sftCoefficients(rows)
     const now = custom === "importance_sampling" ? await this.#now(rows, pace.signal) : undefined
-    return linearLoss(rows, coefficients, custom, capabilities, now)
+    return linearLoss(await TokenTable.paced(rows, pace), coefficients, custom, capabilities, now)
   }
 
-  async #now(rows: readonly Row[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
+  async #now(rows: readonly Sequence[], signal: AbortSignal | undefined): Promise<Float32Array[]> {
     const unknown = rows.filter((row) => !this.#said.has(row))
     if (unknown.length > 0) await this.logProbs(unknown, { signal })
     return rows.map((row) => this.#said.get(row)!)
@@ -295,6 +332,7 @@ export class RemoteEngine implements Trainable {
 
   async optimizerStep(step: AdamWStep): Promise<StepReport> {
     const complete = completeStep(step)
+    checkUnclaimed(this, "optimizerStep()")
     const report = await stepOf(await this.#trained(), complete)
     this.#holds = false
     this.#changed()
@@ -302,6 +340,11 @@ export class RemoteEngine implements Trainable {
   }
 
   async clearGradients(): Promise<void> {
+    checkUnclaimed(this, "clearGradients()")
+    await this.#forget()
+  }
+
+  async #forget(): Promise<void> {
     if (!this.#holds) return
     const model = await this.#trained()
     if ((await this.#probed()).capabilities.clears) {
@@ -322,7 +365,7 @@ export class RemoteEngine implements Trainable {
     try {
       return await call
     } catch (error) {
-      if (signal?.aborted) await this.clearGradients().catch(() => {})
+      if (signal?.aborted) await this.#forget().catch(() => {})
       throw error
     }
   }
@@ -347,7 +390,9 @@ export class RemoteEngine implements Trainable {
     if (this.#options.rank === 0) throw cannot("give an adapter of a model that is trained whole", "set engine.rank")
     const bringHome = async (into: string) => {
       const path = await saveThere(await this.#trained(), "/save_weights_for_sampler", signal)
-      await downloadAdapter(this.#session.connection, path, into, signal)
+      // Two matrices of this rank for each of the model's, in float32; small models have larger adapters than weights.
+      const most = 2 ** 26 + 4 * this.parameters * (1 + this.#options.rank / 64)
+      await downloadAdapter(this.#session.connection, path, into, { most, signal })
     }
     await writeDirectory(directory, bringHome, { overwrite })
   }
@@ -404,6 +449,21 @@ export class RemoteEngine implements Trainable {
     this.#published.changed()
     this.#said = new WeakMap()
   }
+}
+
+function checkFinite(logProbs: Float32Array): void {
+  if (!logProbs.every(Number.isFinite))
+    throw new GigpoError(
+      "NON_FINITE",
+      "The engine's log-probabilities are not finite: go back to an earlier checkpoint.",
+    )
+}
+
+/** Log-probabilities of all rows as one column. */
+function finite(scores: readonly Float32Array[]): Float32Array {
+  const all = joined(Float32Array, scores)
+  checkFinite(all)
+  return all
 }
 
 function readOpenOptions(given: RemoteEngineOptions) {

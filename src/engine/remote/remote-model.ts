@@ -1,17 +1,14 @@
-import { GigpoError } from "../../errors.ts"
-import { LostResult, type Settled } from "./futures.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { LostResult, type ResultOptions, type Settled } from "./futures.ts"
 import { isUnread } from "./refused.ts"
 import type { Session } from "./session.ts"
 
 /** What is asked of a model: a body without its model_id and seq_id, or bytes that hold both. */
 export type Asked = object | ((modelId: string, seqId: number) => Uint8Array | object)
 
-export interface SubmitOptions {
-  /** Whether the result may be a protocol buffer. Default false. */
-  readonly protobuf?: boolean
+export interface SubmitOptions extends ResultOptions {
   /** With the number of the request before, to see whether the server knows it again. Default false. */
   readonly repeat?: boolean
-  readonly signal?: AbortSignal | undefined
 }
 
 /** What the server has taken. */
@@ -40,9 +37,9 @@ export class RemoteModel {
   }
 
   /** Sends it when those before have been taken. */
-  async submit(path: string, asked: Asked, { protobuf, repeat, signal }: SubmitOptions = {}): Promise<Submitted> {
+  async submit(path: string, asked: Asked, { repeat, ...options }: SubmitOptions = {}): Promise<Submitted> {
     const sent = this.#last.then(async () => {
-      signal?.throwIfAborted()
+      options.signal?.throwIfAborted()
       if (this.#spoiled) throw this.#spoiled
       const seq = repeat ? this.#seq : ++this.#seq
       const body = typeof asked === "function" ? asked(this.id, seq) : { model_id: this.id, seq_id: seq, ...asked }
@@ -58,12 +55,12 @@ export class RemoteModel {
     })
     this.#last = sent.catch(() => {})
     const requestId = await sent
-    return { requestId, result: () => this.#result(requestId, path, protobuf ?? false, signal) }
+    return { requestId, result: () => this.#result(requestId, path, options) }
   }
 
-  async #result(requestId: string, path: string, protobuf: boolean, signal?: AbortSignal): Promise<Settled> {
+  async #result(requestId: string, path: string, options: ResultOptions): Promise<Settled> {
     try {
-      return await this.#session.futures.result(requestId, path, protobuf, signal)
+      return await this.#session.futures.result(requestId, path, options)
     } catch (error) {
       const lost = error instanceof LostResult
       const told = lost

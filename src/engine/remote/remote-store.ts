@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto"
-import { copyFile, readFile, writeFile } from "node:fs/promises"
-import { basename, join } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import { io, isThere } from "../../files/io-error.ts"
-import type { Json } from "../../state.ts"
+import { readLinked } from "../../files/regular-file.ts"
+import { copyInto } from "../../model-files/copied-files.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Json } from "../../util/state.ts"
 import type { ModelStore } from "../engine.ts"
 import type { ProbeReport } from "./capabilities.ts"
 import type { RemoteModel } from "./remote-model.ts"
@@ -35,7 +37,7 @@ export interface Keeper {
 export async function readKept(directory: string): Promise<Kept | undefined> {
   const file = join(directory, remoteFile)
   if (!(await isThere(file))) return undefined
-  const kept: Partial<Kept> | null = JSON.parse(await io("read", file, readFile(file, "utf8")))
+  const kept: Partial<Kept> | null = JSON.parse(await io("read", file, readLinked(file)))
   if (typeof kept?.path === "string") return kept as Kept
   throw new GigpoError("BAD_MODEL", `${file} names no weights of a server.`)
 }
@@ -60,7 +62,7 @@ export function remoteStore(keeper: Keeper): ModelStore {
     const file = join(directory, remoteFile)
     const kept: Kept = { url, path, baseModel, probes: await keeper.probes() }
     await io("write", file, writeFile(file, `${JSON.stringify(kept, null, 2)}\n`))
-    for (const from of files) await io("copy", from, copyFile(from, join(directory, basename(from))))
+    await io("copy files to", directory, copyInto(directory, files))
   }
   return {
     save: async (directory, { files = [], signal } = {}) => {
@@ -69,7 +71,7 @@ export function remoteStore(keeper: Keeper): ModelStore {
     },
     checkpoint: async (directory, { files } = {}) => {
       const path = await saveThere(await keeper.model(), "/save_weights")
-      await note(directory, path, files)
+      await note(directory, path, [...keeper.files, ...(files ?? [])])
       return { path }
     },
     restore: async (handle, directory) => await keeper.goOnFrom(pathOf(handle, directory)),

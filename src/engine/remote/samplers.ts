@@ -1,5 +1,6 @@
-import { GigpoError } from "../../errors.ts"
 import { decodeSample, type SampleResult, sampleFromJson } from "../../tinker/results.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { shortAnswer } from "./connection.ts"
 import { LostResult } from "./futures.ts"
 import { understood, unlessRefused } from "./refused.ts"
 import { type RemoteModel, requestIdOf } from "./remote-model.ts"
@@ -7,13 +8,15 @@ import type { Session } from "./session.ts"
 
 /** How often a sample whose result was lost is drawn anew. */
 const mostLost = 5
+/** Bytes of an answer for each token, and each of the most likely that are asked for: numbers in JSON. */
+const bytesPerToken = 128
 /** Requests of samples that are being sent or waited for at once: more wait here, not in the server's sockets. */
 const mostAtOnce = 512
 
 /** What /asample is asked, but for whose it is. */
 export interface Drawn {
   readonly prompt: Int32Array
-  readonly params: object
+  readonly params: { readonly max_tokens: number; readonly [name: string]: unknown }
   readonly promptLogProbs?: boolean
   readonly topTokens?: number
 }
@@ -75,14 +78,12 @@ export class Samplers {
         const headers = { "x-tinker-sampling-backpressure": "1", "x-session-id": `${of}:${seq_id}` }
         const answer = await this.#session.connection.send({ path: "/asample", body, headers, signal }, true)
         try {
-          const found = await this.#session.futures.result(
-            requestIdOf(answer.body, "/asample"),
-            "/sample",
-            true,
-            signal,
-          )
-          const { bytes, body } = found
-          return understood("/asample", () => (bytes ? decodeSample(bytes) : sampleFromJson(body)))
+          const most = shortAnswer + bytesPerToken * (1 + (topTokens ?? 0)) * (prompt.length + params.max_tokens)
+          const id = requestIdOf(answer.body, "/asample")
+          const { bytes, body } = await this.#session.futures.result(id, "/sample", { protobuf: true, most, signal })
+          const found = understood("/asample", () => (bytes ? decodeSample(bytes) : sampleFromJson(body)))
+          checkAnswer(found, params.max_tokens)
+          return found
         } catch (error) {
           if (!(error instanceof LostResult)) throw error
           if (lost + 1 >= mostLost)
@@ -110,4 +111,12 @@ export class Samplers {
     while (this.#running >= mostAtOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#running++
   }
+}
+
+function checkAnswer({ sequences }: SampleResult, most: number): void {
+  if (sequences.length > 1)
+    throw new GigpoError("ENGINE_REFUSED", `The engine answered a request for one sample with ${sequences.length}.`)
+  for (const { tokens } of sequences)
+    if (tokens.length > most)
+      throw new GigpoError("ENGINE_REFUSED", `The engine sampled ${tokens.length} tokens, and was asked for ${most}.`)
 }

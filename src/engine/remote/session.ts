@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { Connection, type ConnectionOptions } from "./connection.ts"
 import { Futures, type Pending } from "./futures.ts"
 
@@ -46,6 +46,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   })
   if (typeof session_id !== "string")
     throw new GigpoError("ENGINE_REFUSED", `What answers at ${connection.url} is no server of the Tinker API.`)
+  connection.met()
   for (const message of [told.info_message, told.warning_message, told.error_message])
     if (typeof message === "string" && message) connection.onWarning(`The engine says: ${message}`)
   let ended = false

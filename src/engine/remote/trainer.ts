@@ -1,8 +1,9 @@
-import { GigpoError } from "../../errors.ts"
 import type { Datum } from "../../tinker/datum.ts"
 import { decodeTraining, type TrainingResult, trainingFromJson } from "../../tinker/results.ts"
 import { callToJson, encodeCall, type TrainingCall } from "../../tinker/training-call.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { CompleteStep } from "../complete-step.ts"
+import { shortAnswer } from "./connection.ts"
 import type { RemoteLoss } from "./data.ts"
 import { understood } from "./refused.ts"
 import type { RemoteModel } from "./remote-model.ts"
@@ -14,6 +15,8 @@ export type Wire = "protobuf" | "json"
 /** What one call may hold: the API's limits. */
 const mostData = 1024
 const mostBytes = 5_000_000
+/** Bytes of an answer for each token: columns of numbers, in JSON at that. */
+const bytesPerToken = 128
 
 /** Takes a batch in as many calls as its size needs: gradients add up. Results come in the order of the data. */
 export async function trainOn(
@@ -26,17 +29,29 @@ export async function trainOn(
   const results: (() => Promise<TrainingResult>)[] = []
   for (const part of parts(data)) {
     const { path, asked } = requestOf({ loss, config, data: part }, wire, forwardOnly)
-    const { result } = await model.submit(path, asked, { protobuf: wire === "protobuf", signal })
+    const most = shortAnswer + bytesPerToken * part.reduce((sum, { tokens }) => sum + tokens.length, 0)
+    const { result } = await model.submit(path, asked, { protobuf: wire === "protobuf", most, signal })
     results.push(async () => {
       const { body, bytes } = await result()
-      return understood(path, () => (bytes ? decodeTraining(bytes) : trainingFromJson(body)))
+      const count = part.length
+      const found = understood(path, () => (bytes ? decodeTraining(bytes, count) : trainingFromJson(body, count)))
+      checkLengths(found, part, forwardOnly)
+      return found
     })
   }
   const all = await Promise.all(results.map((result) => result()))
-  const logProbs = all.flatMap((result) => result.logProbs)
+  return { logProbs: all.flatMap((result) => result.logProbs), metrics: added(all.map(({ metrics }) => metrics)) }
+}
+
+/** One log-probability a token; servers that learn may leave them out. */
+function checkLengths({ logProbs }: TrainingResult, data: readonly Datum[], forwardOnly: boolean): void {
   if (logProbs.length !== data.length)
     throw new GigpoError("ENGINE_REFUSED", `The engine answered ${data.length} data with ${logProbs.length}.`)
-  return { logProbs, metrics: added(all.map(({ metrics }) => metrics)) }
+  for (const [i, { length }] of logProbs.entries()) {
+    const tokens = data[i]!.tokens.length
+    if (length === tokens || (length === 0 && !forwardOnly)) continue
+    throw new GigpoError("ENGINE_REFUSED", `The engine answered a datum of ${tokens} tokens with ${length} numbers.`)
+  }
 }
 
 /** One call, by whatever number it gets. */

@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /** What is wrong with the text of a game; whoever knows where the game came from makes it a `BAD_DATA`. */
 class Fault extends Error {}

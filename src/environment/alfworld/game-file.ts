@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /** The texts of one `game.tw-pddl` file: the rules, how they are told, and one household with one goal. */
 export interface GameFile {

@@ -1,3 +1,4 @@
+import { readJson } from "../../json/depth.ts"
 import { fault } from "./fault.ts"
 
 /** One way to write a symbol; the first whose condition holds is taken. */
@@ -79,7 +80,7 @@ function tokenize(text: string): Token[] {
 function addRules(json: string, rules: Map<string, readonly Rule[]>): void {
   let symbols: unknown
   try {
-    symbols = JSON.parse(json.includes("#") ? json.replace(/^[^\S\n]*#.*$/gm, "") : json)
+    symbols = readJson(withoutComments(json))
   } catch (error) {
     fault(`the rules of the grammar are not JSON (${(error as Error).message})`)
   }
@@ -91,4 +92,14 @@ function addRules(json: string, rules: Map<string, readonly Rule[]>): void {
       fault(`the rules of ${symbol} in the grammar must each have a text "rhs"`)
     rules.set(symbol, list)
   }
+}
+
+/** Without lines that begin with `#`, whatever blanks stand before it. */
+function withoutComments(json: string): string {
+  if (!json.includes("#")) return json
+  const isComment = (line: string) => line.trimStart().startsWith("#")
+  return json
+    .split("\n")
+    .map((line) => (isComment(line) ? "" : line))
+    .join("\n")
 }

@@ -1,7 +1,7 @@
 import { resolve } from "node:path"
-import { GigpoError } from "../../errors.ts"
-import { abortSignal, flag, oneOf, text, whole } from "../../options/field.ts"
+import { abortSignal, boolean, integer, oneOf, string } from "../../options/field.ts"
 import type { OptionsOf, Resolved } from "../../options/table.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { agentFields } from "../agent.ts"
 import { readOptions } from "../options.ts"
 import { householdFields } from "./generate/options.ts"
@@ -10,19 +10,19 @@ import type { AlfworldTask } from "./tasks.ts"
 export const alfworldFields = {
   ...agentFields<AlfworldTask>(),
   ...householdFields,
-  data: text(
+  data: string(
     undefined,
     "Folder with ALFWorld's games: `json_2.1.1` as `alfworld-download` makes it, or the folder around it.",
-    { otherwise: "households of our own are generated; `size`, `wording` and `scenes` are for those alone" },
+    { defaultText: "households of our own are generated; `size`, `wording` and `scenes` are for those alone" },
   ),
-  trainSplit: text("train", "Folder of the training games in `data`."),
-  testSplit: text(
+  trainSplit: string("train", "Folder of the training games in `data`."),
+  testSplit: string(
     "valid_seen",
     'Games of the test split: "valid_seen" for rooms that training knows, as in verl-agent, "valid_unseen" for others. With ' +
       "`data` the name of a folder there.",
   ),
-  maxSteps: whole(50, "Steps after which an episode is cut off; 1 to 10,000.", { least: 1, most: 10_000 }),
-  admissible: flag(true, "Whether the prompt lists the commands that do something."),
+  maxSteps: integer(50, "Steps after which an episode is cut off; 1 to 10,000.", { min: 1, max: 10_000 }),
+  admissible: boolean(true, "Whether the prompt lists the commands that do something."),
   expert: oneOf(
     "plan",
     ["plan", "explore"],
@@ -31,6 +31,7 @@ export const alfworldFields = {
   signal: abortSignal("Aborts the reading of the data folder."),
 }
 
+/** Options of `alfworld`. */
 export type AlfworldOptions = OptionsOf<typeof alfworldFields>
 export type AlfworldSettings = Resolved<typeof alfworldFields>
 

@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { type TaskType, taskTypes } from "./generate/task-types.ts"
 import type { HouseholdTask } from "./generate/tasks.ts"
 

@@ -7,6 +7,7 @@ import { Pcg64 } from "./pcg64.ts"
 
 export const blackjackFields = cardFields(15)
 
+/** Options of `blackjack`. */
 export type BlackjackOptions = CardOptions
 
 const rules = `You play blackjack against a dealer. Come as close to 21 as you can without going over it. Number cards count \

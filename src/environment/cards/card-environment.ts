@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { recall, rememberTurns, replyFormat, type Speech } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation, Turn } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"

@@ -6,6 +6,7 @@ import { type CardOptions, type CardTask, cardFields } from "./options.ts"
 
 export const ezPointsFields = cardFields(8)
 
+/** Options of `ezPoints`. */
 export type EzPointsOptions = CardOptions
 
 const game: FormulaGame = {

@@ -1,4 +1,4 @@
-import { whole } from "../../options/field.ts"
+import { integer } from "../../options/field.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { Environment, Observation } from "../environment.ts"
 import { PythonRandom } from "../mersenne-twister.ts"
@@ -8,9 +8,10 @@ import { type CardTask, cardFields } from "./options.ts"
 
 export const numberLineFields = {
   ...cardFields(10),
-  maxPosition: whole(5, "The numbers go from 0 to this; 2 to 1000.", { least: 2, most: 1000 }),
+  maxPosition: integer(5, "The numbers go from 0 to this; 2 to 1000.", { min: 2, max: 1000 }),
 }
 
+/** Options of `numberLine`. */
 export type NumberLineOptions = OptionsOf<typeof numberLineFields>
 
 /**

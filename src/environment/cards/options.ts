@@ -1,4 +1,4 @@
-import { oneOf, whole } from "../../options/field.ts"
+import { integer, oneOf } from "../../options/field.ts"
 import type { OptionsOf, Resolved } from "../../options/table.ts"
 import { agentFields, historyField } from "../agent.ts"
 
@@ -25,12 +25,13 @@ export function cardFields(maxSteps: number) {
       'How the model replies. "json": `{"thoughts": "..", "action": ".."}`, read as verl-agent reads it; `thinking` says ' +
         'nothing to that. "tags": `<think>..</think><action>..</action>`, which small models learn more easily.',
     ),
-    maxSteps: whole(maxSteps, "Steps after which an episode is cut off, unreadable replies included; 1 to 10,000.", {
-      least: 1,
-      most: 10_000,
+    maxSteps: integer(maxSteps, "Steps after which an episode is cut off, unreadable replies included; 1 to 10,000.", {
+      min: 1,
+      max: 10_000,
     }),
   }
 }
 
+/** Options that all card environments have. */
 export type CardOptions = OptionsOf<ReturnType<typeof cardFields>>
 export type CardSettings = Resolved<ReturnType<typeof cardFields>>

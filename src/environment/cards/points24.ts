@@ -15,6 +15,7 @@ export const points24Fields = {
   ),
 }
 
+/** Options of `points24`. */
 export type Points24Options = OptionsOf<typeof points24Fields>
 
 const rules = `You build a formula, one element at a time, whose value is 24. It must use all four cards, each once. Number \

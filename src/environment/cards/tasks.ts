@@ -1,6 +1,6 @@
-import { GigpoError } from "../../errors.ts"
 import { display } from "../../options/display.ts"
-import type { Random } from "../../random.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Random } from "../../util/random.ts"
 import { taskSeeds } from "../seeds.ts"
 import type { CardTask } from "./options.ts"
 

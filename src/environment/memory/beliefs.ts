@@ -5,6 +5,7 @@ import { lastNote, longestNote, titled } from "./tagged.ts"
 
 export const beliefFields = { longest: longestNote }
 
+/** Options of `beliefs`. */
 export type BeliefOptions = OptionsOf<typeof beliefFields>
 
 /**

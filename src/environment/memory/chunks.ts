@@ -1,4 +1,4 @@
-import { oneOf, whole } from "../../options/field.ts"
+import { integer, oneOf } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { askFields, askFor } from "./ask.ts"
@@ -7,14 +7,15 @@ import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
 export const chunkFields = {
-  size: whole(20_000, "Characters of a chunk; longer observations are read in several. Four are about a token.", {
-    least: 1,
+  size: integer(20_000, "Characters of a chunk; longer observations are read in several. Four are about a token.", {
+    min: 1,
   }),
   question: oneOf("first", ["first", "last"], "Which paragraph of a long observation says what is asked."),
   length: historyField(0),
   ...askFields,
 }
 
+/** Options of `chunks`. */
 export type ChunkOptions = OptionsOf<typeof chunkFields>
 
 /**

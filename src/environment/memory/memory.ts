@@ -1,12 +1,12 @@
-import type { OwnValue } from "../../options/table.ts"
-import type { Random } from "../../random.ts"
-import type { Stateful } from "../../state.ts"
+import type { CustomValue } from "../../options/table.ts"
+import type { Random } from "../../util/random.ts"
+import type { Stateful } from "../../util/state.ts"
 import type { Message, Observation, Turn } from "../environment.ts"
 
 // The seam of what a prompt remembers. A function of the past is enough where nothing else is needed.
 
 /** Writes the past steps, of nothing but themselves. */
-export type TellPast = (history: readonly Turn[]) => string
+export type HistoryFormatter = (history: readonly Turn[]) => string
 
 /**
  * What prompts tell of the past, in place of the environment's own lines. What it keeps of an episode lies in what `begin` gives;
@@ -21,21 +21,24 @@ export interface Memory extends Partial<Stateful> {
   learn?(episodes: readonly RememberedEpisode[]): void
 }
 
+/** Memory of one episode. */
 export interface EpisodeMemory {
   /**
    * What the prompt at this step tells. Called before every prompt, one after the other; where actions were replayed, several
    * turns are new at once.
    */
-  tell(history: readonly Turn[], now: Observation): string | Told | Promise<string | Told>
+  tell(history: readonly Turn[], now: Observation): string | MemoryPrompt | Promise<string | MemoryPrompt>
 }
 
-export interface Told {
+/** Text that a memory adds to a prompt. */
+export interface MemoryPrompt {
   /** "" where there is nothing to tell. */
   readonly past: string
   /** Stands in the prompt in place of what is observed. Default: the observation's own text. */
   readonly observation?: string | undefined
 }
 
+/** Values with which a memory is opened for an episode. */
 export interface MemoryContext {
   readonly task: unknown
   /** The memory's own random numbers in this episode. */
@@ -45,17 +48,18 @@ export interface MemoryContext {
    * Asks the policy and gives its reply. The call is a step of its own, before the action that it prepares, with a reward of 0: it
    * is learned from as all else. A prompt that does not fit the model ends the episode. Where nobody samples (an expert plays) it throws.
    */
-  ask(messages: readonly Message[], options?: AskOptions): Promise<string>
+  ask(messages: readonly Message[], options?: ModelCallOptions): Promise<string>
 }
 
-export interface AskOptions {
+/** Options of one call of the model by a memory. */
+export interface ModelCallOptions {
   /** Whose call it is: estimators that compare by agents keep it apart from the actions. Default: the memory's name. */
   readonly agent?: string | undefined
   /** Identifies the state that is asked in. Default: the environment's state, told apart by the agent. */
   readonly anchor?: string | undefined
   /** Which conversation of the episode it belongs to, where there are several. */
   readonly conversation?: string | number | undefined
-  /** Default: `rollout.maxReplyTokens`. */
+  /** Default: `rollout.maxCompletionTokens`. */
   readonly maxTokens?: number | undefined
   /** Whether the reply is learned from. Default true. */
   readonly learn?: boolean | undefined
@@ -71,8 +75,8 @@ export interface RememberedEpisode {
 }
 
 /** A memory of one's own. */
-export const ownMemory: OwnValue<Memory | TellPast> = {
-  problem: (value) => {
+export const customMemory: CustomValue<Memory | HistoryFormatter> = {
+  validate: (value) => {
     if (typeof value === "function") return undefined
     const { name, begin } = (value ?? {}) as Partial<Memory>
     if (typeof name === "string" && name.trim() !== "" && typeof begin === "function") return undefined

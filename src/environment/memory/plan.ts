@@ -1,4 +1,4 @@
-import { whole } from "../../options/field.ts"
+import { integer } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { askFields, askFor, opening } from "./ask.ts"
@@ -7,11 +7,12 @@ import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
 export const planFields = {
-  every: whole(0, "Steps after which the plan is looked over; 0: only where a reply holds <replan>.", { least: 0 }),
+  every: integer(0, "Steps after which the plan is looked over; 0: only where a reply holds <replan>.", { min: 0 }),
   length: historyField(2),
   ...askFields,
 }
 
+/** Options of `plan`. */
 export type PlanOptions = OptionsOf<typeof planFields>
 
 /**

@@ -35,6 +35,7 @@ export function historyField(fallback: number | "all") {
 
 export const recentFields = { length: historyField(2) }
 
+/** Options of `recent`. */
 export type RecentOptions = OptionsOf<typeof recentFields>
 
 /** The last steps, one line each, the same in every environment. */

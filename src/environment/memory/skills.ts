@@ -1,4 +1,4 @@
-import { whole } from "../../options/field.ts"
+import { integer } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { forEachWord } from "../../retrieval/words.ts"
@@ -7,12 +7,13 @@ import { formatTurns, historyField, recentTurns } from "./recent.ts"
 import { lastNote, longestNote, titled } from "./tagged.ts"
 
 export const skillFields = {
-  show: whole(2, "Skills that a prompt shows.", { least: 1 }),
-  size: whole(64, "Skills that are kept; those that helped least leave.", { least: 1 }),
+  show: integer(2, "Skills that a prompt shows.", { min: 1 }),
+  size: integer(64, "Skills that are kept; those that helped least leave.", { min: 1 }),
   longest: longestNote,
   length: historyField(2),
 }
 
+/** Options of `skills`. */
 export type SkillOptions = OptionsOf<typeof skillFields>
 
 interface Skill {

@@ -5,6 +5,7 @@ import { lastNote, longestNote, titled } from "./tagged.ts"
 
 export const stateBlockFields = { longest: longestNote }
 
+/** Options of `stateBlock`. */
 export type StateBlockOptions = OptionsOf<typeof stateBlockFields>
 
 /**

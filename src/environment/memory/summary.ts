@@ -1,4 +1,4 @@
-import { whole } from "../../options/field.ts"
+import { integer } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { askFields, askFor, opening } from "./ask.ts"
@@ -7,12 +7,13 @@ import { formatTurns, recentTurns } from "./recent.ts"
 import { titled } from "./tagged.ts"
 
 export const summaryFields = {
-  every: whole(1, "Steps after which the summary is written anew; those since then are shown as they were.", {
-    least: 1,
+  every: integer(1, "Steps after which the summary is written anew; those since then are shown as they were.", {
+    min: 1,
   }),
   ...askFields,
 }
 
+/** Options of `summary`. */
 export type SummaryOptions = OptionsOf<typeof summaryFields>
 
 /**

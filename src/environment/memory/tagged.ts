@@ -1,4 +1,4 @@
-import { whole } from "../../options/field.ts"
+import { integer } from "../../options/field.ts"
 import type { Turn } from "../environment.ts"
 import { readTagged } from "../tags.ts"
 
@@ -18,4 +18,4 @@ export function titled(title: string, text: string): string[] {
   return text === "" ? [] : [`${title}\n${text}`]
 }
 
-export const longestNote = whole(2000, "Characters of a note that are kept.", { least: 1 })
+export const longestNote = integer(2000, "Characters of a note that are kept.", { min: 1 })

@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { readBody } from "../read-body.ts"
 import { asObject } from "./frames.ts"
 import type { ServerAddress } from "./server-address.ts"
@@ -13,7 +13,7 @@ export async function findActionField({ schema }: ServerAddress, timeout: number
   const where = `openenv: ${schema.origin}${schema.pathname}`
   let action: unknown
   try {
-    const response = await fetch(schema, { signal: AbortSignal.timeout(timeout * 1000) })
+    const response = await fetch(schema, { redirect: "manual", signal: AbortSignal.timeout(timeout * 1000) })
     if (!response.ok) {
       await response.body?.cancel()
       throw new Error(`status ${response.status}`)

@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { type Frame, readFrame } from "./frames.ts"
 import type { ServerAddress } from "./server-address.ts"
 

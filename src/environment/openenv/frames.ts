@@ -1,3 +1,5 @@
+import { parseJson } from "../../json/text.ts"
+
 /** What the server answers. Frames of other types are never asked for. */
 export type Frame = ObservationFrame | ErrorFrame
 
@@ -22,7 +24,7 @@ export interface ErrorFrame {
 export function readFrame(text: string): Frame | string {
   let frame: unknown
   try {
-    frame = JSON.parse(text)
+    frame = parseJson(text)
   } catch {
     return "it is not JSON"
   }

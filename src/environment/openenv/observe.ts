@@ -1,4 +1,5 @@
-import { GigpoError } from "../../errors.ts"
+import { compactJson, memberTexts, stringify } from "../../json/text.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { Observation } from "../environment.ts"
 import { asObject } from "./frames.ts"
 import type { ResolvedOptions } from "./options.ts"
@@ -16,7 +17,10 @@ export function readObservation(observation: unknown, options: ResolvedOptions):
   const fields = asObject(observation)
   const named = (option: "textField" | "anchorField" | "actionsField"): unknown => {
     const name = options[option]
-    if (name === undefined || Object.hasOwn(fields, name)) return name === undefined ? undefined : fields[name]
+    if (name === undefined) return undefined
+    // No text is kept for a number alone; its object has one.
+    if (typeof fields[name] === "number") return memberTexts(stringify(fields)).get(name)
+    if (Object.hasOwn(fields, name)) return fields[name]
     const known = Object.keys(fields).join(", ")
     throw new GigpoError("BAD_CONFIG", `openenv: ${option} is "${name}", but the observation has the fields ${known}.`)
   }
@@ -26,14 +30,9 @@ export function readObservation(observation: unknown, options: ResolvedOptions):
   return { text, anchor, ...(isList(actions) && { actions }) }
 }
 
+/** Numbers and the order of keys as the server wrote them. */
 function asText(value: unknown): string {
-  if (typeof value === "string") return value
-  try {
-    return JSON.stringify(value) ?? ""
-  } catch (cause) {
-    const problem = "openenv: an observation is nested too deeply to be shown as JSON; set textField, or give observe."
-    throw new GigpoError("ENVIRONMENT_FAILED", problem, { cause })
-  }
+  return typeof value === "string" ? value : compactJson(stringify(value) ?? "")
 }
 
 function isText(value: unknown): value is string {

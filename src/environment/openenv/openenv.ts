@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import type { Random } from "../../random.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Random } from "../../util/random.ts"
 import { readAction, recall, rememberTurns, replyFormat, type Speech, type Thinking } from "../agent.ts"
 import type { Environment, Observation, ParsedAction, Turn } from "../environment.ts"
 import { readOptions } from "../options.ts"
@@ -28,7 +28,7 @@ import { openSession } from "./session.ts"
 export function openEnv(options: OpenEnvOptions = {}): Environment<OpenEnvTask> {
   const resolved: ResolvedOptions = readOptions("openenv", options, openEnvFields)
   const { speech, remembers } = recall(resolved)
-  const address = serverAddress(resolved.url)
+  const address = serverAddress(resolved.url, resolved.plainHttp)
   let found: Promise<string> | undefined
   /** Asked once for all episodes, and again where it failed. */
   const foundActionField = (): Promise<string> => {

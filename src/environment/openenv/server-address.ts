@@ -1,4 +1,5 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { checkKeyAddress } from "../../util/key-address.ts"
 
 /** Where an OpenEnv server listens. */
 export interface ServerAddress {
@@ -10,8 +11,13 @@ export interface ServerAddress {
   readonly name: string
 }
 
-/** Takes ws, wss, http and https addresses; `/ws` is appended where it is missing. Throws `BAD_CONFIG`. */
-export function serverAddress(text: string): ServerAddress {
+/**
+ * Takes ws, wss, http and https addresses; `/ws` is appended where it is missing.
+ *
+ * @param plainHttp - whether a password in the address may be sent to another machine unencrypted
+ * @throws GigpoError `BAD_CONFIG` for any other address, `BAD_ARGUMENT` for a password that would be sent unencrypted
+ */
+export function serverAddress(text: string, plainHttp = false): ServerAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const secure = { "ws:": false, "http:": false, "wss:": true, "https:": true }[url?.protocol ?? ""]
   if (!url || secure === undefined) {
@@ -20,7 +26,9 @@ export function serverAddress(text: string): ServerAddress {
       `openenv: url must be an address like "http://127.0.0.1:8000", not ${JSON.stringify(text)}.`,
     )
   }
-  const base = url.pathname.replace(/\/+$/, "").replace(/\/ws$/, "")
+  if ((url.username || url.password) && !secure && !plainHttp)
+    checkKeyAddress(url, "The password of openenv's url", "set openenv's option plainHttp")
+  const base = url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/ws$/, "")
   // A URL keeps its old scheme where only `protocol` is set from ws to http, so new ones are built.
   const rest = url.href.slice(url.protocol.length)
   const socket = new URL(`${secure ? "wss:" : "ws:"}${rest}`)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { type Connection, type ConnectionLimits, connect } from "./connection.ts"
 import type { ErrorFrame, ObservationFrame } from "./frames.ts"
 import type { ServerAddress } from "./server-address.ts"

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises"
-import { GigpoError } from "../../errors.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
 import { Bm25Index, type Hit } from "../../retrieval/bm25.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { decodeLine, readJsonLines } from "../json-lines.ts"
 import type { Passage, Retriever } from "./retriever.ts"
 
@@ -11,6 +11,7 @@ export interface Corpus extends Retriever {
   readonly size: number
 }
 
+/** Options of `openCorpus`. */
 export interface OpenCorpusOptions {
   readonly signal?: AbortSignal | undefined
   /** Called now and then with the number of passages read so far. */
@@ -80,7 +81,7 @@ function corpusOf(index: Bm25Index, read: (hits: readonly Hit[]) => Promise<read
     size: index.size,
     async retrieve(query, limit, signal) {
       signal.throwIfAborted()
-      const hits = index.search(query, limit)
+      const hits = await index.searchSlowly(query, limit, signal)
       const contents = hits.length > 0 ? await read(hits) : []
       signal.throwIfAborted()
       return hits.map(({ id, score }, i) => ({ id, contents: contents[i]!, score }))

@@ -1,8 +1,9 @@
 import timers from "node:timers/promises"
-import { linkAbort } from "../../linked-abort.ts"
+import { linkAbort } from "../../util/linked-abort.ts"
 import { BodyTooLong, readBody } from "../read-body.ts"
 import { contentsOf } from "./corpus.ts"
 import { type Passage, type Retriever, RetrieverFailure } from "./retriever.ts"
+import { retrieverKey } from "./retriever-key.ts"
 
 export interface HttpRetrieverOptions {
   /** `{"query": …}` as verl-agent's server takes it, or `{"queries": [ … ]}` as Search-R1's does. */
@@ -58,15 +59,17 @@ async function ask(
     attempt.abort()
   }, timeout * 1000)
   const address = nameOf(url)
+  const key = retrieverKey(url)
   try {
     const response = await fetch(url, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...(key !== undefined && { authorization: `Bearer ${key}` }) },
       body: JSON.stringify({
         ...(requestForm === "single" ? { query } : { queries: [query] }),
         topk: limit,
         return_scores: true,
       }),
+      redirect: "manual", // what is asked goes to this server alone
       signal: attempt.signal,
     })
     if (!response.ok) {

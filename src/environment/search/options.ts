@@ -1,6 +1,6 @@
-import { GigpoError } from "../../errors.ts"
-import { abortSignal, field, number, oneOf, text, whole } from "../../options/field.ts"
+import { abortSignal, field, integer, number, oneOf, string } from "../../options/field.ts"
 import type { OptionsOf, Resolved } from "../../options/table.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { agentFields, historyField, thinkingField } from "../agent.ts"
 import { readOptions } from "../options.ts"
 import type { Match } from "./answer.ts"
@@ -15,14 +15,14 @@ export const searchFields = {
   ...agentFields<SearchTask>(),
   history: historyField(4),
   thinking: thinkingField("optional"),
-  questions: text(
+  questions: string(
     undefined,
     "File of training questions, `.jsonl` or `.parquet`, in the layout of FlashRAG or Search-R1.",
-    { otherwise: "the questions are about the embedded world" },
+    { defaultText: "the questions are about the embedded world" },
   ),
-  testQuestions: text(undefined, "File of test questions.", { otherwise: "a tenth of `questions`" }),
-  corpus: text(undefined, 'File of passages, JSON Lines `{"id", "contents"}`, to be searched in this process.', {
-    otherwise: "the embedded world's",
+  testQuestions: string(undefined, "File of test questions.", { defaultText: "a tenth of `questions`" }),
+  corpus: string(undefined, 'File of passages, JSON Lines `{"id", "contents"}`, to be searched in this process.', {
+    defaultText: "the embedded world's",
   }),
   retriever: field<string | readonly string[] | undefined, string>(
     undefined,
@@ -41,12 +41,12 @@ export const searchFields = {
       "them at most: 5 * 8 + (1 + 2 + 3 + 4) = 50 s by default. That departs from verl-agent (10 attempts of 60 s), because " +
       "the training loop ends any call of an environment after `training.rollout.environmentTimeout`, by default 60 s, and " +
       "then fails the episode. Where servers are slow, raise both.",
-    { least: 0.001, most: 3600 },
+    { min: 0.001, max: 3600 },
   ),
-  retrieverAttempts: whole(5, "How often a server is asked before it is given up; 1 to 100.", { least: 1, most: 100 }),
+  retrieverAttempts: integer(5, "How often a server is asked before it is given up; 1 to 100.", { min: 1, max: 100 }),
   retrieverDelay: number(1, "Seconds before the second attempt, twice that before the third, and so on; up to 60.", {
-    least: 0,
-    most: 60,
+    min: 0,
+    max: 60,
   }),
   onRetrieverFailure: oneOf(
     "report",
@@ -54,29 +54,30 @@ export const searchFields = {
     'What comes of a search that failed for good: its result is a sentence that says so ("report", as in verl-agent), or the ' +
       'episode fails ("fail").',
   ),
-  topk: whole(3, "Passages that a search shows; 1 to 100.", { least: 1, most: 100 }),
+  topk: integer(3, "Passages that a search shows; 1 to 100.", { min: 1, max: 100 }),
   match: oneOf<Match, Match, string>(
     "em",
     ["em", "subem"],
     'How an answer is compared: equal to a target ("em") or containing one ("subem"), both normalised.',
   ),
-  maxSteps: whole(4, "Steps after which an episode is cut off; 1 to 1000.", { least: 1, most: 1000 }),
-  entities: whole(300, "Entities of the embedded world, one passage each; 60 to 10,000.", { least: 60, most: 10_000 }),
+  maxSteps: integer(4, "Steps after which an episode is cut off; 1 to 1000.", { min: 1, max: 1000 }),
+  entities: integer(300, "Entities of the embedded world, one passage each; 60 to 10,000.", { min: 60, max: 10_000 }),
   hops: oneOf<Hops, Hops, string>(
     "mixed",
     [1, 2, "mixed"],
     'Facts that lead from a question about the embedded world to its answer: 1, 2, or "mixed".',
   ),
-  worlds: whole(
+  worlds: integer(
     1,
     "Embedded worlds, with the same names and different facts; 1 to 1000. With more, one in six is asked about in the test " +
       "alone, and nothing can be known by heart: small models then learn to read in far fewer questions.",
-    { least: 1, most: 1000 },
+    { min: 1, max: 1000 },
   ),
-  worldSeed: whole(1, "Seed of the embedded world.", { least: 0 }),
+  worldSeed: integer(1, "Seed of the embedded world.", { min: 0 }),
   signal: abortSignal("Aborts the reading of files and the building of the index."),
 }
 
+/** Options of `search`. */
 export type SearchOptions = OptionsOf<typeof searchFields>
 export type SearchSettings = Resolved<typeof searchFields>
 

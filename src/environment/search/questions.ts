@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import { Pace } from "../../pace.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Pace } from "../../util/pace.ts"
 import { readJsonLines } from "../json-lines.ts"
 import { readParquetRows } from "./parquet.ts"
 
@@ -27,7 +27,7 @@ export async function readQuestions(path: string, signal?: AbortSignal): Promise
   const questions: SearchTask[] = []
   const pace = new Pace(signal)
   if (path.endsWith(".parquet")) {
-    for await (const row of readParquetRows(path, columns)) {
+    for await (const row of readParquetRows(path, columns, signal)) {
       questions.push(readQuestion(row, `${path}, row ${questions.length + 1}`, questions.length))
       if (pace.due()) await pace.rest()
     }

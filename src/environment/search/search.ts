@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { recall } from "../agent.ts"
 import type { Environment, Observation, Turn } from "../environment.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
@@ -34,6 +34,7 @@ export async function search(options: SearchOptions = {}): Promise<Environment<S
   const thought = resolved.thinking === "required" ? "<think>I look it up.</think>" : ""
   return {
     name: "search",
+    taskFiles: { questions: resolved.questions, testQuestions: resolved.testQuestions, corpus: resolved.corpus },
     ...remembers,
     tasks,
     async start(task, context) {

@@ -1,10 +1,10 @@
-import { field, oneOf, whole } from "../../options/field.ts"
+import { field, integer, oneOf } from "../../options/field.ts"
 import type { OptionsOf, Resolved } from "../../options/table.ts"
 import { agentFields } from "../agent.ts"
 import { readOptions } from "../options.ts"
 import type { SokobanTask } from "./tasks.ts"
 
-const side = whole(6, "One side.", { least: 3, most: 50 })
+const side = integer(6, "One side.", { min: 3, max: 50 })
 
 export const sokobanFields = {
   size: field(
@@ -12,20 +12,20 @@ export const sokobanFields = {
     "Cells of the whole room, height and width, walls included; 3 to 50 each.",
     (value) =>
       Array.isArray(value) && value.length === 2
-        ? value.map(side.problem).find((problem) => problem)
+        ? value.map(side.validate).find((problem) => problem)
         : "must be [height, width]",
   ),
-  boxes: whole(1, "Boxes, and as many targets; 1 to 20.", { least: 1, most: 20 }),
-  searchDepth: whole(
+  boxes: integer(1, "Boxes, and as many targets; 1 to 20.", { min: 1, max: 20 }),
+  searchDepth: integer(
     30,
     "How deep the generator plays a room backwards; 3 to 1000. Large rooms searched deeply take long: 10 × 10 cells with 4 " +
       "boxes at depth 120 about 0.1 s each.",
-    { least: 3, most: 1000 },
+    { min: 3, max: 1000 },
   ),
-  maxSteps: whole(
+  maxSteps: integer(
     15,
     "Steps after which an episode is cut off; 1 to 10,000. `still` and unreadable replies count too.",
-    { least: 1, most: 10_000 },
+    { min: 1, max: 10_000 },
   ),
   heldOut: oneOf(
     "layout",
@@ -37,6 +37,7 @@ export const sokobanFields = {
   ...agentFields<SokobanTask>(),
 }
 
+/** Options of `sokoban`. */
 export type SokobanOptions = OptionsOf<typeof sokobanFields>
 export type SokobanSettings = Resolved<typeof sokobanFields>
 

@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { hasThought, recall } from "../agent.ts"
 import type { Environment, EnvironmentEpisode, EpisodeContext, Observation } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"

@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import { Random } from "../../random.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Random } from "../../util/random.ts"
 import { taskSeeds } from "../seeds.ts"
 import { generateRoom } from "./generate.ts"
 import type { SokobanSettings } from "./options.ts"

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { SqlAnswer } from "./answer.ts"
 import { type ProcessMessage, type ProcessRequest, processSource } from "./process-source.ts"
 

@@ -1,6 +1,6 @@
-import { GigpoError } from "../../errors.ts"
-import { linkAbort } from "../../linked-abort.ts"
 import type { OptionsOf } from "../../options/table.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { linkAbort } from "../../util/linked-abort.ts"
 import { readOptions } from "../options.ts"
 import type { SqlAnswer, SqlResult } from "./answer.ts"
 import { DatabaseWorker } from "./database-worker.ts"
@@ -9,6 +9,7 @@ import type { ProcessRequest, SqlDatabase } from "./process-source.ts"
 import { readOnlyProblem } from "./read-only.ts"
 
 export type { SqlDatabase } from "./process-source.ts"
+/** Limits of one SQL query. */
 export type SqlLimits = OptionsOf<typeof sqlLimitFields>
 
 /**

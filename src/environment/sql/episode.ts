@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { EnvironmentEpisode, EpisodeContext, StepResult } from "../environment.ts"
 import { Lifecycle } from "../lifecycle.ts"
 import { successMetrics } from "../success.ts"

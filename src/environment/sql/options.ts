@@ -1,6 +1,6 @@
-import { GigpoError } from "../../errors.ts"
-import { list, oneOf, text, whole } from "../../options/field.ts"
+import { integer, list, oneOf, string } from "../../options/field.ts"
 import type { OptionsOf, Resolved } from "../../options/table.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { agentFields, historyField, thinkingField } from "../agent.ts"
 import { readOptions } from "../options.ts"
 import { sqlLimitFields } from "./limits.ts"
@@ -12,13 +12,13 @@ export const sqlFields = {
   ...agentFields<SqlTask>(),
   history: historyField(4),
   thinking: thinkingField("optional"),
-  questions: text(
+  questions: string(
     undefined,
     "File of training questions, a list as `.json` or a line each as `.jsonl`, in the layout of Spider (`db_id`, `question`, `query`) or BIRD (`SQL`, `evidence`).",
-    { otherwise: "the questions are about embedded shops" },
+    { defaultText: "the questions are about embedded shops" },
   ),
-  testQuestions: text(undefined, "File of test questions.", { otherwise: "a tenth of `questions`" }),
-  databases: text(
+  testQuestions: string(undefined, "File of test questions.", { defaultText: "a tenth of `questions`" }),
+  databases: string(
     undefined,
     "Folder of the databases that questions name: `<db_id>/<db_id>.sqlite`, or `<db_id>.sqlite`.",
   ),
@@ -27,14 +27,15 @@ export const sqlFields = {
     oneOf<QuestionKind, QuestionKind, string>("price", questionKinds, ""),
     `Kinds of questions about the embedded shops: ${questionKinds.join(", ")}.`,
   ),
-  maxSteps: whole(4, "Steps after which an episode is cut off; 1 to 1000. With 1 a model can only answer.", {
-    least: 1,
-    most: 1000,
+  maxSteps: integer(4, "Steps after which an episode is cut off; 1 to 1000. With 1 a model can only answer.", {
+    min: 1,
+    max: 1000,
   }),
-  shownRows: whole(10, "Rows of a result that are shown; 1 to 1000.", { least: 1, most: 1000 }),
+  shownRows: integer(10, "Rows of a result that are shown; 1 to 1000.", { min: 1, max: 1000 }),
   ...sqlLimitFields,
 }
 
+/** Options of `sql`. */
 export type SqlOptions = OptionsOf<typeof sqlFields>
 export type SqlSettings = Resolved<typeof sqlFields>
 

@@ -1,7 +1,8 @@
 import { access, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { readJson } from "../../json/depth.ts"
 import { isObject } from "../../options/read.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { readJsonLines } from "../json-lines.ts"
 import { unreadable } from "../unreadable.ts"
 import type { SqlTask } from "./task.ts"
@@ -14,17 +15,19 @@ import type { SqlTask } from "./task.ts"
  */
 export async function readQuestions(path: string, databases: string): Promise<SqlTask[]> {
   const tasks: SqlTask[] = []
-  const files = new Map<string, Promise<string>>()
+  const files = new Map<string, string>()
   for await (const [where, row] of rowsOf(path)) {
     const id = textAt(row, where, "db_id")
-    if (!files.has(id)) files.set(id, findDatabase(databases, id, where))
     const question = textAt(row, where, "question")
+    const gold = textAt(row, where, "query", "SQL")
+    const file = files.get(id) ?? (await findDatabase(databases, id, where))
+    files.set(id, file)
     const evidence = row.evidence
     tasks.push({
       id: where,
-      database: { file: await files.get(id)! },
+      database: { file },
       question: typeof evidence === "string" && evidence.trim() !== "" ? `${question} (${evidence.trim()})` : question,
-      gold: textAt(row, where, "query", "SQL"),
+      gold,
       ...(typeof row.difficulty === "string" && { source: row.difficulty }),
     })
   }
@@ -41,7 +44,7 @@ async function* rowsOf(path: string): AsyncGenerator<[where: string, row: Row], 
   }
   let all: unknown
   try {
-    all = JSON.parse(await readFile(path, "utf8"))
+    all = readJson(await readFile(path, "utf8"))
   } catch (cause) {
     throw unreadable(path, cause)
   }

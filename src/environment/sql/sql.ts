@@ -13,6 +13,7 @@ import { shopQuestions } from "./world/questions.ts"
 export type { SqlOptions } from "./options.ts"
 export type { SqlTask } from "./task.ts"
 
+/** Environment of SQL tasks, with its databases. */
 export interface SqlEnvironment extends Environment<SqlTask> {
   /** The databases of its tasks, for agents that ask them by themselves. */
   readonly databases: SqlDatabases
@@ -47,6 +48,7 @@ export async function sql(options: SqlOptions = {}): Promise<SqlEnvironment> {
   }
   return {
     name: "sql",
+    taskFiles: { questions, testQuestions },
     ...remembers,
     databases,
     tasks,

@@ -1,16 +1,18 @@
-import { GigpoError } from "../../errors.ts"
-import { required, text } from "../../options/field.ts"
+import { compactJson, parseJson, stringify } from "../../json/text.ts"
+import { required, string } from "../../options/field.ts"
 import type { OptionsOf } from "../../options/table.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { OffersTasks } from "../environment.ts"
 import { readJsonLines } from "../json-lines.ts"
 import { readOptions } from "../options.ts"
 import { readSplits, shuffledForever } from "../splits.ts"
 
 export const taskFileFields = {
-  tasks: required(text(undefined, "Tasks, as JSON Lines: one a line, of any kind.")),
-  testTasks: text(undefined, "Held-out tasks, in a file of their own.", { otherwise: "a tenth of tasks" }),
+  tasks: required(string(undefined, "Tasks, as JSON Lines: one a line, of any kind.")),
+  testTasks: string(undefined, "Held-out tasks, in a file of their own.", { defaultText: "a tenth of tasks" }),
 }
 
+/** Options of `taskFile`. */
 export type TaskFileOptions = OptionsOf<typeof taskFileFields>
 
 /**
@@ -25,14 +27,26 @@ export async function taskFile(options: TaskFileOptions): Promise<OffersTasks> {
     what: "tasks",
     environment: "tasks",
     read: readTasks,
-    keyOf: (task) => JSON.stringify(task),
+    keyOf: (task) => compactJson(stringify(task)),
   })
-  return { name: "tasks", tasks: (split, random) => (split === "test" ? test : shuffledForever(train, random)) }
+  const taskFiles = { tasks, testTasks }
+  return {
+    name: "tasks",
+    taskFiles,
+    tasks: (split, random) => (split === "test" ? test : shuffledForever(train, random)),
+  }
 }
 
 async function readTasks(path: string): Promise<readonly unknown[]> {
   const tasks: unknown[] = []
-  for await (const { value } of readJsonLines(path)) tasks.push(value)
+  for await (const { number, value } of readJsonLines(path, undefined, parseJson)) {
+    if (Number.isInteger(value) && !Number.isSafeInteger(value))
+      throw new GigpoError(
+        "BAD_DATA",
+        `${path}, line ${number} is a number too large to be kept; write it as a string.`,
+      )
+    tasks.push(value)
+  }
   if (tasks.length === 0) throw new GigpoError("BAD_DATA", `${path} has no tasks.`)
   return tasks
 }

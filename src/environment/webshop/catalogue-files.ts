@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { basename, join } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { ProductSource } from "./catalogue.ts"
 import { type JsonElement, type ReadElementsOptions, readElements } from "./json-elements.ts"
 import { readAttributes, readHumanInstructions, readProduct, unknownAttributes } from "./product.ts"

@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import { Pace } from "../../pace.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Pace } from "../../util/pace.ts"
 import { PythonRandom } from "../mersenne-twister.ts"
 import { stripCharacter } from "../python-text.ts"
 import type { ProductSource } from "./catalogue.ts"

@@ -1,8 +1,9 @@
-import { isUtf8 } from "node:buffer"
+import buffer from "node:buffer"
 import { closeSync, createReadStream, openSync, readSync } from "node:fs"
 import { stat } from "node:fs/promises"
 import { basename } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { readJson } from "../../json/depth.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /** One element of a file that is one JSON array or one JSON object. */
 export interface JsonElement {
@@ -172,10 +173,10 @@ class ElementScanner {
   parse({ start, bytes, index }: Span): JsonElement {
     const where = `${basename(this.#path)}, element ${index + 1} at byte ${start}`
     try {
-      if (!isUtf8(bytes)) throw new Error("its bytes are not UTF-8")
+      if (!buffer.isUtf8(bytes)) throw new Error("its bytes are not UTF-8")
       const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
-      if (!this.#isObject) return { key: undefined, value: JSON.parse(text), where }
-      const members = Object.entries(JSON.parse(`{${text}}`) as object)
+      if (!this.#isObject) return { key: undefined, value: readJson(text), where }
+      const members = Object.entries(readJson(`{${text}}`) as object)
       if (members.length !== 1) throw new Error("it is not a member of an object")
       return { key: members[0]![0], value: members[0]![1], where: `${where} (${members[0]![0]})` }
     } catch (cause) {

@@ -1,6 +1,6 @@
-import { GigpoError } from "../../errors.ts"
-import { abortSignal, callback, flag, oneOf, text, whole } from "../../options/field.ts"
+import { abortSignal, boolean, callback, integer, oneOf, string } from "../../options/field.ts"
 import type { OptionsOf, Resolved } from "../../options/table.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { agentFields } from "../agent.ts"
 import { readOptions } from "../options.ts"
 import type { Goal } from "./goals.ts"
@@ -8,22 +8,22 @@ import { contentWords, type NounTagger } from "./nouns.ts"
 
 export const webShopFields = {
   ...agentFields<Goal>(),
-  data: text(
+  data: string(
     undefined,
     "Folder with WebShop's catalogue files: `items_shuffle_1000.json` with `items_ins_v2_1000.json`, or the full " +
       "`items_shuffle.json` with `items_ins_v2.json`; for human goals `items_human_ins.json` too.",
-    { otherwise: "without it and without `products` the shop sells a generated catalogue" },
+    { defaultText: "without it and without `products` the shop sells a generated catalogue" },
   ),
-  products: text(undefined, "File of products, where it lies elsewhere or is called otherwise. Needs `attributes`."),
-  attributes: text(undefined, "File of attributes and instructions."),
-  humanGoals: text(undefined, "File of the instructions that people wrote. Needed for human goals."),
+  products: string(undefined, "File of products, where it lies elsewhere or is called otherwise. Needs `attributes`."),
+  attributes: string(undefined, "File of attributes and instructions."),
+  humanGoals: string(undefined, "File of the instructions that people wrote. Needed for human goals."),
   goals: oneOf(
     "synthetic",
     ["synthetic", "human"],
     "Goals made from the catalogue, as in verl-agent, or those that people wrote.",
   ),
 
-  size: whole(300, "Products of the generated catalogue; 10 to 1,000,000.", { least: 10, most: 1_000_000 }),
+  size: integer(300, "Products of the generated catalogue; 10 to 1,000,000.", { min: 10, max: 1_000_000 }),
   detail: oneOf(
     "full",
     ["full", "short"],
@@ -31,13 +31,13 @@ export const webShopFields = {
       "of three or four words from a small vocabulary, one or two attributes, two or three values an option, for small models " +
       "trained from scratch.",
   ),
-  catalogueSeed: whole(1, "Which generated catalogue.", { least: 0 }),
+  catalogueSeed: integer(1, "Which generated catalogue.", { min: 0 }),
 
-  resultsPerPage: whole(10, "Products on a page of results; 1 to 50. Fewer make shorter pages for small models.", {
-    least: 1,
-    most: 50,
+  resultsPerPage: integer(10, "Products on a page of results; 1 to 50. Fewer make shorter pages for small models.", {
+    min: 1,
+    max: 50,
   }),
-  maxSteps: whole(15, "Steps after which an episode is cut off; 1 to 1000.", { least: 1, most: 1000 }),
+  maxSteps: integer(15, "Steps after which an episode is cut off; 1 to 1000.", { min: 1, max: 1000 }),
   reward: oneOf(
     "success",
     ["success", "score"],
@@ -50,13 +50,14 @@ export const webShopFields = {
       'so steps before and after a choice count as equal. "state" appends the chosen options. Neither tells which search led to ' +
       "a page.",
   ),
-  admissible: flag(true, "Whether the prompt lists the actions."),
+  admissible: boolean(true, "Whether the prompt lists the actions."),
   nouns: callback(contentWords as NounTagger, "Finds the nouns by which titles are compared.", {
-    otherwise: "`contentWords`: all words of letters but stop words",
+    defaultText: "`contentWords`: all words of letters but stop words",
   }),
   signal: abortSignal("Aborts the loading of the catalogue."),
 }
 
+/** Options of `webshop`. */
 export type WebShopOptions = OptionsOf<typeof webShopFields>
 export type ResolvedOptions = Resolved<typeof webShopFields>
 

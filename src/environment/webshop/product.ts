@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { strip } from "../python-text.ts"
 import { formatFloat } from "./python-text.ts"
 

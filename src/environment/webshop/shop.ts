@@ -1,4 +1,4 @@
-import { Random } from "../../random.ts"
+import { Random } from "../../util/random.ts"
 import { strip } from "../python-text.ts"
 import type { Catalogue } from "./catalogue.ts"
 import { searchLimit } from "./catalogue.ts"

@@ -1,5 +1,5 @@
-import { GigpoError } from "../../errors.ts"
-import type { Random } from "../../random.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Random } from "../../util/random.ts"
 import type { Goal, GoalTable } from "./goals.ts"
 
 /** WebShop's number of test goals; small catalogues keep a fifth of theirs. */

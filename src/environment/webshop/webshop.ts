@@ -1,4 +1,4 @@
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { readAction, recall } from "../agent.ts"
 import type { Environment } from "../environment.ts"
 import { openCatalogue, type ProductSource } from "./catalogue.ts"
@@ -42,6 +42,7 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
   const { speech, remembers } = recall(resolved)
   return {
     name: "webshop",
+    taskFiles: catalogueFiles(resolved),
     ...remembers,
     tasks: (split, random) => webshopTasks(split, random, catalogue.goals),
     async start(task, context) {
@@ -55,17 +56,22 @@ export async function webshop(options: WebShopOptions = {}): Promise<Environment
   }
 }
 
-async function openSource(options: ResolvedOptions): Promise<ProductSource> {
-  const { data, products, attributes, humanGoals, goals, signal } = options
-  if (data === undefined && products === undefined)
-    return generatedProducts({ size: options.size, seed: options.catalogueSeed, detail: options.detail })
+/** The files of the catalogue; undefined where it is generated. */
+function catalogueFiles(options: ResolvedOptions) {
+  const { data, products, attributes, humanGoals, goals } = options
+  if (data === undefined && products === undefined) return undefined
   const found = data === undefined ? undefined : findCatalogue(data, humanGoals === undefined ? goals : "synthetic")
-  const files = {
+  return {
     products: products ?? found!.products,
     attributes: attributes ?? found!.attributes,
     human: goals === "human" ? (humanGoals ?? found!.human) : undefined,
   }
-  return openCatalogueFiles(files, { signal })
+}
+
+async function openSource(options: ResolvedOptions): Promise<ProductSource> {
+  const files = catalogueFiles(options)
+  if (!files) return generatedProducts({ size: options.size, seed: options.catalogueSeed, detail: options.detail })
+  return openCatalogueFiles(files, { signal: options.signal })
 }
 
 function checkTask(task: Goal): void {

@@ -1,21 +1,22 @@
-import { number, whole } from "../../options/field.ts"
+import { integer, number } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { entropyOf, vocabularyShare } from "./entropy-of.ts"
 
 export const arpoFields = {
-  weight: number(0.5, "How much a rise of the entropy adds to the chance of a branch.", { least: 0 }),
-  threshold: number(0.5, "The chance of a branch where the entropy has not changed, in [0, 1].", { least: 0, most: 1 }),
+  weight: number(0.5, "How much a rise of the entropy adds to the chance of a branch.", { min: 0 }),
+  threshold: number(0.5, "The chance of a branch where the entropy has not changed, in [0, 1].", { min: 0, max: 1 }),
 }
 
 /** Options of `entropyBranching`. */
 export const entropyBranchingFields = {
   ...arpoFields,
-  tokens: whole(20, "First tokens of a reply over which its entropy is the mean.", { least: 1 }),
-  into: whole(2, "Episodes that go on from a state that is branched at.", { least: 2 }),
+  tokens: integer(20, "First tokens of a reply over which its entropy is the mean.", { min: 1 }),
+  into: integer(2, "Episodes that go on from a state that is branched at.", { min: 2 }),
 }
 
+/** Options of `entropyBranching`. */
 export type EntropyBranchingOptions = OptionsOf<typeof entropyBranchingFields>
 
 /**
@@ -37,7 +38,7 @@ export function arpoBranches(
 
 /**
  * Branches where the policy grows unsure of how to go on from what it observed: at every turn but an episode's first, by `arpoBranches`.
- * `rollout.forks` bounds how many branches an episode has, as a beam does in the authors' code; that an observation counts as a tool's
+ * `rollout.maxForks` bounds how many branches an episode has, as a beam does in the authors' code; that an observation counts as a tool's
  * result is our reading.
  *
  * @throws BAD_ARGUMENT for an option that has no meaning, or an engine that tells no entropies

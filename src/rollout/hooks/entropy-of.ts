@@ -1,5 +1,5 @@
 import type { Completion } from "../../engine/engine.ts"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /**
  * The mean entropy of a reply's first tokens, in nats.

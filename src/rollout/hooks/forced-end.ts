@@ -1,8 +1,8 @@
 import type { SampleRequest } from "../../engine/engine.ts"
-import { joined } from "../../joined.ts"
-import { Random } from "../../random.ts"
 import type { ChatCodec } from "../../tokenizer/chat-codec.ts"
 import { tokenTexts } from "../../tokenizer/token-texts.ts"
+import { joined } from "../../util/joined.ts"
+import { Random } from "../../util/random.ts"
 import type { SampledReply, SamplingTurn } from "../hooks.ts"
 
 // A thought that is ended from outside: its end is put into the reply, which goes on from there in a second request.

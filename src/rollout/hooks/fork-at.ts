@@ -1,14 +1,15 @@
-import { whole } from "../../options/field.ts"
+import { integer } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 
 /** Options of `forkAt`. */
 export const forkAtFields = {
-  step: whole(1, "The step, from 0, at which every episode of a group branches.", { least: 0 }),
-  into: whole(8, "Episodes that go on from there; rollout.forks must be one less at least.", { least: 2 }),
+  step: integer(1, "The step, from 0, at which every episode of a group branches.", { min: 0 }),
+  into: integer(8, "Episodes that go on from there; rollout.maxForks must be one less at least.", { min: 2 }),
 }
 
+/** Options of `forkAt`. */
 export type ForkAtOptions = OptionsOf<typeof forkAtFields>
 
 /**

@@ -1,4 +1,4 @@
-import { number, whole } from "../../options/field.ts"
+import { integer, number } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import { vocabularyShare } from "./entropy-of.ts"
@@ -6,7 +6,7 @@ import { vocabularyShare } from "./entropy-of.ts"
 // T²PO's formulas (arXiv 2605.02178, as its code has them).
 
 export const t2poScoreFields = {
-  likeliestWeight: number(0.6, "Weight of the likeliest token's log-probability in a token's score."),
+  topWeight: number(0.6, "Weight of the log-probability of the most likely token in a token's score."),
   entropyWeight: number(0.4, "Weight of what a token's entropy lacks of log V, as a share of it."),
 }
 
@@ -15,28 +15,28 @@ export type T2poScoreOptions = OptionsOf<typeof t2poScoreFields>
 /**
  * How sure the policy was of each token: .6 max_v log p(v) + .4 (1 - H / log V), [tokens].
  *
- * @param likeliest log-probability of the likeliest token, [tokens]
+ * @param mostLikely log-probability of the most likely token, [tokens]
  * @param entropies in nats, [tokens]
  */
 export function t2poScore(
-  likeliest: ArrayLike<number>,
+  mostLikely: ArrayLike<number>,
   entropies: ArrayLike<number>,
   vocabularySize: number,
   options: T2poScoreOptions = {},
 ): Float64Array {
-  const { likeliestWeight, entropyWeight } = readOptions("t2poScore", options, t2poScoreFields)
+  const { topWeight, entropyWeight } = readOptions("t2poScore", options, t2poScoreFields)
   return Float64Array.from(
     entropies,
-    (entropy, t) => likeliestWeight * likeliest[t]! + entropyWeight * (1 - vocabularyShare(entropy, vocabularySize)),
+    (entropy, t) => topWeight * mostLikely[t]! + entropyWeight * (1 - vocabularyShare(entropy, vocabularySize)),
   )
 }
 
 export const t2poCutFields = {
-  flat: whole(20, "Changes of the score in a row, each at most `change`, after which a thought is ended.", {
-    least: 1,
+  flat: integer(20, "Changes of the score in a row, each at most `change`, after which a thought is ended.", {
+    min: 1,
   }),
-  change: number(1e-4, "Change of the score from one token to the next up to which it is flat.", { least: 0 }),
-  thought: whole(450, "Tokens after which a thought is ended in any case.", { least: 1 }),
+  change: number(1e-4, "Change of the score from one token to the next up to which it is flat.", { min: 0 }),
+  thought: integer(450, "Tokens after which a thought is ended in any case.", { min: 1 }),
 }
 
 export type T2poCutOptions = OptionsOf<typeof t2poCutFields>
@@ -54,9 +54,9 @@ export function t2poCut(scores: ArrayLike<number>, options: T2poCutOptions = {})
 
 export const t2poResampleFields = {
   near: number(0.3, "A turn is sampled again where its score is nearer than this to that of the turn before.", {
-    least: 0,
+    min: 0,
   }),
-  tries: whole(2, "Most times that a turn is sampled again.", { least: 0 }),
+  tries: integer(2, "Most times that a turn is sampled again.", { min: 0 }),
 }
 
 export type T2poResampleOptions = OptionsOf<typeof t2poResampleFields>

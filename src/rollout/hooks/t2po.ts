@@ -1,8 +1,8 @@
-import { GigpoError } from "../../errors.ts"
-import { flag, text } from "../../options/field.ts"
+import { boolean, string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import type { RolloutHooks, SampledReply, TurnSituation } from "../hooks.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { RolloutHooks, SampledReply, TurnContext } from "../hooks.ts"
 import { entropiesOf } from "./entropy-of.ts"
 import { goOn, openThought } from "./forced-end.ts"
 import { t2poCut, t2poCutFields, t2poResampleFields, t2poResamples, t2poScore, t2poScoreFields } from "./t2po-score.ts"
@@ -12,11 +12,12 @@ export const t2poFields = {
   ...t2poScoreFields,
   ...t2poCutFields,
   ...t2poResampleFields,
-  opens: text("<think>", "What opens a thought in a reply."),
-  opened: flag(false, "Prompts open a thought, so that every reply begins in one."),
-  closes: text("</think>", "What closes a thought, and is put there where one is ended."),
+  opens: string("<think>", "What opens a thought in a reply."),
+  opened: boolean(false, "Prompts open a thought, so that every reply begins in one."),
+  closes: string("</think>", "What closes a thought, and is put there where one is ended."),
 }
 
+/** Options of `t2po`. */
 export type T2poOptions = OptionsOf<typeof t2poFields>
 
 /**
@@ -26,18 +27,18 @@ export type T2poOptions = OptionsOf<typeof t2poFields>
  * reply has one thought, the first; a turn's score is the mean over the tokens that were sampled; a reply that has no room left for
  * the end stays as it is.
  *
- * @throws BAD_ARGUMENT for an option that has no meaning, or an engine that tells no entropies or no likeliest tokens
+ * @throws BAD_ARGUMENT for an option that has no meaning, or an engine that reports no entropies or no most likely tokens
  */
 export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "onTurn"> {
-  const { likeliestWeight, entropyWeight, flat, change, thought, near, tries, ...words } = readOptions(
+  const { topWeight, entropyWeight, flat, change, thought, near, tries, ...words } = readOptions(
     "t2po",
     options,
     t2poFields,
   )
   const tags = { opens: words.opened ? "" : words.opens, closes: words.closes }
   const scores = (reply: SampledReply, size: number) =>
-    t2poScore(likeliestOf(reply), entropiesOf("t2po", reply.entropies), size, { likeliestWeight, entropyWeight })
-  const turnScore = (reply: SampledReply, { vocabularySize }: Pick<TurnSituation, "vocabularySize">) => {
+    t2poScore(mostLikelyOf(reply), entropiesOf("t2po", reply.entropies), size, { topWeight, entropyWeight })
+  const turnScore = (reply: SampledReply, { vocabularySize }: Pick<TurnContext, "vocabularySize">) => {
     const sampled = scores(reply, vocabularySize).filter((_, t) => reply.forced?.[t] !== 1)
     return sampled.reduce((sum, score) => sum + score, 0) / sampled.length
   }
@@ -75,11 +76,11 @@ export function t2po(options: T2poOptions = {}): Pick<RolloutHooks, "sample" | "
   }
 }
 
-/** Log-probability of the likeliest token at each place. */
-function likeliestOf({ top, tokens }: SampledReply): Float64Array {
-  if (top?.length === tokens.length) return Float64Array.from(top, ([likeliest]) => likeliest!.logProb)
+/** Log-probability of the most likely token at each place. */
+function mostLikelyOf({ top, tokens }: SampledReply): Float64Array {
+  if (top?.length === tokens.length) return Float64Array.from(top, ([first]) => first!.logProb)
   throw new GigpoError(
     "BAD_ARGUMENT",
-    "t2po reads the likeliest tokens' log-probabilities (topTokens), which this engine does not tell; take another engine, or leave the hook off.",
+    "t2po reads the most likely tokens' log-probabilities (topTokens), which this engine does not report; take another engine, or leave the hook off.",
   )
 }

@@ -1,4 +1,4 @@
-import { number, text } from "../../options/field.ts"
+import { number, string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
@@ -7,12 +7,13 @@ import { entropyOf } from "./entropy-of.ts"
 /** Options of `thinkWhenUnsure`. */
 export const thinkWhenUnsureFields = {
   threshold: number(0.5, "Mean entropy of a reply, in nats a token, above which it is sampled again with a thought.", {
-    least: 0,
+    min: 0,
   }),
-  brief: text("Answer at once, without a thought.", "Added to the prompt of the first reply."),
-  think: text("Think step by step before you answer.", "Added instead to the prompt of the second."),
+  brief: string("Answer at once, without a thought.", "Added to the prompt of the first reply."),
+  think: string("Think step by step before you answer.", "Added instead to the prompt of the second."),
 }
 
+/** Options of `thinkWhenUnsure`. */
 export type ThinkWhenUnsureOptions = OptionsOf<typeof thinkWhenUnsureFields>
 
 /**

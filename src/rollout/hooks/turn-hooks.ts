@@ -1,5 +1,5 @@
 import type { Named } from "../../options/named.ts"
-import type { Fields, OwnValue } from "../../options/table.ts"
+import type { CustomValue, Fields } from "../../options/table.ts"
 import type { RolloutHooks } from "../hooks.ts"
 import { entropyBranching, entropyBranchingFields } from "./entropy-branching.ts"
 import { forkAt, forkAtFields } from "./fork-at.ts"
@@ -17,8 +17,8 @@ export const turnHooks = {
 const names = ["begin", "candidates", "sample", "onTurn", "guide", "score", "keep", "played"] as const
 
 /** Hooks of one's own. */
-export const ownTurnHooks: OwnValue<RolloutHooks> = {
-  problem: (value) =>
+export const customTurnHooks: CustomValue<RolloutHooks> = {
+  validate: (value) =>
     names.some((name) => typeof (value as RolloutHooks | undefined)?.[name] === "function")
       ? undefined
       : `must be hooks: an object with one of ${names.join(", ")}`,

@@ -1,4 +1,4 @@
-import { flag, oneOf, whole } from "../../options/field.ts"
+import { boolean, integer, oneOf } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { Episode } from "../../rollout/episode.ts"
@@ -6,18 +6,19 @@ import type { Curriculum } from "./curriculum.ts"
 import { expertActions, isSuccess } from "./expert-actions.ts"
 
 export const actGuideCurriculumFields = {
-  probes: whole(4, "Most rollouts in which the length of a hint is searched for.", { least: 1 }),
+  probes: integer(4, "Most rollouts in which the length of a hint is searched for.", { min: 1 }),
   guided: oneOf(
     "replace",
     ["replace", "add"],
     "Whether guided episodes stand in place of those that failed, or beside them.",
   ),
-  offPolicy: flag(
+  offPolicy: boolean(
     true,
     "Learn from guided episodes without the hint, as the loss act-guide weighs them. Without this their rows hold the hint.",
   ),
 }
 
+/** Options of `actGuideCurriculum`. */
 export type ActGuideCurriculumOptions = OptionsOf<typeof actGuideCurriculumFields>
 
 /**

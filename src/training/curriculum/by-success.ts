@@ -1,22 +1,23 @@
-import { GigpoError } from "../../errors.ts"
-import { number, whole } from "../../options/field.ts"
+import { integer, number } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import { Random } from "../../random.ts"
 import { isScored } from "../../rollout/episode.ts"
 import { takeTasks } from "../../rollout/tasks.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Random } from "../../util/random.ts"
 import type { Curriculum } from "./curriculum.ts"
 import { isSuccess } from "./expert-actions.ts"
 
 export const bySuccessFields = {
-  pool: whole(256, "Tasks that are drawn from.", { least: 1 }),
-  rate: number(0.5, "How fast a task's rate of success follows what was played.", { above: 0, most: 1 }),
+  pool: integer(256, "Tasks that are drawn from.", { min: 1 }),
+  rate: number(0.5, "How fast a task's rate of success follows what was played.", { above: 0, max: 1 }),
   floor: number(0.05, "Share of the chance that every task has, however well or badly it is played.", {
     above: 0,
-    most: 1,
+    max: 1,
   }),
 }
 
+/** Options of `bySuccess`. */
 export type BySuccessOptions = OptionsOf<typeof bySuccessFields>
 
 /**

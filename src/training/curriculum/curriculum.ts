@@ -1,5 +1,5 @@
 import type { Environment } from "../../environment/environment.ts"
-import type { OwnValue, Resolved } from "../../options/table.ts"
+import type { CustomValue, Resolved } from "../../options/table.ts"
 import type { RolloutHooks, TaskSource } from "../../rollout/hooks.ts"
 import type { rolloutFields } from "../../rollout/options.ts"
 
@@ -12,6 +12,7 @@ export interface Curriculum<Task = unknown> {
   open(setup: CurriculumSetup<Task>): CurriculumHooks<Task>
 }
 
+/** Values of a training with which a curriculum is opened. */
 export interface CurriculumSetup<Task = unknown> {
   /** Left out where an agent plays tasks of its own. */
   readonly environment?: Environment<Task> | undefined
@@ -25,8 +26,8 @@ export interface CurriculumSetup<Task = unknown> {
 export interface CurriculumHooks<Task = unknown> extends RolloutHooks<Task>, Partial<Pick<TaskSource<Task>, "next">> {}
 
 /** A curriculum of one's own. */
-export const ownCurriculum: OwnValue<Curriculum> = {
-  problem: (value) => {
+export const customCurriculum: CustomValue<Curriculum> = {
+  validate: (value) => {
     const { name, open } = (value ?? {}) as Partial<Curriculum>
     if (typeof name === "string" && name.trim() !== "" && typeof open === "function") return undefined
     return "must be a curriculum: an object with name and open"

@@ -1,9 +1,9 @@
 import type { Environment } from "../../environment/environment.ts"
-import { GigpoError } from "../../errors.ts"
-import { Random } from "../../random.ts"
 import { expertReplies } from "../../rollout/choosers.ts"
 import { type Episode, isScored } from "../../rollout/episode.ts"
 import { playBy } from "../../rollout/play-by.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Random } from "../../util/random.ts"
 import type { CurriculumSetup } from "./curriculum.ts"
 
 /** Whether an episode solved its task: the metric `success` where there is one, else a return above 0. */

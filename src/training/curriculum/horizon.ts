@@ -1,16 +1,17 @@
-import { rampFields, whole } from "../../options/field.ts"
+import { integer, rampFields } from "../../options/field.ts"
 import { without } from "../../options/fixed.ts"
 import { readOptions } from "../../options/read.ts"
-import { at } from "../../options/schedule.ts"
+import { scheduleValue } from "../../options/schedule.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { Curriculum } from "./curriculum.ts"
 
 export const horizonFields = {
-  from: whole(5, "Steps of an episode at first.", { least: 1 }),
-  to: whole(undefined, "Steps that it comes to.", { least: 1, otherwise: "rollout.maxSteps" }),
+  from: integer(5, "Steps of an episode at first.", { min: 1 }),
+  to: integer(undefined, "Maximum steps at the end.", { min: 1, defaultText: "rollout.maxSteps" }),
   ...without(rampFields, "from", "to"),
 }
 
+/** Options of `horizon`. */
 export type HorizonOptions = OptionsOf<typeof horizonFields>
 
 /**
@@ -23,7 +24,7 @@ export function horizon(given: HorizonOptions = {}): Curriculum {
     name: "horizon",
     open({ rollout }) {
       const { to = rollout.maxSteps } = ramp
-      return { begin: (_task, { moment }) => ({ maxSteps: Math.round(at({ ...ramp, to }, moment)) }) }
+      return { begin: (_task, { moment }) => ({ maxSteps: Math.round(scheduleValue({ ...ramp, to }, moment)) }) }
     },
   }
 }

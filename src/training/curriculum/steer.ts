@@ -1,6 +1,6 @@
-import { GigpoError } from "../../errors.ts"
 import type { RolloutHooks, TaskSource } from "../../rollout/hooks.ts"
-import type { Part } from "../memory.ts"
+import type { Part } from "../../runs/snapshot.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { Curriculum, CurriculumHooks, CurriculumSetup } from "./curriculum.ts"
 import { joinHooks } from "./join-hooks.ts"
 

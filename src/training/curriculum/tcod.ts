@@ -1,4 +1,4 @@
-import { oneOf, whole } from "../../options/field.ts"
+import { integer, oneOf } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
 import type { Curriculum } from "./curriculum.ts"
@@ -10,11 +10,12 @@ export const tcodFields = {
     ["forward", "backward"],
     '"forward": episodes end after k steps. "backward": all but the last k actions of the expert are replayed first.',
   ),
-  start: whole(1, "Steps k that the policy plays at first.", { least: 1 }),
-  every: whole(10, "Iterations after which k grows by 1.", { least: 1 }),
-  most: whole(undefined, "The largest k.", { least: 1, otherwise: "rollout.maxSteps" }),
+  start: integer(1, "Steps k that the policy plays at first.", { min: 1 }),
+  every: integer(10, "Iterations after which k grows by 1.", { min: 1 }),
+  most: integer(undefined, "The largest k.", { min: 1, defaultText: "rollout.maxSteps" }),
 }
 
+/** Options of `tcod`. */
 export type TcodOptions = OptionsOf<typeof tcodFields>
 
 /** Steps that the policy plays after n training steps: k = min(k_start + floor(n / η), T_max). */

@@ -1,15 +1,23 @@
-import { GigpoError } from "../../errors.ts"
-import type { Pieces } from "../../pace.ts"
 import { isScored } from "../../rollout/episode.ts"
 import type { Group } from "../../rollout/hooks.ts"
 import { isVaried } from "../../rollout/varied.ts"
+import type { EvaluationReport, IterationReport } from "../../runs/report.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Pieces } from "../../util/pace.ts"
+import { isSolved } from "../summary.ts"
 import type { GuardOptions } from "./options.ts"
 import { repetition } from "./repetition.ts"
+import { SuccessWatch } from "./success.ts"
 
 // Collapse: a policy that has found one thing to say, or nothing that can be read, and will not find its way back (RAGEN's "echo
 // trap", arXiv 2504.20073). Seen in four numbers, each with a bound.
 
 type Metrics = Readonly<Record<string, number>>
+
+/** Advice where success is lost. */
+const regain =
+  "Lower optimizer.learningRate, hold the policy to its beginning (loss.klWeight), or begin with a model that succeeds more often: clone " +
+  "more tasks, or take easier ones"
 
 /** A reply repeats where more than this share of it does. */
 const repeats = 0.5
@@ -61,28 +69,28 @@ class Share {
 const bounds = [
   {
     metric: "guard/repetition",
-    option: "mostRepetition",
+    option: "maxRepetition",
     what: "The share of replies that repeat themselves",
     advice:
-      "Lower optimizer.learningRate, hold the policy to its beginning (loss.klWeight), or lower rollout.maxReplyTokens",
+      "Lower optimizer.learningRate, hold the policy to its beginning (loss.klWeight), or lower rollout.maxCompletionTokens",
   },
   {
     metric: "guard/entropy",
-    option: "leastEntropy",
+    option: "minEntropy",
     what: "The entropy of the sampled tokens",
     advice:
       "Reward entropy (loss.entropyWeight), raise loss.clipHigh or rollout.temperature, or lower optimizer.learningRate",
   },
   {
     metric: "guard/valid",
-    option: "leastValid",
+    option: "minValid",
     what: "The share of replies that the environment can read",
     advice:
-      "Begin with a model that knows the form (gigpo clone), raise rollout.maxReplyTokens where replies are cut, or penalise invalid replies",
+      "Begin with a model that knows the form (gigpo sft), raise rollout.maxCompletionTokens where replies are cut, or penalise invalid replies",
   },
   {
     metric: "guard/constant",
-    option: "mostConstant",
+    option: "maxConstant",
     what: "The share of groups whose returns are all equal, and so teach nothing,",
     advice:
       "Give tasks that are neither too hard nor too easy, raise groupSize or rollout.temperature, or end the run if it has learned its tasks",
@@ -94,13 +102,36 @@ interface Look {
   readonly alarms: readonly string[]
 }
 
-/** Counts how long each number has stood beyond its bound. Counts begin anew where a run is resumed. */
+/**
+ * Counts how long each number has stood beyond its bound, and watches whether episodes still succeed. guard/unsolved is the number of
+ * episodes since one succeeded, there from the first success on.
+ */
 export class CollapseDetector {
   readonly #options: GuardOptions
   readonly #beyond: Map<string, number> = new Map()
+  readonly #success: SuccessWatch
+  readonly #evaluated: SuccessWatch
 
   constructor(options: GuardOptions) {
     this.#options = options
+    this.#success = new SuccessWatch(options.lostSuccess)
+    this.#evaluated = new SuccessWatch(options.lostSuccess)
+  }
+
+  /** Takes up what a run reported before it was resumed. */
+  recall({ metrics, evaluation }: Pick<IterationReport, "metrics" | "evaluation">): void {
+    const { "episode/count": count, "episode/success": share } = metrics
+    if (count !== undefined && share !== undefined) this.#success.add(count, Math.round(share * count))
+    this.#alarms(metrics)
+    this.evaluated(evaluation)
+  }
+
+  /** Sentences on an evaluation. None where `guards.collapse` is "off". */
+  evaluated(evaluation: EvaluationReport | undefined): readonly string[] {
+    if (this.#options.collapse === "off" || evaluation?.metrics.success === undefined) return []
+    const { episodes, success } = evaluation
+    const lost = this.#evaluated.add(episodes, Math.round(success * episodes))
+    return lost === undefined ? [] : [`In evaluations: ${lost}. ${regain}.`]
   }
 
   /**
@@ -110,7 +141,13 @@ export class CollapseDetector {
   *look(groups: readonly Group[], metrics: Metrics): Pieces<Look> {
     if (this.#options.collapse === "off") return { metrics: {}, alarms: [] }
     const own = yield* collapseMetrics(groups, metrics)
-    return { metrics: own, alarms: this.#alarms(own) }
+    const episodes = groups.flatMap((group) => group.episodes)
+    const lost = this.#success.add(episodes.length, episodes.filter(isSolved).length)
+    const { unsolved } = this.#success
+    return {
+      metrics: { ...own, ...(unsolved !== undefined && { "guard/unsolved": unsolved }) },
+      alarms: [...(lost === undefined ? [] : [`${lost} (guard/unsolved). ${regain}.`]), ...this.#alarms(own)],
+    }
   }
 
   #alarms(metrics: Metrics): string[] {
@@ -118,11 +155,11 @@ export class CollapseDetector {
     return bounds.flatMap(({ metric, option, what, advice }) => {
       const [value, bound] = [metrics[metric], this.#options[option]]
       if (value === undefined) return []
-      const most = option.startsWith("most")
-      const count = (most ? value > bound : value < bound) ? (this.#beyond.get(metric) ?? 0) + 1 : 0
+      const isMaximum = option.startsWith("max")
+      const count = (isMaximum ? value > bound : value < bound) ? (this.#beyond.get(metric) ?? 0) + 1 : 0
       this.#beyond.set(metric, count)
       if (count !== patience) return []
-      const place = `${most ? "above" : "below"} its bound of ${bound} (guards.${option})`
+      const place = `${isMaximum ? "above" : "below"} its bound of ${bound} (guards.${option})`
       const long = patience === 1 ? "in this iteration" : `for ${patience} iterations in a row`
       const how = `${Number(value.toPrecision(3))} (${metric}), ${place} ${long}`
       return [`${what} is ${how}. ${advice}.`]

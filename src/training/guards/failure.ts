@@ -1,15 +1,18 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises"
+import { mkdir, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { AdamWStep, ModelStore, Trainable } from "../../engine/engine.ts"
-import type { Row } from "../../engine/rows.ts"
-import { GigpoError } from "../../errors.ts"
+import type { Sequence } from "../../engine/rows.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
+import { inside } from "../../files/inside.ts"
 import { io } from "../../files/io-error.ts"
+import { readRegular } from "../../files/regular-file.ts"
 import { asTokenLoss } from "../../loss/as-token-loss.ts"
 import type { TokenLoss } from "../../loss/token-loss.ts"
-import { Random } from "../../random.ts"
-import type { Json } from "../../state.ts"
-import { version } from "../../version.ts"
+import { refusePromise } from "../../options/arguments.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Random } from "../../util/random.ts"
+import type { Json } from "../../util/state.ts"
+import { version } from "../../util/version.ts"
 import type { AccumulateOptions } from "../accumulate.ts"
 import type { ResolvedTrainOptions } from "../options.ts"
 import { isNonFinite, type StepOutcome, takeStep } from "./step.ts"
@@ -23,7 +26,7 @@ export interface Failure {
   readonly policy: Trainable
   readonly loss: TokenLoss
   readonly options: ResolvedTrainOptions
-  readonly rows: readonly Row[]
+  readonly rows: readonly Sequence[]
   readonly how: AccumulateOptions
   readonly adamw: AdamWStep
   readonly error: Error
@@ -44,7 +47,7 @@ interface Batch {
   readonly constraints?: readonly Written[]
   /** Of these, constraints have the number of theirs: one is megabytes, and most constraints have it in common. */
   readonly vocabularies?: readonly unknown[]
-  readonly rows: readonly Row[]
+  readonly rows: readonly Sequence[]
 }
 
 /** What a constraint's `toJSON` gave. */
@@ -54,7 +57,7 @@ type Written = { readonly vocabulary?: unknown }
 export async function writeFailure(run: string, failure: Failure): Promise<string> {
   const { policy, loss, options, rows, how, adamw, error } = failure
   const { random, signal: _, ...rest } = how
-  const directory = join(run, `failure-${how.moment.iteration + 1}`)
+  const directory = await inside(run, `failure-${how.moment.iteration + 1}`)
   const all = rows.flatMap(({ spans }) => spans.map(({ constraint }) => constraint))
   const constraints: readonly unknown[] = [...new Set(all)].filter((constraint) => constraint !== undefined)
   const made = constraints.map((constraint) => (constraint as { toJSON(): Written }).toJSON())
@@ -79,7 +82,7 @@ export async function writeFailure(run: string, failure: Failure): Promise<strin
   return directory
 }
 
-function withConstraints(rows: readonly Row[], other: (constraint: unknown) => unknown): Row[] {
+function withConstraints(rows: readonly Sequence[], other: (constraint: unknown) => unknown): Sequence[] {
   return rows.map((row) => ({
     ...row,
     spans: row.spans.map((span) =>
@@ -114,6 +117,7 @@ export async function replayFailure(
   policy: Trainable,
   loss: TokenLoss | TokenLoss["evaluate"],
 ): Promise<StepOutcome> {
+  refusePromise("replayFailure: policy", policy)
   const made = asTokenLoss(loss)
   const { how, adamw, rows: written, weights, constraints = [], vocabularies = [] } = await readBatch(directory)
   if (constraints.length > 0 && !policy.readConstraint)
@@ -125,14 +129,14 @@ export async function replayFailure(
     policy.readConstraint!({ ...constraint, vocabulary: vocabularies[constraint.vocabulary as number] }),
   )
   const rows = withConstraints(written, (number) => constraintsAgain[number as number])
-  if (weights !== null && policy.store) await policy.store.restore(weights, join(directory, files.weights))
+  if (weights !== null && policy.store) await policy.store.restore(weights, await inside(directory, files.weights))
   const { key, ...rest } = how
   return await takeStep(policy, rows, made, { ...rest, random: new Random(key) }, adamw)
 }
 
 async function readBatch(directory: string): Promise<Batch> {
   const path = join(directory, files.batch)
-  const text = await io("read", path, readFile(path, "utf8"))
+  const text = await io("read", path, readRegular(path))
   let batch: Partial<Batch> | null
   try {
     batch = JSON.parse(text, read)

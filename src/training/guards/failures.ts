@@ -1,6 +1,6 @@
-import { GigpoError } from "../../errors.ts"
 import { display, ended } from "../../options/display.ts"
 import type { Group } from "../../rollout/hooks.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 /**
  * Refuses to learn from what an environment that fails too often left over: that would be another distribution of tasks than the
@@ -24,7 +24,7 @@ export function checkFailures(groups: readonly Group[], name: string, most: numb
     error?.code ?? "ENVIRONMENT_FAILED",
     `${name}: ${failed} of ${episodes.length} episodes of iteration ${iteration} failed, more than the share of ${most} ` +
       `(guards.failureShare) that is allowed. The first was one of task ${first.index}, ${display(first.task)}: ` +
-      `${error ? ended(error.message) : "it has no error."} Mend the environment, have failed episodes played again (rollout.retries), or set ` +
+      `${error ? ended(error.message) : "it has no error."} Mend the environment, have failed episodes played again (rollout.maxRetries), or set ` +
       "guards.failureShare to 1 to go on with what is left.",
     { cause: error },
   )

@@ -1,10 +1,10 @@
 import type { AdamWStep, Critic, Trainable } from "../../engine/engine.ts"
-import { type Row, sampledTokens } from "../../engine/rows.ts"
+import { type Sequence, sampledTokens } from "../../engine/rows.ts"
+import type { Checkpoint } from "../../runs/checkpoint.ts"
+import type { Run } from "../../runs/run.ts"
 import type { AccumulateOptions } from "../accumulate.ts"
-import type { Checkpoint } from "../checkpoint.ts"
-import { foretell } from "../critic.ts"
+import { predictValues } from "../critic.ts"
 import type { Training } from "../prepare.ts"
-import type { Run } from "../run.ts"
 import { writeFailure } from "./failure.ts"
 import { nonFinite, type StepOutcome, takeStep } from "./step.ts"
 
@@ -38,7 +38,7 @@ export class StepGuard {
 
   /** @throws GigpoError `NON_FINITE` at the last of `guards.nonFinite` skipped steps in a row, once the batch that it was is written. */
   async step(
-    rows: readonly Row[],
+    rows: readonly Sequence[],
     how: AccumulateOptions,
     adamw: AdamWStep,
     onChange?: () => void,
@@ -67,7 +67,7 @@ export class StepGuard {
     )
   }
 
-  async #keep(rows: readonly Row[], how: AccumulateOptions, adamw: AdamWStep, error: Error): Promise<string> {
+  async #keep(rows: readonly Sequence[], how: AccumulateOptions, adamw: AdamWStep, error: Error): Promise<string> {
     const { run, policy, loss, options } = this.#training
     if (!run) return ""
     try {
@@ -83,7 +83,7 @@ export class StepGuard {
 /** Rows by which weights are judged, the shortest ones. */
 const probes = 4
 
-function shortest(rows: readonly Row[]): Row[] {
+function shortest(rows: readonly Sequence[]): Sequence[] {
   return rows.toSorted((a, b) => a.tokens.length - b.tokens.length).slice(0, probes)
 }
 
@@ -93,16 +93,16 @@ function shortest(rows: readonly Row[]): Row[] {
  * @param rows of the last iteration; without any, nothing has been learned
  * @throws GigpoError `NON_FINITE`
  */
-export async function checkLogProbs(policy: Trainable, rows: readonly Row[], temperature: number): Promise<void> {
+export async function checkLogProbs(policy: Trainable, rows: readonly Sequence[], temperature: number): Promise<void> {
   if (rows.length === 0) return
   const found = await policy.logProbs(shortest(rows), { temperature })
-  if (found.every(({ logProbs }) => logProbs.every(Number.isFinite))) return
+  if (found.logProbs.every(Number.isFinite)) return
   throw nonFinite("The policy's log-probabilities are not finite: its weights have diverged.")
 }
 
 /** The same of a critic's values. */
-export async function checkValues(critic: Critic, rows: readonly Row[]): Promise<void> {
-  if (rows.length > 0) await foretell(critic, shortest(rows))
+export async function checkValues(critic: Critic, rows: readonly Sequence[]): Promise<void> {
+  if (rows.length > 0) await predictValues(critic, shortest(rows))
 }
 
 /**
@@ -111,7 +111,7 @@ export async function checkValues(critic: Critic, rows: readonly Row[]): Promise
  *
  * @throws GigpoError `NON_FINITE`
  */
-export async function checkGradient(policy: Trainable, rows: readonly Row[], temperature: number): Promise<void> {
+export async function checkGradient(policy: Trainable, rows: readonly Sequence[], temperature: number): Promise<void> {
   if (rows.length === 0) return
   const short = shortest(rows)
   const tokens = sampledTokens(short)

@@ -1,7 +1,7 @@
 import type { AdamWStep, LossReport, StepReport, Trainable } from "../../engine/engine.ts"
-import type { Row } from "../../engine/rows.ts"
-import { GigpoError } from "../../errors.ts"
+import type { Sequence } from "../../engine/rows.ts"
 import type { TokenLoss } from "../../loss/token-loss.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { type AccumulateOptions, accumulate } from "../accumulate.ts"
 
 /** What came of one optimizer step. */
@@ -21,7 +21,7 @@ export interface StepOutcome {
  */
 export async function takeStep(
   policy: Trainable,
-  rows: readonly Row[],
+  rows: readonly Sequence[],
   loss: TokenLoss,
   how: AccumulateOptions,
   adamw: AdamWStep,

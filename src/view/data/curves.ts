@@ -1,4 +1,4 @@
-import type { IterationReport } from "../../training/options.ts"
+import type { IterationReport } from "../../runs/report.ts"
 import { intervalOf } from "./metrics.ts"
 import { scalarsOf } from "./scalars.ts"
 

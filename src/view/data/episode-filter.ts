@@ -87,7 +87,7 @@ export function selectEpisodes(
   const [firstIteration, lastIteration] = filter.iteration
   const [leastReturn, mostReturn] = filter.return
   const anyReturn = !filter.return.some(Number.isFinite) // one that is no number, too
-  const [leastSteps, mostSteps] = filter.steps
+  const [minSteps, mostSteps] = filter.steps
   const found = new Uint32Array(order.length)
   let count = 0
   for (let place = 0; place < order.length; place++) {
@@ -97,7 +97,7 @@ export function selectEpisodes(
     if (iteration < firstIteration || iteration > lastIteration) continue
     const earned = table.return[at]!
     if (!anyReturn && !(earned >= leastReturn && earned <= mostReturn)) continue
-    if (table.steps[at]! < leastSteps || table.steps[at]! > mostSteps) continue
+    if (table.steps[at]! < minSteps || table.steps[at]! > mostSteps) continue
     if (chosen && (iteration !== chosen.iteration || table.group[at] !== chosen.group)) continue
     if (chosen?.members && !chosen.members.has(table.member[at]!)) continue
     found[count++] = at

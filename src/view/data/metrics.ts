@@ -1,4 +1,4 @@
-import type { IterationReport } from "../../training/options.ts"
+import type { IterationReport } from "../../runs/report.ts"
 import { wilsonInterval } from "../../training/wilson.ts"
 import { scalarsOf } from "./scalars.ts"
 
@@ -38,8 +38,8 @@ const telling = [
   "loss/kl",
   "policy/entropy",
   "optimizer/gradient-norm",
-  "reply/tokens",
-  "reply/valid",
+  "completion/tokens",
+  "action/valid",
   "step-group/size",
   "step-group/singletons",
   "advantage/step-share",

@@ -1,88 +1,91 @@
 import type { Outcome } from "../../rollout/outcome.ts"
 
-// What is kept of a run's episodes, as it is read: from the files of a run folder, over HTTP by the page, out of a report. Plain JSON, so
-// that the page can hold it; nothing here knows of files or of a browser.
+// Recorded episodes as they are read: from the files of a run folder, over HTTP by the page, or from a report. Plain JSON, so that the page
+// can use it; independent of files and browser.
 
-/** The episodes of one task in one iteration. */
+/** Recorded episodes of one task in one iteration. */
 export interface RecordedGroup {
-  /** From 1, as in the reports. */
+  /** Iteration, from 1. */
   readonly iteration: number
-  /** The task's number in its iteration, from 0. */
+  /** Index of the task in its iteration, from 0. */
   readonly group: number
-  /** As JSON; what JSON cannot hold is left out. */
+  /** Task as JSON; values without a JSON form are left out. */
   readonly task: unknown
   readonly episodes: readonly RecordedEpisode[]
 }
 
+/** Recorded episode. */
 export interface RecordedEpisode {
-  /** The episode's number in its group, from 0. */
+  /** Index of the episode in its group, from 0. */
   readonly member: number
   readonly outcome: Outcome
-  /** Undiscounted sum of the rewards. */
+  /** Undiscounted return. */
   readonly return: number
-  /** The last step's; `success` among them, where the environment tells of it. */
+  /** Metrics of the last step, including `success` if the environment reports it. */
   readonly metrics: Readonly<Record<string, number>>
-  /** What was observed after the last step. */
+  /** Observation after the last step. */
   readonly last?: { readonly text: string; readonly anchor: string }
-  /** Why it failed. */
+  /** Error message of a failed episode. */
   readonly error?: string
-  /** How many times it was played before and failed. */
+  /** Number of failed attempts before this one. */
   readonly attempt?: number
-  /** Where it branched off another episode of its group: that one's number, and the first step of its own, each from 0. */
+  /** Origin of a branch: index of the other episode of the group, and of the first own step, from 0. */
   readonly branch?: { readonly of: number; readonly step: number }
   readonly steps: readonly RecordedStep[]
 }
 
-/** A reply that was sampled. */
+/** Recorded completion. */
 export interface RecordedReply {
-  /** The text of each token of the reply, special ones too; joined they are the reply. Characters of several tokens stand with the last. */
+  /** [tokens] Text of each token of the completion, including special tokens. A character of several tokens belongs to the last of them. */
   readonly reply: readonly string[]
-  /** [tokens] Of each token when it was sampled. */
+  /** [tokens] Log-probabilities from sampling. */
   readonly logProbs: readonly number[]
-  /** [tokens] Of the distribution that it was drawn from, in nats; absent where the engine does not tell. */
+  /** [tokens] Entropies of the sampling distributions, in nats; absent if the engine does not report them. */
   readonly entropies?: readonly number[]
-  /** [tokens] 1 for a token that was put there and not sampled; absent where there is none. */
+  /** [tokens] 1 for a token that was inserted instead of sampled; absent if there is none. */
   readonly forced?: readonly number[]
   readonly action: string
-  /** Whether it was readable. */
+  /** Whether the completion could be parsed into an action. */
   readonly valid: boolean
-  /** What it is worth beside the others, where several were sampled to one prompt. */
+  /** Score among the candidates, if several completions were sampled for the prompt. */
   readonly score?: number
 }
 
-/** One that was not acted on. */
+/** Recorded completion that was not acted on. */
 export interface RecordedCandidate extends RecordedReply {
   readonly score: number
 }
 
+/** Recorded step of an episode. */
 export interface RecordedStep extends RecordedReply {
   readonly observation: string
   readonly anchor: string
-  /** As the model read it, with its special tokens. */
+  /** Prompt text, including special tokens. */
   readonly prompt: string
-  /** How many tokens that is. */
+  /** Length of the prompt, in tokens. */
   readonly promptTokens: number
-  /** The other replies to its prompt, where several were sampled (`hooks.candidates`). */
+  /** Other completions for the same prompt, if several were sampled (`hooks.candidates`). */
   readonly candidates?: readonly RecordedCandidate[]
-  /** As the estimator gave it: one for the step, or one a token. Absent where the episode took no part, or the step was skipped. */
+  /** Advantage of the step, or of each token. Absent if the episode was not learned from, or the step was skipped. */
   readonly advantage?: number | readonly number[]
-  /** Left out of what the policy learned from by the estimator, though its episode took part. */
+  /** Whether the estimator excluded the step from the loss, although its episode was learned from. */
   readonly skipped?: true
   readonly reward: number
   readonly finishReason: "stop" | "length"
-  /** Steps of one number stood in the same state of the same task: the estimator's groups, or those of equal anchors where it has none. */
+  /** Step group: equal for steps of one task in the same state, by the estimator, or by equal anchors if it has no step groups. */
   readonly stepGroup: number
-  /** Discounted, as the estimator compares them; absent where it has none, or none that is finite. */
+  /** Discounted return that the estimator compares; absent if it has none, or a non-finite one. */
   readonly discountedReturn?: number
-  /** Both levels of the advantage, the second before omega; absent where the estimator has none. */
+  /** Episode-level advantage; absent if the estimator has none. */
   readonly episodeAdvantage?: number
+  /** Step-level advantage, before multiplication by omega; absent if the estimator has none. */
   readonly stepAdvantage?: number
   readonly metrics?: Readonly<Record<string, number>>
   readonly conversation?: string | number
   readonly agent?: string | number
 }
 
-/** The reply as text, with its special tokens. */
+/** Text of the completion, including special tokens. */
 export function replyText({ reply }: Pick<RecordedStep, "reply">): string {
   return reply.join("")
 }

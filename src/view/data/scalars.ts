@@ -1,4 +1,4 @@
-import type { IterationReport } from "../../training/options.ts"
+import type { IterationReport } from "../../runs/report.ts"
 
 /**
  * The numbers of a report by name, for whoever knows no more than names and numbers: those of the evaluation as "evaluation/…", with
@@ -15,13 +15,14 @@ function evaluationScalars({
   ...told
 }: NonNullable<IterationReport["evaluation"]>): Record<string, number> {
   const own = Object.entries(metrics).map(([name, value]) => [`evaluation/${name}`, value])
-  const { success, episodes, failed, meanReturn, meanSteps } = told
+  const { success, episodes, failed, meanReturn, meanSteps, valid } = told
   return {
     ...Object.fromEntries(own),
     "evaluation/episodes": episodes,
     "evaluation/failed": failed,
     "evaluation/return": meanReturn,
     "evaluation/steps": meanSteps,
+    ...(valid !== undefined && { "evaluation/valid": valid }),
     // Of a success that nobody told there is nothing to say.
     ...(metrics.success !== undefined && {
       "evaluation/success": success,

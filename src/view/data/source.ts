@@ -1,76 +1,77 @@
-import type { IterationReport } from "../../training/options.ts"
+import type { IterationReport } from "../../runs/report.ts"
 import type { RecordedGroup } from "./recorded.ts"
 
-// What the page shows, and from where: a server that reads run folders, or the report that it stands in.
+// Data of the page, and its sources: a server that reads run folders, or the report that contains the page.
 
-/** A run, as far as it has come. */
+/** State of a run: progress and settings. */
 export interface RunInfo {
-  /** Names it in requests. */
+  /** Identifier in requests. */
   readonly id: string
-  /** What it is called on the page: its folder, as far as it tells runs apart. */
+  /** Name on the page: the shortest part of the folder's path that distinguishes runs. */
   readonly name: string
   /** "running" while a process works in its folder. */
   readonly state: "running" | "stopped" | "done"
-  /** Completed iterations, and how many there are to be, where that is known. */
+  /** Number of completed iterations. */
   readonly iteration: number
+  /** Planned number of iterations; absent where unknown. */
   readonly iterations?: number
-  /** ISO 8601, of the last report. */
+  /** Time of the last report, ISO 8601. */
   readonly time?: string
-  /** Seconds until it is done, as fast as it was; absent where it is, or nobody knows. */
+  /** Estimated seconds left, at the pace of the last iterations; absent if the run is done or the number of iterations is unknown. */
   readonly secondsLeft?: number
-  /** Every value of its configuration by its dotted key. */
+  /** Values of the configuration by dotted key, secrets redacted. */
   readonly settings: Readonly<Record<string, string | number | boolean | null>>
 }
 
-/** What was reported since `cursor`. */
+/** Reports since `cursor`. */
 export interface ReportPage {
   readonly run: RunInfo
-  /** To be given the next time. */
+  /** Cursor for the next request. */
   readonly cursor: string
-  /** Whether what was known before counts no more: the run began anew, or went back to a checkpoint. */
+  /** Whether earlier reports are obsolete: the run restarted, or went back to a checkpoint. */
   readonly reset: boolean
   readonly reports: readonly IterationReport[]
 }
 
-/** All recorded episodes, a column a property, [episodes], by iteration, group and member. */
+/** All recorded episodes as columns, [episodes], ordered by iteration, group and member. */
 export interface EpisodePage {
   readonly cursor: string
   readonly reset: boolean
   readonly iteration: readonly number[]
   readonly group: readonly number[]
   readonly member: readonly number[]
-  /** Place in `tasks`. */
+  /** Index into `tasks`. */
   readonly task: readonly number[]
-  /** Place in `outcomes`. */
+  /** Index into `outcomes`. */
   readonly outcome: readonly number[]
-  /** Null where the environment does not tell. */
+  /** Null where the environment reports no success. */
   readonly success: readonly (number | null)[]
   readonly return: readonly number[]
   readonly steps: readonly number[]
-  /** Sampled tokens. */
+  /** Number of sampled tokens. */
   readonly tokens: readonly number[]
-  /** What tasks are called, each once: their JSON, shortened. */
+  /** Distinct task labels: shortened JSON. */
   readonly tasks: readonly string[]
 }
 
-/** What a report holds of the episodes. */
+/** Episodes that a report contains. */
 export interface Kept {
-  /** When it was made, ISO 8601. */
+  /** Creation time, ISO 8601. */
   readonly time: string
-  /** Groups that were recorded. */
+  /** Number of recorded groups. */
   readonly recorded: number
-  /** Those that are there whole. */
+  /** Groups that the report contains completely. */
   readonly groups: readonly { readonly run: string; readonly iteration: number; readonly group: number }[]
 }
 
 export interface Source {
-  /** Whether runs may go on, so that asking again is worth it. A report's never do. */
+  /** Whether runs may progress, so that polling makes sense; false for a report. */
   readonly live: boolean
   runs(signal?: AbortSignal): Promise<readonly RunInfo[]>
   reports(run: string, cursor?: string, signal?: AbortSignal): Promise<ReportPage>
   episodes(run: string, cursor?: string, signal?: AbortSignal): Promise<EpisodePage>
-  /** Undefined where it is not there (a report holds some only). */
+  /** Undefined if the group is not available (a report contains some only). */
   group(run: string, iteration: number, group: number, signal?: AbortSignal): Promise<RecordedGroup | undefined>
-  /** Undefined where all is there that was recorded. */
+  /** Undefined if all recorded episodes are available. */
   kept?(): Promise<Kept | undefined>
 }

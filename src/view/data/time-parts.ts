@@ -1,4 +1,4 @@
-import type { IterationReport } from "../../training/options.ts"
+import type { IterationReport } from "../../runs/report.ts"
 
 /** Where the time of each iteration went. */
 export interface TimeParts {

@@ -1,4 +1,4 @@
-import { visible } from "../../visible.ts"
+import { visible } from "../../util/visible.ts"
 import { specialToken } from "../data/thoughts.ts"
 import { element } from "./element.ts"
 import { counted } from "./numbers.ts"

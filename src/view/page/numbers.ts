@@ -1,4 +1,4 @@
-import { formatNumber } from "../../format.ts"
+import { formatNumber } from "../../util/format.ts"
 
 /** Nearer to 0 it is what adding up has left over. */
 const noise = 1e-9

@@ -1,4 +1,4 @@
-import { visible } from "../../visible.ts"
+import { visible } from "../../util/visible.ts"
 import type { RunInfo } from "../data/source.ts"
 import { element } from "./element.ts"
 import { type PageContext, type Route, writeRoute } from "./view.ts"

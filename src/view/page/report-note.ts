@@ -1,4 +1,4 @@
-import { visible } from "../../visible.ts"
+import { visible } from "../../util/visible.ts"
 import type { Kept, RunInfo } from "../data/source.ts"
 import { element } from "./element.ts"
 import { writeRoute } from "./view.ts"

@@ -1,4 +1,4 @@
-import type { IterationReport } from "../../training/options.ts"
+import type { IterationReport } from "../../runs/report.ts"
 import type { RunInfo, Source } from "../data/source.ts"
 
 interface Held {

@@ -1,15 +1,15 @@
 import { basename, dirname, resolve } from "node:path"
 import type { DataContext, Example, TrainingData } from "../../data/data.ts"
 import { GrowingRows } from "../../data/growing-rows.ts"
-import { GigpoError } from "../../errors.ts"
 import { checkPath } from "../../options/arguments.ts"
-import { runFiles } from "../../training/run-files.ts"
+import { runFiles } from "../../runs/files.ts"
 import { isSolved } from "../../training/summary.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { type RecordedEpisode, type RecordedGroup, type RecordedStep, replyText } from "../data/recorded.ts"
 import { readEpisodes } from "./read.ts"
 
 /**
- * The episodes that a run recorded, to be cloned (`clone({ data })`): those that succeeded, or with `successes: false` all that neither
+ * The episodes that a run recorded, to be cloned (`sft({ data })`): those that succeeded, or with `successes: false` all that neither
  * failed nor were dropped. A recording holds texts, which are tokenised anew: give a model with the tokenizer and the chat template of
  * the one that played. Our reading: replies that could not be read, or were cut off, are context and not learned.
  *

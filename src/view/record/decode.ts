@@ -1,27 +1,49 @@
-import { Pace } from "../../pace.ts"
+import { jsonProblem } from "../../chat/json-limits.ts"
+import { parseJson } from "../../json/text.ts"
+import { Pace } from "../../util/pace.ts"
 import type { RecordedCandidate, RecordedEpisode, RecordedGroup, RecordedStep } from "../data/recorded.ts"
+import { checkAbout, checkColumns } from "./check-part.ts"
 import { type Numbers, type Unpacked, unpack } from "./packed.ts"
-import { type AboutEpisode, type AboutPart, candidatePrefix, detailNames, flags } from "./part.ts"
+import { type AboutEpisode, candidatePrefix, detailNames, flags } from "./part.ts"
 import { TokenTexts } from "./token-texts.ts"
+
+/** A group, and how many characters its texts take. */
+export interface DecodedGroup {
+  readonly group: RecordedGroup
+  readonly characters: number
+}
 
 /**
  * The episodes of a block, those that follow one another and are of one group together, without holding up the event loop. Throws where
  * the bytes are something else.
+ *
+ * @param room - most characters of all texts. Prompts share their beginnings in the file, but not here.
  */
-export async function decodeBlock(bytes: Buffer, iteration: number): Promise<RecordedGroup[]> {
-  const decoder = new PartDecoder()
-  const groups: { readonly iteration: number; group: number; task: unknown; episodes: RecordedEpisode[] }[] = []
+export async function decodeBlock(bytes: Buffer, iteration: number, room: number): Promise<DecodedGroup[]> {
+  const decoder = new PartDecoder(room)
+  const groups: { group: RecordedGroup & { episodes: RecordedEpisode[] }; characters: number }[] = []
   for (let at = 0; at < bytes.length; ) {
-    const part = unpack<AboutPart>(bytes, at)
-    const { group, task } = part.about
-    if (task !== undefined) groups.push({ iteration, group, task: JSON.parse(task), episodes: [] })
-    for await (const episode of decoder.episodes(part)) groups.at(-1)!.episodes.push(episode)
-    at = part.end
+    const { about, arrays, end } = unpack(bytes, at)
+    const { group, task, episodes } = checkAbout(about)
+    if (task !== undefined)
+      groups.push({ group: { iteration, group, task: taskOf(task), episodes: [] }, characters: 0 })
+    const last = groups.at(-1)
+    if (last?.group.group !== group) throw new Error("a part has no task")
+    const before = decoder.characters
+    for await (const episode of decoder.episodes(episodes, arrays)) last.group.episodes.push(episode)
+    last.characters += decoder.characters - before
+    at = end
   }
   return groups
 }
 
-type Columns = Unpacked<AboutPart>["arrays"]
+function taskOf(json: string): unknown {
+  const problem = jsonProblem(json)
+  if (problem !== undefined) throw new Error(`a task ${problem}`)
+  return parseJson(json)
+}
+
+type Columns = Unpacked<unknown>["arrays"]
 
 /** Reads the parts of one block, in their order. */
 class PartDecoder {
@@ -32,14 +54,28 @@ class PartDecoder {
   #before: Numbers = new Int32Array(0)
   /** Which of a part's replies that were not acted on comes next, and where its tokens begin. */
   #candidate = { step: 0, token: 0 }
+  readonly #room: number
+  /** Of all texts so far. */
+  characters = 0
 
-  async *episodes({ about, arrays }: Unpacked<AboutPart>): AsyncGenerator<RecordedEpisode, void, undefined> {
+  constructor(room: number) {
+    this.#room = room
+  }
+
+  async *episodes(
+    episodes: readonly AboutEpisode[],
+    arrays: Columns,
+  ): AsyncGenerator<RecordedEpisode, void, undefined> {
+    checkColumns(
+      arrays,
+      episodes.reduce((sum, { steps }) => sum + steps, 0),
+    )
     this.#tokens.add(arrays.tokenLengths!, arrays.tokenBytes as Uint8Array)
     const lines = Buffer.from(arrays.texts as Uint8Array).toString()
-    for (const line of lines.split("\n").slice(0, -1)) this.#texts.push(JSON.parse(line))
+    for (const line of lines.split("\n").slice(0, -1)) this.#texts.push(textOf(line))
     const from = { step: 0, token: 0, prompt: 0 }
     this.#candidate = { step: 0, token: 0 }
-    for (const { steps, left, stepMetrics, ...episode } of about.episodes)
+    for (const { steps, left, stepMetrics, ...episode } of episodes)
       yield { ...episode, steps: await this.#steps(arrays, from, steps, left !== true, stepMetrics) }
   }
 
@@ -56,13 +92,16 @@ class PartDecoder {
       if (this.#pace.due()) await this.#pace.rest()
       const { step, token, prompt } = from
       const value = (name: string) => columns[name]![step]!
-      const text = (name: string) => this.#texts[value(name)]!
+      const text = (name: string) => this.#text(value(name))
       const [shared, promptTokens, replyTokens] = [value("shared"), value("promptTokens"), value("replyTokens")]
+      if (shared > Math.min(promptTokens, this.#before.length)) throw new Error("a prompt shares more than there is")
+      this.#take(promptTokens + replyTokens)
       const said = new Int32Array(promptTokens + replyTokens)
       said.set(this.#before.subarray(0, shared))
       said.set(columns.prompts!.subarray(prompt, prompt + promptTokens - shared), shared)
       said.set(columns.replies!.subarray(token, token + replyTokens), promptTokens)
       this.#before = said
+      this.#take(this.#tokens.length(said))
       from.prompt += promptTokens - shared
       from.token += replyTokens
       const perToken = (name: string) => Array.from(columns[name]!.subarray(token, token + replyTokens))
@@ -72,15 +111,15 @@ class PartDecoder {
       const earned: Columns = isLearned ? columns : {}
       const measured = metrics?.[at]
       steps.push({
-        observation: text("observation") as string,
-        anchor: text("anchor") as string,
+        observation: String(text("observation")),
+        anchor: String(text("anchor")),
         prompt: this.#tokens.textsOf(said.subarray(0, promptTokens)).join(""),
         promptTokens,
         ...this.#said(said.subarray(promptTokens), perToken, flagged),
         ...(isSkipped && { skipped: true }),
         ...(!isSkipped && earned.advantages && { advantage: value("advantages") }),
         ...(!isSkipped && earned.tokenAdvantages && { advantage: perToken("tokenAdvantages") }),
-        action: text("action") as string,
+        action: String(text("action")),
         reward: value("rewards"),
         finishReason: flagged & flags.cutOff ? "length" : "stop",
         stepGroup: value("stepGroups"),
@@ -103,13 +142,26 @@ class PartDecoder {
       const column = (name: string) => columns[`${candidatePrefix}${name}`]!
       const end = token + column("replyTokens")[step]!
       this.#candidate = { step: step + 1, token: end }
+      this.#take(this.#tokens.length(column("replies").subarray(token, end)))
       const perToken = (name: string) => Array.from(column(name).subarray(token, end))
       return {
         ...this.#said(column("replies").subarray(token, end), perToken, column("flags")[step]!),
-        action: this.#texts[column("actions")[step]!] as string,
+        action: String(this.#text(column("actions")[step]!)),
         score: column("scores")[step]!,
       }
     })
+  }
+
+  #text(place: number): string | number {
+    const text = this.#texts[place]
+    if (text === undefined) throw new Error("it names a text that is not there")
+    this.#take(typeof text === "string" ? text.length : 1)
+    return text
+  }
+
+  #take(characters: number): void {
+    this.characters += characters
+    if (this.characters > this.#room) throw new Error("its texts are too long for its size")
   }
 
   /** A reply, and what is known of its tokens. */
@@ -122,4 +174,10 @@ class PartDecoder {
       valid: (flagged & flags.valid) !== 0,
     }
   }
+}
+
+/** A line of JSON that is a text or a number. */
+function textOf(line: string): string | number {
+  if (!/^["\d-]/.test(line)) throw new Error("one of its texts is neither text nor number")
+  return JSON.parse(line)
 }

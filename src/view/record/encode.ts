@@ -1,6 +1,6 @@
-import { joined } from "../../joined.ts"
-import type { Pace } from "../../pace.ts"
 import type { Candidate, EpisodeStep } from "../../rollout/episode.ts"
+import { joined } from "../../util/joined.ts"
+import type { Pace } from "../../util/pace.ts"
 import { type Numbers, pack } from "./packed.ts"
 import { type AboutPart, aboutEpisode, candidatePrefix, earned, flagsOf, type Recordable } from "./part.ts"
 

@@ -1,41 +1,55 @@
-import { type FileHandle, open } from "node:fs/promises"
+import type { FileHandle } from "node:fs/promises"
 import { promisify } from "node:util"
-import { brotliCompress, brotliDecompress, constants, crc32 } from "node:zlib"
-import { GigpoError } from "../../errors.ts"
+import zlib, { brotliCompress, brotliDecompress, constants } from "node:zlib"
 import { replaceFile } from "../../files/atomic-file.ts"
+import { insideParent } from "../../files/inside.ts"
 import { io } from "../../files/io-error.ts"
+import { openRegular } from "../../files/regular-file.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { EpisodePage } from "../data/source.ts"
+import { checkSummary } from "./check-summary.ts"
+import { parseLimited } from "./shape.ts"
 
-// The episodes of one iteration, in one file that nothing else is needed to read (numbers are little endian):
+// Episodes of one iteration in one self-contained file (numbers are little endian):
 //
-//   "GIGPOEP1"     what it is, with the format's version
-//   blocks         a few episodes each, compressed by Brotli, one after the other; a group may go on in the next
-//   summary        JSON, compressed by Brotli: a short account of every episode, and where the blocks lie
+//   "GIGPOEP1"     magic number, with the format's version
+//   blocks         a few episodes each, compressed by Brotli, one after the other; a group may continue in the next
+//   summary        JSON, compressed by Brotli: a summary of every episode, and the positions of the blocks
 //   end            uint32 bytes of the summary, uint32 its CRC-32, "GIGPOEND"
 //
 // A block, decompressed, is the parts that `encode.ts` makes, of a few episodes each: a header and arrays of numbers (`packed.ts`). The
-// summary stands last because the file is written as the blocks come, so that little has to be held; it is found from the end.
+// summary is last because blocks are written as they are made, to save memory; it is located from the end.
 
 const begin = Buffer.from("GIGPOEP1")
 const end = Buffer.from("GIGPOEND")
 const endLength = 8 + end.length
-/** Most summaries are shorter, and so are read at once. */
+/** Bytes read at once, enough for most summaries. */
 const usualSummary = 32 * 1024
-/** Decompressed: of a million episodes. What claims to be more is no summary. */
-const longestSummary = 256 * 1024 * 1024
+
+// Limits of decompressed bytes, against decompression bombs: the recorder writes a few MB at most, and text and numbers are compressed to
+// a few tenths.
+
+/** Of a summary: some 500,000 episodes. */
+const longestSummary = 32 * 2 ** 20
+/** Of a summary, however small the file is, and for each byte of the file. */
+const [usualSummaryText, mostSummaryText] = [2 ** 16, 256]
+/** Of one block: an episode of millions of tokens. */
+export const longestBlock = 64 * 2 ** 20
+/** Of all blocks together, however small the file is, and for each byte of the file. */
+const [usualBlocks, mostBlocks] = [longestBlock, 1024]
 
 const compress = promisify(brotliCompress)
 const decompress = promisify(brotliDecompress)
 const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_PARAM_SIZE_HINT } = constants
 
-/** The episodes of an iteration in short: columns [episodes], by group and member, as `EpisodePage` has them. */
+/** Summary of the recorded episodes of an iteration: columns [episodes], ordered by group and member. */
 export interface IterationSummary
   extends Pick<
     EpisodePage,
     "group" | "member" | "task" | "outcome" | "success" | "return" | "steps" | "tokens" | "tasks"
   > {
   readonly iteration: number
-  /** Of all that was recorded: another one where the iteration was played anew. */
+  /** Checksum of the recording; changes if the iteration is repeated. */
   readonly checksum: number
 }
 
@@ -52,7 +66,7 @@ export interface Block {
 }
 
 type Columns = Omit<IterationSummary, "checksum">
-type Written = Columns & { readonly blocks: readonly Block[] }
+export type Written = Columns & { readonly blocks: readonly Block[] }
 
 /** Some parts, and the groups that they are of. */
 export interface PlainBlock {
@@ -72,15 +86,17 @@ export async function writeEpisodesFile(
     const blocks: Block[] = []
     for await (const { parts, groups } of plainBlocks) {
       const plain = Buffer.concat(parts)
+      if (plain.length > longestBlock)
+        throw new GigpoError("BAD_DATA", `An episode takes more than ${longestBlock} bytes.`)
       const bytes = await compressed(plain)
       await file.writeFile(bytes)
-      blocks.push({ offset, bytes: bytes.length, checksum: crc32(bytes), length: plain.length, groups })
+      blocks.push({ offset, bytes: bytes.length, checksum: zlib.crc32(bytes), length: plain.length, groups })
       offset += bytes.length
     }
     const bytes = await compressed(Buffer.from(JSON.stringify({ ...summary, blocks } satisfies Written)))
     const numbers = Buffer.alloc(8)
     numbers.writeUInt32LE(bytes.length, 0)
-    numbers.writeUInt32LE(crc32(bytes), 4)
+    numbers.writeUInt32LE(zlib.crc32(bytes), 4)
     await file.writeFile(Buffer.concat([bytes, numbers, end]))
   })
 }
@@ -101,7 +117,7 @@ export async function withEpisodesFile<T>(
 ): Promise<T | undefined> {
   let file: FileHandle
   try {
-    file = await open(path)
+    file = await openRegular(await insideParent(path))
   } catch (cause) {
     // It may have been removed since it was listed: another run began, or only the newest are kept.
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined
@@ -125,6 +141,7 @@ export async function withEpisodesFile<T>(
 export async function readSummary(
   file: FileHandle,
   path: string,
+  iteration: number,
 ): Promise<{ readonly summary: IterationSummary; readonly blocks: readonly Block[] }> {
   const { size } = await file.stat()
   const first = await bytesAt(file, 0, begin.length)
@@ -148,16 +165,32 @@ export async function readSummary(
   const whole = length + endLength <= tail.length
   const bytes = whole ? tail.subarray(-endLength - length, -endLength) : await bytesAt(file, at, length)
   const checksum = last.readUInt32LE(4)
-  if (crc32(bytes) !== checksum) throw new Error("the summary's checksum is wrong")
-  const written = await decompress(bytes, { maxOutputLength: longestSummary })
-  const { blocks, ...summary } = JSON.parse(written.toString()) as Written
+  if (zlib.crc32(bytes) !== checksum) throw new Error("the summary's checksum is wrong")
+  const maxOutputLength = Math.min(longestSummary, usualSummaryText + mostSummaryText * size)
+  const written = await decompress(bytes, { maxOutputLength })
+  const { blocks, ...summary } = checkSummary(parseLimited(written.toString()), iteration)
+  checkBlocks(blocks, at, usualBlocks + mostBlocks * size)
   return { summary: { ...summary, checksum }, blocks }
+}
+
+/** Refuses blocks that do not follow one another up to the summary, or are too long together. */
+function checkBlocks(blocks: readonly Block[], to: number, most: number): void {
+  let [offset, length] = [begin.length, 0]
+  for (const block of blocks) {
+    if (block.offset !== offset || block.length > longestBlock) throw new Error("its blocks are wrong")
+    offset += block.bytes
+    length += block.length
+  }
+  if (offset !== to) throw new Error("its blocks are not all of it")
+  if (length > most) throw new Error("its blocks are too long for its size")
 }
 
 export async function readBlock(file: FileHandle, { offset, bytes, checksum, length }: Block): Promise<Buffer> {
   const found = await bytesAt(file, offset, bytes)
-  if (crc32(found) !== checksum) throw new Error(`the checksum of the bytes from ${offset} on is wrong`)
-  return await decompress(found, { maxOutputLength: length })
+  if (zlib.crc32(found) !== checksum) throw new Error(`the checksum of the bytes from ${offset} on is wrong`)
+  const plain = await decompress(found, { maxOutputLength: Math.max(length, 1) })
+  if (plain.length !== length) throw new Error(`the length of the bytes from ${offset} on is wrong`)
+  return plain
 }
 
 async function bytesAt(file: FileHandle, position: number, length: number): Promise<Buffer> {

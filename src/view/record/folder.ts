@@ -1,7 +1,9 @@
-import { readdir, rm } from "node:fs/promises"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
-import { io, isMissing } from "../../files/io-error.ts"
-import { episodesFile, readEpisodesFile, runFiles } from "../../training/run-files.ts"
+import { insideParent, namesIn } from "../../files/inside.ts"
+import { io } from "../../files/io-error.ts"
+import { removeTemporaries } from "../../files/seal.ts"
+import { episodesFile, readEpisodesFile, runFiles } from "../../runs/files.ts"
 
 // The folder of a run in which the recorded episodes lie, one file an iteration.
 
@@ -11,16 +13,21 @@ export function episodesPath(run: string, iteration: number): string {
 
 /** The iterations of a run that were recorded, in ascending order. */
 export async function recordedIterations(run: string): Promise<number[]> {
-  const found = (await namesIn(run)).map(readEpisodesFile).filter((file) => file?.whole)
+  const found = (await namesIn(run, runFiles.episodes)).map(readEpisodesFile).filter((file) => file?.whole)
   return found.map((file) => file!.iteration).sort((a, b) => a - b)
 }
 
-/** Removes what was recorded after `iteration`, which will come again, and what was never finished. */
+/** Removes what was recorded after `iteration`, which will come again, and what killed processes of this user never finished. */
 export async function cutRecordBack(run: string, iteration: number): Promise<void> {
-  for (const name of await namesIn(run)) {
+  const names = await namesIn(run, runFiles.episodes)
+  for (const name of names) {
     const file = readEpisodesFile(name)
-    if (file && (!file.whole || file.iteration > iteration)) await remove(join(run, runFiles.episodes, name))
+    if (file?.whole && file.iteration > iteration) await remove(join(run, runFiles.episodes, name))
   }
+  await removeTemporaries(
+    join(run, runFiles.episodes),
+    names.filter((name) => readEpisodesFile(name)?.whole === false),
+  )
 }
 
 /** Removes all but the `keep` newest recorded iterations. */
@@ -29,15 +36,6 @@ export async function pruneRecord(run: string, keep: number): Promise<void> {
 }
 
 async function remove(path: string): Promise<void> {
+  await insideParent(path)
   await io("remove", path, rm(path, { force: true }))
-}
-
-async function namesIn(run: string): Promise<string[]> {
-  const folder = join(run, runFiles.episodes)
-  try {
-    return await readdir(folder)
-  } catch (cause) {
-    if (isMissing(cause)) return []
-    return await io("read", folder, Promise.reject(cause))
-  }
 }

@@ -1,8 +1,9 @@
 import type { Credit } from "../../credit/estimator.ts"
-import { Pace, type Pieces } from "../../pace.ts"
-import { type Episode, outcomes } from "../../rollout/episode.ts"
+import { textOf } from "../../json/text.ts"
+import { outcomes } from "../../rollout/episode.ts"
 import type { Group } from "../../rollout/hooks.ts"
-import { learnedEpisodes } from "../../training/rows.ts"
+import type { CollectedStep } from "../../training/steps.ts"
+import { Pace } from "../../util/pace.ts"
 import { BlockEncoder } from "./encode.ts"
 import type { IterationSummary, PlainBlock } from "./file.ts"
 import type { Recordable } from "./part.ts"
@@ -20,37 +21,30 @@ export interface ToRecord {
   readonly iteration: number
   readonly groups: readonly Group[]
   readonly credit: Credit
-  /** `rollout.leastGroupSize`. */
-  readonly leastGroupSize: number
+  /** In the order of the credit. */
+  readonly steps: readonly Pick<CollectedStep, "task" | "episode">[]
   /** Most groups. */
   readonly most: number
 }
 
-export function* summarize({ iteration, groups, most }: ToRecord): Pieces<Omit<IterationSummary, "checksum">> {
-  const recorded = groups.slice(0, most)
+export function summarize({ iteration, groups, most }: ToRecord): Omit<IterationSummary, "checksum"> {
   const places = new Map<string, number>()
-  const all: { group: number; task: number; member: number; episode: Episode }[] = []
-  for (const { task, index: group, episodes } of recorded) {
-    yield
+  const all = groups.slice(0, most).flatMap(({ task, index: group, episodes }) => {
     const label = labelOf(task)
     const place = places.get(label) ?? places.size
     places.set(label, place)
-    for (const [member, episode] of episodes.entries()) all.push({ group, task: place, member, episode })
-  }
-  function* column<T>(value: (one: (typeof all)[number]) => T): Pieces<T[]> {
-    yield
-    return all.map(value)
-  }
+    return episodes.map((episode, member) => ({ group, task: place, member, episode }))
+  })
   return {
     iteration,
-    group: yield* column(({ group }) => group),
-    member: yield* column(({ member }) => member),
-    task: yield* column(({ task }) => task),
-    outcome: yield* column(({ episode }) => outcomes.indexOf(episode.outcome)),
-    success: yield* column(({ episode: { metrics } }) => metrics.success ?? null),
-    return: yield* column(({ episode }) => episode.return),
-    steps: yield* column(({ episode }) => episode.steps.length),
-    tokens: yield* column(({ episode: { steps } }) => steps.reduce((sum, { reply }) => sum + reply.length, 0)),
+    group: all.map(({ group }) => group),
+    member: all.map(({ member }) => member),
+    task: all.map(({ task }) => task),
+    outcome: all.map(({ episode }) => outcomes.indexOf(episode.outcome)),
+    success: all.map(({ episode: { metrics } }) => metrics.success ?? null),
+    return: all.map(({ episode }) => episode.return),
+    steps: all.map(({ episode }) => episode.steps.length),
+    tokens: all.map(({ episode: { steps } }) => steps.reduce((sum, { reply }) => sum + reply.length, 0)),
     tasks: [...places.keys()],
   }
 }
@@ -92,8 +86,8 @@ function* partsOf(all: Iterable<Recordable>): Generator<readonly Recordable[], v
   if (part.length > 0) yield part
 }
 
-function* recordables({ groups, credit, leastGroupSize, most }: ToRecord): Generator<Recordable, void, undefined> {
-  const firsts = firstSteps(groups, leastGroupSize)
+function* recordables({ groups, credit, steps, most }: ToRecord): Generator<Recordable, void, undefined> {
+  const firsts = firstSteps(groups, steps)
   const stepGroups = new StepGroups(credit)
   for (const [at, { task, index, episodes }] of groups.slice(0, most).entries()) {
     const json = jsonOf(task)
@@ -107,14 +101,9 @@ function* recordables({ groups, credit, leastGroupSize, most }: ToRecord): Gener
 }
 
 /** Where in the credit the steps of each episode begin, [groups][episodes]; undefined where they have none. */
-function firstSteps(groups: readonly Group[], leastGroupSize: number): (number | undefined)[][] {
+function firstSteps(groups: readonly Group[], steps: ToRecord["steps"]): (number | undefined)[][] {
   const firsts = groups.map(({ episodes }) => new Array<number | undefined>(episodes.length))
-  let steps = 0
-  const all = groups.map(({ episodes }) => episodes)
-  for (const { task, member, episode } of learnedEpisodes(all, leastGroupSize)) {
-    firsts[task]![member] = steps
-    steps += episode.steps.length
-  }
+  for (const [index, { task, episode }] of steps.entries()) firsts[task]![episode] ??= index
   return firsts
 }
 
@@ -126,7 +115,8 @@ function labelOf(task: unknown): string {
 /** What JSON can hold of a task; null where that is nothing. */
 function jsonOf(task: unknown): string {
   try {
-    return JSON.stringify(task, (_, value) => (typeof value === "bigint" ? undefined : value)) ?? "null"
+    const foreign = typeof task === "object" && task !== null ? textOf(task) : undefined
+    return foreign ?? JSON.stringify(task, (_, value) => (typeof value === "bigint" ? undefined : value)) ?? "null"
   } catch {
     return "null" // in a circle
   }

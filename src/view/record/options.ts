@@ -1,11 +1,15 @@
-import { whole } from "../../options/field.ts"
+import { integer } from "../../options/field.ts"
 import type { OptionsOf } from "../../options/table.ts"
 
-/** Which episodes of a run are recorded. */
+/** Options of recording. */
 export const recordingFields = {
-  every: whole(1, "Record the episodes of every so many iterations. 0: none.", { least: 0 }),
-  groups: whole(undefined, "Most tasks of an iteration whose episodes are recorded.", { least: 1, otherwise: "all" }),
-  keep: whole(undefined, "Newest recorded iterations to keep.", { least: 1, otherwise: "all" }),
+  every: integer(1, "Interval between recorded iterations. 0: none.", { min: 0 }),
+  groups: integer(undefined, "Maximum number of tasks per iteration whose episodes are recorded.", {
+    min: 1,
+    defaultText: "all",
+  }),
+  keep: integer(undefined, "Number of newest recorded iterations to keep.", { min: 1, defaultText: "all" }),
 }
 
+/** Selection of the episodes to record. */
 export type RecordingOptions = OptionsOf<typeof recordingFields>

@@ -1,3 +1,6 @@
+import { isObject } from "../../options/read.ts"
+import { isCount, parseLimited } from "./shape.ts"
+
 // A header and arrays of numbers as bytes, as in safetensors: [uint32, bytes of the header][header: JSON in UTF-8][arrays], little endian,
 // the arrays one after the other as the header's `arrays` names them: { name: [type, length] }.
 
@@ -29,18 +32,26 @@ export interface Unpacked<About> {
   readonly end: number
 }
 
-/** What was packed at `start`; throws where the bytes are something else. */
-export function unpack<About>(bytes: Buffer, start: number): Unpacked<About> {
-  let end = start + 4 + bytes.readUInt32LE(start)
-  const { arrays: shapes, ...about } = JSON.parse(bytes.toString("utf8", start + 4, end)) as About & {
-    readonly arrays: Shapes
-  }
-  const arrays = Object.entries(shapes).map(([name, [type, length]]) => {
+/** Characters of a header. */
+const longestHeader = 2 ** 24
+
+/** What was packed at `start`; throws where the bytes are something else. The account is not checked. */
+export function unpack(bytes: Buffer, start: number): Unpacked<unknown> {
+  const length = bytes.readUInt32LE(start)
+  if (length > Math.min(longestHeader, bytes.length - start - 4))
+    throw new RangeError("a header is longer than what there is")
+  let end = start + 4 + length
+  const header = parseLimited(bytes.toString("utf8", start + 4, end))
+  if (!isObject(header) || !isObject(header.arrays)) throw new Error("a header has no arrays")
+  const { arrays: shapes, ...about } = header
+  const arrays = Object.entries(shapes as Record<string, unknown>).map(([name, shape]) => {
+    const [type, length] = Array.isArray(shape) ? (shape as [keyof typeof types, number]) : []
+    if (type === undefined || !Object.hasOwn(types, type) || !isCount(length)) throw new Error(`its ${name} is wrong`)
     const from = end
-    end += length * types[type].BYTES_PER_ELEMENT
+    end += length! * types[type].BYTES_PER_ELEMENT
     if (end > bytes.length) throw new RangeError(`${name} is longer than what there is`)
     // Copied, because an array of numbers may begin at a multiple of their size only.
     return [name, new types[type](new Uint8Array(bytes.subarray(from, end)).buffer)]
   })
-  return { about: about as About, arrays: Object.fromEntries(arrays), end }
+  return { about, arrays: Object.fromEntries(arrays), end }
 }

@@ -1,4 +1,5 @@
 import type { SchemaElement } from "hyparquet"
+import { stringify } from "../../json/text.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "../data/recorded.ts"
 
 // The columns of recorded steps as a Parquet table, a row a step: names are those of `RecordedStep`, and what may be absent is null.
@@ -18,9 +19,11 @@ export interface ColumnOf {
   readonly value: (row: Row) => unknown
 }
 
-type Primitive = Pick<SchemaElement, "type" | "converted_type">
+type Primitive = Pick<SchemaElement, "type" | "converted_type" | "logical_type">
 const text: Primitive = { type: "BYTE_ARRAY", converted_type: "UTF8" }
 const json: Primitive = { type: "BYTE_ARRAY", converted_type: "JSON" }
+/** JSON that is written already; `json` is written by the library. */
+const written: Primitive = { type: "BYTE_ARRAY", logical_type: { type: "JSON" } }
 const whole: Primitive = { type: "INT32" }
 const double: Primitive = { type: "DOUBLE" }
 const float: Primitive = { type: "FLOAT" }
@@ -50,7 +53,7 @@ const named = (name: string | number | undefined) => (name === undefined ? undef
 export const parquetColumns: readonly ColumnOf[] = [
   always("iteration", whole, ({ about }) => about.iteration),
   always("group", whole, ({ about }) => about.group),
-  perhaps("task", json, ({ about }) => about.task),
+  perhaps("task", written, ({ about: { task } }) => (task === null ? null : Buffer.from(stringify(task)))),
   always("member", whole, ({ episode }) => episode.member),
   always("outcome", text, ({ episode }) => episode.outcome),
   always("return", double, ({ episode }) => episode.return),

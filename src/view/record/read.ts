@@ -1,29 +1,30 @@
 import type { FileHandle } from "node:fs/promises"
-import { GigpoError } from "../../errors.ts"
 import { isThere } from "../../files/io-error.ts"
 import { checkArguments, checkPath, type KeysOf } from "../../options/arguments.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
-import { decodeBlock } from "./decode.ts"
+import { type DecodedGroup, decodeBlock } from "./decode.ts"
 import { type IterationSummary, readBlock, readSummary, withEpisodesFile } from "./file.ts"
 import { episodesPath, recordedIterations } from "./folder.ts"
 
+/** Range of iterations to read. */
 export interface EpisodesRange {
-  /** The first iteration. Default: the first that was recorded. */
+  /** First iteration. Default: the first recorded one. */
   readonly from?: number | undefined
-  /** The last, which is read, too. Default: the last that was recorded. */
+  /** Last iteration, inclusive. Default: the last recorded one. */
   readonly to?: number | undefined
-  /** Told of an iteration whose file cannot be read (`RUN_CORRUPT`), which is left out then. Default: it is thrown. */
+  /** Called with the error of an unreadable file (`RUN_CORRUPT`), whose iteration is then skipped. Default: the error is thrown. */
   readonly onUnreadable?: ((error: GigpoError) => void) | undefined
 }
 
 const rangeKeys: KeysOf<EpisodesRange> = { from: true, to: true, onUnreadable: true }
 
 /**
- * The episodes that a run recorded (`recordEpisodes`), a group at a time, by iterations and tasks. What was not recorded is absent. A
- * run that goes on may be read: an iteration is there once it is whole.
+ * Recorded episodes of a run (`recordEpisodes`), one group at a time, ordered by iteration and task. Iterations that were not recorded
+ * are absent. A run in progress may be read: an iteration appears once it is complete.
  *
- * @param run its folder
- * @throws GigpoError `RUN_CORRUPT` that names a file that was cut short or changed, or that another version wrote; `IO`
+ * @param run - folder of the run
+ * @throws GigpoError `RUN_CORRUPT` for a file that was truncated, modified, or written by another version; `IO`
  */
 export async function* readEpisodes(
   run: string,
@@ -39,21 +40,21 @@ export async function* readEpisodes(
   }
 }
 
-/** One group of those; undefined where it was not recorded. */
+/** Recorded episodes of one task in one iteration; undefined if they were not recorded. Errors as for `readEpisodes`. */
 export async function readGroup(run: string, iteration: number, group: number): Promise<RecordedGroup | undefined> {
   checkPath("The folder of the run", run)
   for await (const found of groupsOf(run, iteration, group)) if (found.group === group) return found
   return undefined
 }
 
-/** A short account of the episodes of each recorded iteration, in their order; no episode is read. Throws as `readEpisodes`. */
+/** Summaries of the recorded iterations, in order, without reading the episodes. Errors as for `readEpisodes`. */
 export async function readSummaries(run: string, range: EpisodesRange = {}): Promise<IterationSummary[]> {
   checkArguments("readSummaries", range, rangeKeys)
   const summaries: IterationSummary[] = []
   for (const iteration of await iterationsOf(run, range)) {
     const path = episodesPath(run, iteration)
     try {
-      const found = await withEpisodesFile(path, (file) => readSummary(file, path))
+      const found = await withEpisodesFile(path, (file) => readSummary(file, path, iteration))
       if (found) summaries.push(found.summary)
     } catch (error) {
       leaveOut(error, range)
@@ -72,7 +73,7 @@ async function iterationsOf(
   { from = 1, to = Number.POSITIVE_INFINITY }: EpisodesRange,
 ): Promise<number[]> {
   checkPath("The folder of the run", run)
-  if (!(await isThere(run))) throw new GigpoError("IO", `There is no run in ${run}: give the folder of one.`)
+  if (!(await isThere(run))) throw new GigpoError("IO", `There is no run in ${run}. Pass the folder of a run.`)
   return (await recordedIterations(run)).filter((iteration) => iteration >= from && iteration <= to)
 }
 
@@ -83,18 +84,27 @@ async function* groupsOf(
   wanted?: number,
 ): AsyncGenerator<RecordedGroup, void, undefined> {
   const path = episodesPath(run, iteration)
-  const { blocks = [] } = (await withEpisodesFile(path, (file) => readSummary(file, path))) ?? {}
-  let open: RecordedGroup | undefined // may go on in the next block
+  const { blocks = [] } = (await withEpisodesFile(path, (file) => readSummary(file, path, iteration))) ?? {}
+  let open: (DecodedGroup & { readonly bytes: number }) | undefined // may continue in the next block
   for (const block of blocks) {
     if (wanted !== undefined && !block.groups.includes(wanted)) continue
-    const read = async (file: FileHandle) => decodeBlock(await readBlock(file, block), iteration)
-    for (const group of (await withEpisodesFile(path, read)) ?? []) {
-      if (open?.group === group.group) open = { ...open, episodes: [...open.episodes, ...group.episodes] }
+    const room = usualText + mostExpansion * (block.bytes + (open?.bytes ?? 0)) - (open?.characters ?? 0)
+    const read = async (file: FileHandle) => decodeBlock(await readBlock(file, block), iteration, room)
+    for (const { group, characters } of (await withEpisodesFile(path, read)) ?? []) {
+      if (open?.group.group === group.group)
+        open = {
+          group: { ...open.group, episodes: [...open.group.episodes, ...group.episodes] },
+          characters: open.characters + characters,
+          bytes: open.bytes + block.bytes,
+        }
       else {
-        if (open) yield open
-        open = group
+        if (open) yield open.group
+        open = { group, characters, bytes: block.bytes }
       }
     }
   }
-  if (open) yield open
+  if (open) yield open.group
 }
+
+/** Maximum characters of one group's texts, independent of the file's size, and additional ones per byte of the file. */
+const [usualText, mostExpansion] = [64 * 2 ** 20, 128]

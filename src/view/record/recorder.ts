@@ -1,38 +1,40 @@
 import { mkdir } from "node:fs/promises"
 import { dirname } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { tokenText } from "../../chat/dialect.ts"
+import type { ReplyCodec } from "../../chat/reply-generator.ts"
+import { insideParent } from "../../files/inside.ts"
 import { io } from "../../files/io-error.ts"
 import { checkArguments } from "../../options/arguments.ts"
-import { text } from "../../options/field.ts"
+import { string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
-import { Pace } from "../../pace.ts"
 import type { Group } from "../../rollout/hooks.ts"
-import { tokenText } from "../../server/dialect.ts"
-import type { VoiceCodec } from "../../server/voice.ts"
 import type { RunObserver, RunStart } from "../../training/observers.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { warner } from "../../util/warn.ts"
 import { writeEpisodesFile } from "./file.ts"
 import { cutRecordBack, episodesPath, pruneRecord } from "./folder.ts"
 import { blocksOf, summarize, type ToRecord } from "./iteration.ts"
 import { type RecordingOptions, recordingFields } from "./options.ts"
 
+/** Options of `recordEpisodes`. */
 export interface RecordEpisodesOptions extends RecordingOptions {
-  /** What the policy's tokens say. */
-  readonly tokenizer: Pick<VoiceCodec, "decode" | "vocabulary">
-  /** The folder in which `episodes/` is to be. Default: the run's. */
+  /** Tokenizer of the policy. */
+  readonly tokenizer: Pick<ReplyCodec, "decode" | "vocabulary">
+  /** Folder that gets `episodes/`. Default: the run's folder. */
   readonly directory?: string | undefined
-  /** Told, once, that recording ended, and once that an iteration was left out. Default: `process.emitWarning`. */
+  /** Called once when recording ends early, and once when an iteration is skipped. Default: a warning of Node.js. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** Tokens of the iterations that wait to be written; an iteration is left out where there are more. */
+/** Maximum tokens of iterations waiting to be written; further iterations are skipped. */
 const mostWaiting = 4 * 1024 * 1024
 
 /**
- * Records the episodes of a run as it goes: `episodes/iteration-N.episodes` in its folder, one file an iteration, for `readEpisodes`.
- * What was recorded of iterations after the one that a run goes on from is removed first, as from metrics.jsonl.
+ * Observer that records the episodes of a run: `episodes/iteration-N.episodes` in its folder, one file per iteration, for `readEpisodes`.
+ * Recordings of iterations after the one that a run is resumed from are removed first, as in metrics.jsonl.
  *
- * The run does not wait for it, and does not end by it: where the disk is full, or fails, recording ends with one warning, and where
- * it is too slow iterations are left out.
+ * The run neither waits for recording nor fails with it: if the disk is full or fails, recording ends with one warning; if writing is too
+ * slow, iterations are skipped.
  *
  * @throws GigpoError `BAD_ARGUMENT`
  */
@@ -43,7 +45,7 @@ export function recordEpisodes(options: RecordEpisodesOptions): RunObserver {
 
 const fields = {
   ...recordingFields,
-  directory: text(undefined, "The folder in which `episodes/` is to be.", { otherwise: "the run's" }),
+  directory: string(undefined, "Folder that gets `episodes/`.", { defaultText: "the run's folder" }),
 }
 
 class Recorder implements RunObserver {
@@ -51,35 +53,35 @@ class Recorder implements RunObserver {
   readonly #options: ReturnType<typeof readOptions<typeof fields>>
   readonly #bytesOf: (token: number) => Uint8Array
   readonly #onWarning: (message: string) => void
-  /** Of the run at hand; undefined where none is recorded. */
-  #place: { readonly directory: string; readonly leastGroupSize: number } | undefined
+  /** Folder of the current run; undefined if it is not recorded. */
+  #directory: string | undefined
   #last: Promise<void> = Promise.resolve()
   #waiting = 0
   #hasSkipped = false
 
-  constructor({ tokenizer, onWarning = (message) => process.emitWarning(message), ...given }: RecordEpisodesOptions) {
+  constructor({ tokenizer, onWarning, ...given }: RecordEpisodesOptions) {
     this.#options = readOptions("recordEpisodes", given, fields)
     if (typeof tokenizer?.decode !== "function")
       throw new GigpoError("BAD_ARGUMENT", "recordEpisodes needs the tokenizer that the policy is trained with.")
     this.#bytesOf = rememberedBytes(tokenizer)
-    this.#onWarning = onWarning
+    this.#onWarning = warner(onWarning)
   }
 
-  async start({ iteration, leastGroupSize, ...run }: RunStart): Promise<void> {
+  async start({ iteration, ...run }: RunStart): Promise<void> {
     const directory = this.#options.directory ?? run.directory
     if (directory === undefined)
-      throw new GigpoError("BAD_ARGUMENT", "there is no folder to record in: train a run, or give a directory")
+      throw new GigpoError("BAD_ARGUMENT", "there is no folder to record in: train with a run, or set directory")
     await this.#last // of a run before this one
-    this.#place = undefined
+    this.#directory = undefined
     this.#hasSkipped = false
     await cutRecordBack(directory, iteration)
-    this.#place = { directory, leastGroupSize }
+    this.#directory = directory
   }
 
-  /** Comes back before anything is written: what waits is counted here, and not by whoever tells of the run. */
-  episodes(iteration: number, groups: readonly Group[], credit: ToRecord["credit"]): void {
+  /** Returns before anything is written: the queue is limited here, not by the caller. */
+  episodes(iteration: number, groups: readonly Group[], credit: ToRecord["credit"], steps: ToRecord["steps"]): void {
     const { every, groups: most = Number.POSITIVE_INFINITY } = this.#options
-    if (!this.#place || every === 0 || iteration % every !== 0) return
+    if (this.#directory === undefined || every === 0 || iteration % every !== 0) return
     const tokens = tokensOf(groups)
     if (this.#waiting > 0 && this.#waiting + tokens > mostWaiting) {
       if (!this.#hasSkipped)
@@ -90,28 +92,29 @@ class Recorder implements RunObserver {
       return
     }
     this.#waiting += tokens
-    const toRecord = { iteration, groups, credit, most, leastGroupSize: this.#place.leastGroupSize }
+    const toRecord = { iteration, groups, credit, steps, most }
     this.#last = this.#last.then(() => this.#record(toRecord)).finally(() => (this.#waiting -= tokens))
   }
 
   async end(): Promise<void> {
     await this.#last
-    this.#place = undefined
+    this.#directory = undefined
   }
 
   async #record(toRecord: ToRecord): Promise<void> {
-    if (!this.#place) return
-    const { directory } = this.#place
+    const directory = this.#directory
+    if (directory === undefined) return
     const path = episodesPath(directory, toRecord.iteration)
     try {
+      await insideParent(path)
       await io("create", dirname(path), mkdir(dirname(path), { recursive: true }))
-      const summary = await new Pace().through(summarize(toRecord))
+      const summary = summarize(toRecord)
       await writeEpisodesFile(path, summary, blocksOf(toRecord, this.#bytesOf))
       if (this.#options.keep !== undefined) await pruneRecord(directory, this.#options.keep)
     } catch (error) {
-      this.#place = undefined
+      this.#directory = undefined
       const reason = error instanceof Error ? error.message : error
-      this.#onWarning(`No more episodes are recorded. ${reason} The run goes on.`)
+      this.#onWarning(`No more episodes are recorded. ${reason} The run continues.`)
     }
   }
 }
@@ -123,7 +126,7 @@ function tokensOf(groups: readonly Group[]): number {
   return tokens
 }
 
-/** What each token says, in UTF-8. */
+/** UTF-8 bytes of each token. */
 function rememberedBytes(tokenizer: RecordEpisodesOptions["tokenizer"]): (token: number) => Uint8Array {
   const textOf = tokenText(tokenizer)
   const known = new Map<number, Uint8Array>()

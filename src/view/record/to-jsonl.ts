@@ -1,18 +1,19 @@
 import { resolve } from "node:path"
 import { replaceFile } from "../../files/atomic-file.ts"
+import { stringify } from "../../json/text.ts"
 import { checkPath } from "../../options/arguments.ts"
 import { readEpisodes } from "./read.ts"
 
 /**
- * Writes the recorded episodes of a run as JSON lines, in place of what is at `path`: `RecordedEpisode`, with `iteration`, `group` and
- * `task` before it, one a line.
+ * Writes the recorded episodes of a run as JSON Lines, one episode per line: `RecordedEpisode` with `iteration`, `group` and `task`.
+ * An existing file at `path` is replaced.
  *
- * @throws as `readEpisodes`; `IO`
+ * @throws GigpoError as `readEpisodes`; `IO`
  */
 export async function episodesToJsonl(run: string, path: string): Promise<void> {
   checkPath("The file of the episodes", path)
   await replaceFile(resolve(path), async (file) => {
     for await (const { episodes, ...about } of readEpisodes(run))
-      for (const episode of episodes) await file.writeFile(`${JSON.stringify({ ...about, ...episode })}\n`)
+      for (const episode of episodes) await file.writeFile(`${stringify({ ...about, ...episode })}\n`)
   })
 }

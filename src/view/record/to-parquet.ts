@@ -4,25 +4,25 @@ import { checkPath } from "../../options/arguments.ts"
 import { parquetColumns, type Row } from "./parquet-columns.ts"
 import { readEpisodes } from "./read.ts"
 
-/** Characters and numbers of the rows that are written together: what is held. */
+/** Size of a row group, in characters and numbers; bounds memory. */
 const rowGroupSize = 4 * 1024 * 1024
 
 /**
- * Writes the recorded steps of a run as a Parquet table, in place of what is at `path`: a row a step, columns by the names of
- * `RecordedStep`, with `iteration`, `group`, `task` (JSON), `member`, `outcome`, `return`, `success` and `step` of where it stands. What
- * is one a token is a list; advantages of single tokens are `tokenAdvantages`. Compressed by Snappy.
+ * Writes the recorded steps of a run as a Parquet table, one row per step. Columns have the names of `RecordedStep`, plus `iteration`,
+ * `group`, `task` (JSON), `member`, `outcome`, `return`, `success` and `step`. Values per token are lists; advantages per token are in
+ * `tokenAdvantages`. Compressed with Snappy. An existing file at `path` is replaced.
  *
- * @throws as `readEpisodes`; `IO`
+ * @throws GigpoError as `readEpisodes`; `IO`
  */
 export async function episodesToParquet(run: string, path: string): Promise<void> {
   checkPath("The file of the episodes", path)
-  // Loaded when it is needed: all else would start later.
+  // Loaded on demand to keep startup fast.
   const { ByteWriter, ParquetWriter } = await import("hyparquet-writer")
   await replaceFile(resolve(path), async (file) => {
     const bytes = new ByteWriter()
     const flush = async () => {
       await file.writeFile(bytes.getBytes())
-      bytes.index = 0 // what is written next; its offset in the file goes on
+      bytes.index = 0 // start of the next write; the offset in the file continues
     }
     const schema = [
       { name: "root", num_children: parquetColumns.length },

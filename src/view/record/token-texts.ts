@@ -1,4 +1,4 @@
-import { isUtf8 } from "node:buffer"
+import buffer from "node:buffer"
 import { TextDecoder } from "node:util"
 
 /** The tokens of a block: their bytes, and the texts that sequences of them are. */
@@ -15,6 +15,17 @@ export class TokenTexts {
       this.#bytes.push(one)
       this.#texts.push(wholeText(one))
     }
+  }
+
+  /** How many bytes these tokens are. Throws where one is not there. */
+  length(tokens: ArrayLike<number>): number {
+    let length = 0
+    for (let at = 0; at < tokens.length; at++) {
+      const bytes = this.#bytes[tokens[at]!]
+      if (!bytes) throw new Error("it names a token that is not there")
+      length += bytes.length
+    }
+    return length
   }
 
   /** What each token adds to the text: characters of several tokens stand with the last, bytes that are no UTF-8 are U+FFFD. */
@@ -38,5 +49,5 @@ export class TokenTexts {
 }
 
 function wholeText(bytes: Uint8Array): string | undefined {
-  return isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString() : undefined
+  return buffer.isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString() : undefined
 }

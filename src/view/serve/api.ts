@@ -1,8 +1,8 @@
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { createGzip } from "node:zlib"
-import { GigpoError } from "../../errors.ts"
-import { ApiError } from "../../server/api-error.ts"
+import { ApiError } from "../../chat/api-error.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { Source } from "../data/source.ts"
 import { jsonPieces } from "./json-pieces.ts"
 
@@ -11,20 +11,36 @@ import { jsonPieces } from "./json-pieces.ts"
  * `runs/<id>/episodes/<iteration>/<group>`.
  *
  * @param path - behind /api/, as it was sent: what is encoded in it is no name of anything.
+ * @param take - does work for the client that asks in its turn.
  * @throws ApiError 404
  */
-export async function answerApi(source: Source, path: string, request: Request): Promise<Response> {
+export async function answerApi(source: Source, path: string, request: Request, take: Take): Promise<Response> {
   const cursor = new URL(request.url).searchParams.get("cursor") ?? undefined
-  const value = await known(async () => {
-    if (path === "runs") return await source.runs()
-    const [, run = "", what, iteration, group] =
-      /^runs\/(\w+)\/(reports|episodes)(?:\/(\d{1,9})\/(\d{1,9}))?$/.exec(path) ?? []
-    if (what === undefined) return undefined
-    if (iteration === undefined) return await source[what as "reports" | "episodes"](run, cursor)
-    return what === "episodes" ? await source.group(run, Number(iteration), Number(group)) : undefined
-  })
-  if (value === undefined) throw new ApiError(404, "There is nothing of that name here.")
-  return packed(value, request)
+  const value = await take(() =>
+    known(async () => {
+      request.signal.throwIfAborted() // the client may have gone while others had their turn
+      if (path === "runs") return await source.runs()
+      const [, run = "", what, iteration, group] =
+        /^runs\/(\w+)\/(reports|episodes)(?:\/(\d{1,9})\/(\d{1,9}))?$/.exec(path) ?? []
+      if (what === undefined) return undefined
+      if (iteration === undefined) return await source[what as "reports" | "episodes"](run, cursor)
+      return what === "episodes" ? await source.group(run, Number(iteration), Number(group)) : undefined
+    }),
+  )
+  if (value === undefined) throw new ApiError(404, "There is no such file.")
+  return packed(value, request, take)
+}
+
+/** Does a piece of work for the client in its turn. */
+type Take = <T>(work: () => Promise<T>) => Promise<T>
+
+/** Makes each piece in the client's turn. Between two pieces, while the client takes them, the turn is free. */
+async function* inTurns(pieces: AsyncIterator<string>, take: Take): AsyncGenerator<string> {
+  for (;;) {
+    const { done, value } = await take(() => pieces.next())
+    if (done) return
+    yield value
+  }
 }
 
 /** What is asked of a run that is not there has no answer. */
@@ -38,9 +54,9 @@ async function known<Value>(ask: () => Promise<Value>): Promise<Value | undefine
 }
 
 /** As JSON, compressed on another thread for whoever takes that. */
-function packed(value: unknown, request: Request): Response {
+function packed(value: unknown, request: Request, take: Take): Response {
   const headers = { "content-type": "application/json", "cache-control": "no-store", vary: "accept-encoding" }
-  const json = Readable.from(jsonPieces(value), { objectMode: false })
+  const json = Readable.from(inTurns(jsonPieces(value), take), { objectMode: false })
   const body = (stream: Readable) => Readable.toWeb(stream) as ReadableStream<Uint8Array>
   if (!/\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(request.headers.get("accept-encoding") ?? ""))
     return new Response(body(json), { headers })

@@ -1,4 +1,4 @@
-import { bestOf } from "../../training/best.ts"
+import { bestOf } from "../../runs/best.ts"
 import type { Inlined } from "../data/inlined.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
 import type { EpisodePage } from "../data/source.ts"

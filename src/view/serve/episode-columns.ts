@@ -1,4 +1,4 @@
-import { Pace } from "../../pace.ts"
+import { Pace } from "../../util/pace.ts"
 import type { EpisodePage } from "../data/source.ts"
 import type { IterationSummary } from "../record/file.ts"
 import type { EpisodesRange } from "../record/read.ts"

@@ -1,4 +1,4 @@
-import { Pace } from "../../pace.ts"
+import { Pace } from "../../util/pace.ts"
 
 /** Characters of a piece, about. */
 const large = 65_536

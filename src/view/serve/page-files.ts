@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { extname, join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { packageFolder } from "../../util/version.ts"
 
 /** A file of the page. */
 export interface PageFile {
@@ -16,15 +16,14 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 }
 
-/** As deep in src/ as in dist/. */
-const bundle = fileURLToPath(new URL("../../../dist/view/page", import.meta.url))
-
 /**
  * The page as it was built, by its files' names. It is read once, and no path is ever made of what somebody asks for.
  *
  * @throws GigpoError `IO` where it was not built.
  */
-export async function readPage(folder = bundle): Promise<ReadonlyMap<string, PageFile>> {
+export async function readPage(
+  folder = join(packageFolder(), "dist/view/page"),
+): Promise<ReadonlyMap<string, PageFile>> {
   try {
     const names = (await readdir(folder)).filter((name) => extname(name) in types)
     const files = await Promise.all(

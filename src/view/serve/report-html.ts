@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { Readable } from "node:stream"
 import { buffer } from "node:stream/consumers"
 import { createGzip } from "node:zlib"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { jsonPieces } from "./json-pieces.ts"
 import type { PageFile } from "./page-files.ts"
 

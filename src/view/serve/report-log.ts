@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto"
-import { type FileHandle, open } from "node:fs/promises"
+import type { FileHandle } from "node:fs/promises"
 import { io, ioError, isMissing } from "../../files/io-error.ts"
-import { Pace } from "../../pace.ts"
-import { reportOf } from "../../training/metrics-log.ts"
-import type { IterationReport } from "../../training/options.ts"
+import { LineCutter } from "../../files/lines.ts"
+import { openRegular } from "../../files/regular-file.ts"
+import { longestReport, reportOf } from "../../runs/metrics-log.ts"
+import type { IterationReport } from "../../runs/report.ts"
+import { Pace } from "../../util/pace.ts"
 import type { ReportPage } from "../data/source.ts"
 
 // Where a reader of metrics.jsonl stands is a place in the file and what stands before it. The file is cut back where a run goes back
@@ -46,12 +48,12 @@ export async function readNewestReports(path: string): Promise<readonly Iteratio
   try {
     const { size } = await handle.stat()
     for (let length = 4 * known; ; length *= 4) {
-      const from = Math.max(size - length, 0)
+      const from = Math.max(size - Math.min(length, 4 * longestReport), 0)
       // Of the first line only a part may be there.
       const bytes = await readAt(handle, from, size)
       const first = from === 0 ? 0 : bytes.indexOf(lineFeed) + 1
       const reports = reportsIn(bytes.subarray(first, bytes.lastIndexOf(lineFeed) + 1))
-      if (reports.length > 0 || from === 0) return reports
+      if (reports.length > 0 || from === 0 || length > 4 * longestReport) return reports
     }
   } catch (cause) {
     throw ioError("read", path, cause)
@@ -62,7 +64,7 @@ export async function readNewestReports(path: string): Promise<readonly Iteratio
 
 async function opened(path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path, "r")
+    return await openRegular(path)
   } catch (cause) {
     if (isMissing(cause)) return undefined
     return await io("open", path, Promise.reject(cause))
@@ -79,34 +81,32 @@ interface Place {
 async function readBefore(handle: FileHandle, cursor = ""): Promise<Place | undefined> {
   const [end, length] = cursor.split(".").map(Number) as [number, number?]
   if (!Number.isSafeInteger(end) || !Number.isSafeInteger(length)) return undefined
-  if (length! < 0 || length! > end || end > (await handle.stat()).size) return undefined
+  if (length! < 0 || length! > Math.min(end, longestReport) || end > (await handle.stat()).size) return undefined
   return { end, bytes: await readAt(handle, end - length!, end) }
 }
 
 async function readLines(handle: FileHandle, from: Place): Promise<Place & { reports: IterationReport[] }> {
   const reports: IterationReport[] = []
   const pace = new Pace()
-  let [{ end, bytes: before }, unfinished] = [from, Buffer.alloc(0)]
-  for (;;) {
-    const start = end + unfinished.length
-    const bytes = await readAt(handle, start, start + portion)
+  const cutter = new LineCutter(longestReport)
+  let { end, bytes: before } = from
+  for (let at = end; ; ) {
+    const bytes = await readAt(handle, at, at + portion)
     if (bytes.length === 0) return { reports, end, bytes: before }
-    const last = bytes.lastIndexOf(lineFeed) + 1
-    if (last === 0) {
-      unfinished = Buffer.concat([unfinished, bytes])
-      continue
-    }
-    const lines = Buffer.concat([unfinished, bytes.subarray(0, last)])
-    for (let at = 0; at < lines.length; ) {
-      const next = lines.indexOf(lineFeed, at) + 1
-      reports.push(...reportsIn(lines.subarray(at, next)))
-      at = next
+    const begun = at - end
+    at += bytes.length
+    for (const line of cutter.push(bytes)) {
+      const report = line && reportOf(line.toString("utf8"))
+      if (report) reports.push(report)
       if (pace.due()) await pace.rest()
     }
-    end += lines.length
-    const lastLine = lines.length - 1 - lines.lastIndexOf(lineFeed, -2)
-    before = Buffer.concat([before, lines]).subarray(-Math.max(known, lastLine))
-    unfinished = Buffer.from(bytes.subarray(last))
+    const finished = bytes.lastIndexOf(lineFeed) + 1
+    if (finished === 0) continue
+    end = at - bytes.length + finished
+    // All of the last line, unless it is so long that it is no report.
+    const line = finished - 1 - bytes.lastIndexOf(lineFeed, finished - 2)
+    const length = Math.max(known, line > finished - 1 ? Math.min(begun + finished, longestReport) : line)
+    before = await readAt(handle, Math.max(end - length, 0), end)
   }
 }
 

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises"
-import { GigpoError } from "../../errors.ts"
 import { checkFolderOf, kindOf } from "../../files/check-new-file.ts"
 import { io } from "../../files/io-error.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { reportMark } from "./report-html.ts"
 
 /**

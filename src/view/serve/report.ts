@@ -1,7 +1,8 @@
 import { resolve } from "node:path"
-import { GigpoError } from "../../errors.ts"
 import { replaceFile } from "../../files/atomic-file.ts"
 import { checkArguments, checkPath, type KeysOf } from "../../options/arguments.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { warner } from "../../util/warn.ts"
 import { inlinedName, inlinedParts } from "../data/inlined.ts"
 import { chosenGroups, groupCount } from "./chosen-groups.ts"
 import { type EpisodeReader, recordedEpisodes } from "./episode-reader.ts"
@@ -11,27 +12,29 @@ import { checkReportPath } from "./report-path.ts"
 import { runSource } from "./run-source.ts"
 import { inFourDigits } from "./telling.ts"
 
+/** Options of `writeReport`. */
 export interface WriteReportOptions {
-  /** Most episodes that it holds whole. Default: as many as there is room for. */
+  /** Maximum number of complete episodes. Default: as many as fit. */
   readonly episodes?: number
-  /** Millions of bytes that it may have. Default 5. */
+  /** Maximum size, in MB (10⁶ bytes). Default 5. */
   readonly maxMegabytes?: number
-  /** Replace a file that is no report. Default false; an older report is replaced. */
+  /** Whether to replace a file that is not a report. Default false; an older report is always replaced. */
   readonly overwrite?: boolean
-  /** Told how many groups it holds, whenever there is one more. */
+  /** Called with the number of groups written so far. */
   readonly onProgress?: (groups: number) => void
-  /** Told of recorded iterations that cannot be read, and are left out. Default: `process.emitWarning`. */
+  /** Called for recorded iterations that cannot be read and are skipped. Default: a warning of Node.js. */
   readonly onWarning?: (message: string) => void
   readonly signal?: AbortSignal
 }
 
-/** What a report holds. */
+/** Contents of a written report. */
 export interface WrittenReport {
   readonly path: string
   readonly bytes: number
   readonly runs: number
-  /** Groups whose episodes it holds whole, of how many that were recorded. */
+  /** Number of groups that it contains completely. */
   readonly groups: number
+  /** Number of recorded groups. */
   readonly recorded: number
 }
 
@@ -44,16 +47,18 @@ const optionKeys: KeysOf<WriteReportOptions> = {
   signal: true,
 }
 
-/** Groups in a row for which there is no room, after which there will be for none. */
+/** Consecutive groups that do not fit, after which no others are tried. */
 const patience = 4
 
 /**
- * Writes what `openView` would show of runs, as they are now, into one HTML file that needs nothing else: all reports, the figures of
- * all episodes, and as many groups of them whole as there is room for, of all times of a run, those first in which states were shared.
+ * Writes the dashboard of runs, in their current state, as one self-contained HTML file: all reports, the summaries of all episodes, and as
+ * many complete groups of episodes as fit, spread over the run, preferring groups in which states are shared.
  *
- * @param reader - reads their episodes. Default: as `recordEpisodes` writes them.
- * @throws GigpoError `BAD_ARGUMENT` where there is no such folder, no run in one, or no room even for the reports; `FILE_EXISTS` where
- * something else is in the way; `IO`. There is a whole report then, or what was there before.
+ * @param runs - folders of runs, and folders that contain runs
+ * @param path - file to write; replaced atomically
+ * @param reader - reader of the episodes. Default: the format of `recordEpisodes`.
+ * @throws GigpoError `BAD_ARGUMENT` if a folder does not exist or contains no run, or the reports alone exceed the size; `FILE_EXISTS` if
+ * another file is in the way; `IO`
  */
 export async function writeReport(
   runs: readonly string[],
@@ -64,7 +69,7 @@ export async function writeReport(
   checkArguments("writeReport", options, optionKeys)
   checkPath("The file of the report", path)
   const { episodes: mostEpisodes = Number.POSITIVE_INFINITY, maxMegabytes = 5, overwrite = false } = options
-  const { onWarning = (message) => process.emitWarning(message) } = options
+  const onWarning = warner(options.onWarning)
   if (!(mostEpisodes >= 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: episodes must be a number from 0.")
   if (!(maxMegabytes > 0)) throw new GigpoError("BAD_ARGUMENT", "writeReport: maxMegabytes must be above 0.")
   const target = resolve(path)
@@ -89,7 +94,7 @@ export async function writeReport(
     throw new GigpoError(
       "BAD_ARGUMENT",
       `The reports and the list of episodes take ${((most - room) / 1e6).toFixed(1)} MB, more than the ${maxMegabytes} MB that the ` +
-        "report may have. Allow more (--max-megabytes), or name fewer runs.",
+        "report may have. Raise --max-megabytes, or name fewer runs.",
     )
 
   let [groups, episodes, misses] = [0, 0, 0]

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto"
 import { lstat, realpath } from "node:fs/promises"
 import { join, sep } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { inside } from "../../files/inside.ts"
 import { isMissing } from "../../files/io-error.ts"
-import { runFiles } from "../../training/run-files.ts"
+import { runFiles } from "../../runs/files.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { findRuns } from "../runs.ts"
 
 /** A run, by what names it. */
@@ -105,7 +106,8 @@ async function isOurs(directory: string): Promise<boolean> {
       return isMissing(cause) && name === runFiles.lock
     }
   })
-  return (await Promise.all(kinds)).every(Boolean)
+  const links = Object.values(runFiles).map((name) => inside(directory, name).then(Boolean, () => false))
+  return (await Promise.all([...kinds, ...links])).every(Boolean)
 }
 
 function idOf(directory: string): string {

@@ -1,7 +1,8 @@
 import { lstat, readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
-import { runFiles } from "../../training/run-files.ts"
+import { logWarning } from "../../runs/check-metrics.ts"
+import { runFiles } from "../../runs/files.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { RecordedGroup } from "../data/recorded.ts"
 import type { RunInfo, Source } from "../data/source.ts"
 import { describeRun } from "../runs.ts"
@@ -20,7 +21,7 @@ export interface RunSource extends Source {
  * Runs as they lie in folders, read anew whenever they are asked for.
  *
  * @param paths - folders of runs, and folders that such lie in.
- * @param tell - told, once, of each recorded iteration that cannot be read, and is left out.
+ * @param tell - receives, once each, damage of a run's metrics.jsonl and recorded iterations that cannot be read.
  * @throws GigpoError `BAD_ARGUMENT` where there is no such folder, or no run in one. What the source is asked of a run that it does not
  * know, or not any more, rejects with it, too.
  */
@@ -50,6 +51,8 @@ export async function runSource(
     async reports(id, cursor) {
       const run = await find(id)
       const info = await infoOf(run)
+      const warning = cursor === undefined && (await logWarning(run.directory))
+      if (warning) onUnreadable(new GigpoError("RUN_CORRUPT", warning))
       return { run: info, ...(await readReportsSince(join(run.directory, runFiles.metrics), cursor)) }
     },
     async episodes(id, cursor) {

@@ -1,29 +1,33 @@
-import { GigpoError } from "../../errors.ts"
+import { ApiError } from "../../chat/api-error.ts"
+import { FairQueue } from "../../http/fair-queue.ts"
+import type { Keys } from "../../http/guard.ts"
+import { isKey, keyOf, newKey } from "../../http/key.ts"
+import { listen } from "../../http/listen.ts"
 import { checkArguments, type KeysOf } from "../../options/arguments.ts"
-import { ApiError } from "../../server/api-error.ts"
-import { listen } from "../../server/http.ts"
-import { isKey, newKey } from "../../server/key.ts"
+import { GigpoError } from "../../util/errors.ts"
 import type { Source } from "../data/source.ts"
 import { answerApi } from "./api.ts"
 import { type EpisodeReader, recordedEpisodes } from "./episode-reader.ts"
 import { type PageFile, readPage } from "./page-files.ts"
 import { runSource } from "./run-source.ts"
 
+/** Options of `openView`. */
 export interface ViewOptions {
-  /** Default 127.0.0.1: this machine alone. Who is elsewhere needs the token all the same. */
+  /** Bind address. Default 127.0.0.1: this machine only. The token is required in any case. */
   readonly host?: string
-  /** Default 0: any that is free. */
+  /** Port. Default 0, which picks a free port. */
   readonly port?: number
-  /** More names under which it may be called: a proxy's, say. */
+  /** Additional host names that requests may use, e.g. a proxy's. */
   readonly names?: readonly string[]
-  /** Told why something could not be read; the page hears no more than that. */
+  /** Called with the reason if something could not be read; the page shows only that it failed. */
   readonly onError?: (error: unknown) => void
 }
 
+/** Running dashboard. */
 export interface OpenedView {
-  /** Where the page is; the token stands behind its #, which is never sent. */
+  /** Address of the page, with the token in the fragment (after #), which is never sent. */
   readonly url: string
-  /** Ends running requests and frees the port. */
+  /** Aborts running requests and frees the port. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -31,13 +35,12 @@ export interface OpenedView {
 const optionKeys: KeysOf<ViewOptions> = { host: true, port: true, names: true, onError: true }
 
 /**
- * Shows runs on a web page, as they are and as they go on. Nothing can be changed there, and nothing is read but what runs keep in
- * their folders.
+ * Serves the dashboard of runs, including runs in progress. The page is read-only, and only the contents of run folders are read.
  *
- * @param runs - folders of runs, and folders that such lie in, where more may appear.
- * @param reader - reads their episodes. Default: as `recordEpisodes` writes them.
- * @throws GigpoError `BAD_ARGUMENT` where there is no such folder, or no run in one; `IO` where the address cannot be listened on, or
- * the page was not built.
+ * @param runs - folders of runs, and folders that contain runs, in which more may appear
+ * @param reader - reader of the episodes. Default: the format of `recordEpisodes`.
+ * @throws GigpoError `BAD_ARGUMENT` if a folder does not exist or contains no run; `IO` if the address cannot be bound, or the page was
+ * not built
  */
 export async function openView(
   runs: readonly string[],
@@ -48,19 +51,30 @@ export async function openView(
   const { onError, ...http } = options
   const [page, source] = [await readPage(), await runSource(runs, reader, (error) => onError?.(error))]
   const token = newKey()
-  const server = await listen((request) => answer(request, { page, source, token, onError }), { ...http, keyed: true })
+  const keys: Keys = {
+    known: (given) => isKey(given, token),
+    open: (path) => !path.startsWith("/api/"),
+    refusal: "The address of this page has no valid token: open the one that gigpo view printed.",
+  }
+  const turns = new FairQueue(mostAnswers, mostOfClient)
+  const shown = { page, source, keys, turns, onError }
+  const server = await listen((request, client) => answer(request, client, shown), { ...http, keys })
   const close = () => server.close()
   return { url: `${server.url}/#/?token=${token}`, close, [Symbol.asyncDispose]: close }
 }
 
+/** Responses computed at the same time, in all and per client; further requests wait. A page sends several at once. */
+const [mostAnswers, mostOfClient] = [8, 2]
+
 interface Shown {
   readonly page: ReadonlyMap<string, PageFile>
   readonly source: Source
-  readonly token: string
+  readonly keys: Keys
+  readonly turns: FairQueue
   readonly onError: ViewOptions["onError"]
 }
 
-/** The page may load its own files, ask this server, and nothing else; nobody may frame it. */
+/** The page may load its own files and contact this server only; no page may frame it. */
 const policy = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; worker-src blob:; " +
@@ -70,13 +84,13 @@ const policy = {
   "cross-origin-resource-policy": "same-origin",
 }
 
-async function answer(request: Request, shown: Shown): Promise<Response> {
+async function answer(request: Request, client: string, shown: Shown): Promise<Response> {
   let response: Response
   try {
-    response = await answered(request, shown)
+    response = await answered(request, client, shown)
   } catch (error) {
     const told = error instanceof ApiError ? error : new ApiError(500, whatFailed(error))
-    if (told !== error) shown.onError?.(error)
+    if (told !== error && !request.signal.aborted) shown.onError?.(error)
     response = Response.json(told, { status: told.status, headers: { "cache-control": "no-store" } })
     if (told.status === 405) response.headers.set("allow", "GET, HEAD")
     if (told.status === 401) response.headers.set("www-authenticate", "Bearer")
@@ -85,22 +99,21 @@ async function answer(request: Request, shown: Shown): Promise<Response> {
   return response
 }
 
-/** A file that is broken its reader can mend; what else fails is for whoever started the server to see. */
+/** Broken files are reported to the reader, who can fix them; other errors only to the owner of the server. */
 function whatFailed(error: unknown): string {
   const isBroken = GigpoError.is(error) && error.code === "RUN_CORRUPT"
-  return isBroken ? error.message : "That could not be read. Where gigpo view runs it is said why."
+  return isBroken ? error.message : "That could not be read. The output of gigpo view has the reason."
 }
 
-async function answered(request: Request, { page, source, token }: Shown): Promise<Response> {
-  if (request.method !== "GET" && request.method !== "HEAD") throw new ApiError(405, "Here is only something to read.")
+async function answered(request: Request, client: string, { page, source, keys, turns }: Shown): Promise<Response> {
+  if (request.method !== "GET" && request.method !== "HEAD") throw new ApiError(405, "This server is read-only.")
   const { pathname } = new URL(request.url)
   if (!pathname.startsWith("/api/")) {
     const file = page.get(pathname === "/" ? "index.html" : pathname.slice(1))
-    if (!file) throw new ApiError(404, "There is nothing of that name here.")
+    if (!file) throw new ApiError(404, "There is no such file.")
     return new Response(file.bytes, { headers: { "content-type": file.type, "cache-control": "no-cache" } })
   }
-  const [, given = ""] = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "") ?? []
-  if (!isKey(given, token))
-    throw new ApiError(401, "The address of this page has no valid token: open the one that gigpo view has printed.")
-  return await answerApi(source, pathname.slice("/api/".length), request)
+  // Checked again on the normalized path: /page/../api/runs needs a key, too.
+  if (!keys.known(keyOf((name) => request.headers.get(name)))) throw new ApiError(401, keys.refusal)
+  return await answerApi(source, pathname.slice("/api/".length), request, (work) => turns.take(client, work))
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { readBody } from "../../environment/read-body.ts"
-import { GigpoError } from "../../errors.ts"
+import { GigpoError } from "../../util/errors.ts"
 
 export interface MlflowAccess {
   /** Of the server, without the path of the interface. */

@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { replaceFile } from "../../files/atomic-file.ts"
+import { readIfThere } from "../../files/regular-file.ts"
+import { runFiles } from "../../runs/files.ts"
 import type { RunOutcome, RunStart } from "../../training/observers.ts"
-import { runFiles } from "../../training/run-files.ts"
 import { settingsOf } from "../settings.ts"
 import { isRefusedForGood, type MlflowClient, MlflowRefusal } from "./mlflow-client.ts"
 import { type Metric, mostParams, type Param, paramsOf } from "./mlflow-names.ts"
@@ -109,7 +109,7 @@ async function experimentId(client: MlflowClient, name: string): Promise<string>
 }
 
 async function find(client: MlflowClient, kept: string): Promise<MlflowRun | undefined> {
-  const { url, run: id } = JSON.parse(await readFile(kept, "utf8").catch(() => "{}"))
+  const { url, run: id } = JSON.parse((await readIfThere(kept)) ?? "{}")
   if (url !== client.url || typeof id !== "string") return undefined
   try {
     const { run } = (await client.get("runs/get", { run_id: id })) as {

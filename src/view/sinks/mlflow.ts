@@ -1,12 +1,13 @@
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
-import { field, text } from "../../options/field.ts"
+import { boolean, field, string } from "../../options/field.ts"
 import { readOptions } from "../../options/read.ts"
 import type { OptionsOf } from "../../options/table.ts"
-import { readReports } from "../../training/metrics-log.ts"
+import { runFiles } from "../../runs/files.ts"
+import { readReports } from "../../runs/metrics-log.ts"
+import type { IterationReport } from "../../runs/report.ts"
 import type { RunObserver, RunStart } from "../../training/observers.ts"
-import type { IterationReport } from "../../training/options.ts"
-import { runFiles } from "../../training/run-files.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { checkKeyAddress } from "../../util/key-address.ts"
 import { scalarsOf } from "../data/scalars.ts"
 import { isRefusedForGood, MlflowClient } from "./mlflow-client.ts"
 import { type Metric, metricsOf, mostMetrics } from "./mlflow-names.ts"
@@ -17,46 +18,54 @@ export const mlflowFields = {
     undefined,
     "Address of the MLflow server.",
     (value) => (isAddress(value) ? undefined : wrongAddress),
-    { otherwise: "the environment variable MLFLOW_TRACKING_URI" },
+    { defaultText: "the environment variable MLFLOW_TRACKING_URI" },
   ),
-  experiment: text("gigpo", "MLflow's experiment that the run belongs to; made where it is not there."),
-  runName: text(undefined, "What MLflow calls the run.", { otherwise: "the name of the run's folder" }),
+  plainHttp: boolean(
+    false,
+    "Whether a token or password may be sent to another machine over http, which is not encrypted.",
+  ),
+  experiment: string("gigpo", "MLflow experiment of the run; created if it does not exist."),
+  runName: string(undefined, "Name of the run in MLflow.", { defaultText: "the name of the run's folder" }),
 }
 
+/** Options of `mlflow`. */
 export type MlflowOptions = OptionsOf<typeof mlflowFields>
 
 const wrongAddress =
   "must be the http or https address of an MLflow server, without a name or password (MLFLOW_TRACKING_USERNAME and " +
   "MLFLOW_TRACKING_PASSWORD have these)"
 
-/** Metrics that wait for a server that does not answer; the oldest go first. */
+/** Maximum number of metrics waiting for an unreachable server; the oldest are dropped first. */
 const longestQueue = 100_000
 
 /**
- * Sends every report to an MLflow server: settings as parameters, each metric by its name, those of an evaluation as "evaluation/…";
- * steps are iterations. A run that goes on goes on there, too. As for MLflow's own clients, MLFLOW_TRACKING_TOKEN, or
- * MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, let it in. What a server that is away misses is sent once it is back.
+ * Observer that sends every report to an MLflow server: settings as parameters, each metric by its name, those of an evaluation as
+ * "evaluation/…"; steps are iterations. A resumed run continues the same MLflow run. As for MLflow's own clients, MLFLOW_TRACKING_TOKEN, or
+ * MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, authenticate. Reports that an unreachable server misses are sent once it is back.
  *
  * @throws GigpoError `BAD_ARGUMENT`
  */
 export function mlflow(options: MlflowOptions = {}): RunObserver {
-  const { url = process.env.MLFLOW_TRACKING_URI, ...names } = readOptions("mlflow", options, mlflowFields)
+  const { url = process.env.MLFLOW_TRACKING_URI, plainHttp, ...names } = readOptions("mlflow", options, mlflowFields)
   if (!isAddress(url))
     throw new GigpoError(
       "BAD_ARGUMENT",
       `mlflow: url, or the environment variable MLFLOW_TRACKING_URI, ${wrongAddress}.`,
     )
-  const client = new MlflowClient({ url: url.replace(/\/+$/, ""), authorization: authorizationOf(process.env) })
+  const authorization = authorizationOf(process.env)
+  if (authorization !== undefined && !plainHttp)
+    checkKeyAddress(new URL(url), "The token or password of MLflow", "set mlflow.plainHttp (in code: plainHttp: true)")
+  const client = new MlflowClient({ url: url.replace(/(?<!\/)\/+$/, ""), authorization })
   return mlflowObserver(client, names)
 }
 
-/** The same with a client at hand. */
+/** Observer as made by `mlflow`, with a given client. */
 export function mlflowObserver(
   client: MlflowClient,
   names: { readonly experiment: string; readonly runName?: string | undefined },
 ): RunObserver {
   let waiting: Metric[] = []
-  let start: RunStart = { iteration: 0, iterations: 0, leastGroupSize: 1 }
+  let start: RunStart = { iteration: 0, iterations: 0 }
   let run: MlflowRun | undefined
   let last: IterationReport | undefined
   let sending: Promise<void> | undefined
@@ -64,7 +73,7 @@ export function mlflowObserver(
 
   const open = async (): Promise<MlflowRun> => {
     const opened = await MlflowRun.open(client, start, names)
-    // What the server missed of the run so far, in other processes, too.
+    // Earlier reports of the run that the server missed, including those of other processes.
     const { directory } = start
     const logged = directory === undefined ? [] : await readReports(join(directory, runFiles.metrics))
     const [first] = waiting
@@ -85,7 +94,7 @@ export function mlflowObserver(
       }
     }
   }
-  /** Not awaited by whoever reports: a slow server must not hold up the queue of reports. What fails is told with the next one. */
+  /** Not awaited by `report`: a slow server must not delay the queue of reports. An error is thrown with the next report. */
   const sendSoon = (): void => {
     sending ??= send()
       .catch((error) => {

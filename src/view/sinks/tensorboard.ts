@@ -1,20 +1,22 @@
 import { join } from "node:path"
-import { GigpoError } from "../../errors.ts"
+import { insideParent } from "../../files/inside.ts"
 import { checkArguments } from "../../options/arguments.ts"
-import { readReports } from "../../training/metrics-log.ts"
+import { runFiles } from "../../runs/files.ts"
+import { readReports } from "../../runs/metrics-log.ts"
 import type { RunObserver } from "../../training/observers.ts"
-import { runFiles } from "../../training/run-files.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { EventFile } from "./event-file.ts"
 
+/** Options of `tensorBoard`. */
 export interface TensorBoardOptions {
-  /** Where the event files go. Default: `tensorboard` in the run's folder. */
+  /** Folder of the event files. Default: `tensorboard` in the run's folder. */
   readonly directory?: string | undefined
 }
 
 /**
- * Writes every report as scalars that TensorBoard shows (`tensorboard --logdir runs`): each metric by its name, those of an evaluation
- * as "evaluation/…"; steps are iterations. Every process writes a file of its own, which begins with what the run reported before: it
- * does not matter what older files hold, and an evaluation that is made up for stands in its place.
+ * Observer that writes every report as scalars for TensorBoard (`tensorboard --logdir runs`): each metric by its name, those of an
+ * evaluation as "evaluation/…"; steps are iterations. Every process writes a file of its own, which begins with all earlier reports of the
+ * run, so that older files do not matter and a repeated evaluation is at its iteration.
  *
  * @throws GigpoError `BAD_ARGUMENT`
  */
@@ -29,18 +31,19 @@ export function tensorBoard(options: TensorBoardOptions = {}): RunObserver {
       folder = options.directory ?? (directory && join(directory, runFiles.tensorboard))
       log = directory && join(directory, runFiles.metrics)
       if (folder === undefined)
-        throw new GigpoError("BAD_ARGUMENT", "tensorBoard needs a directory where the training has no run.")
+        throw new GigpoError("BAD_ARGUMENT", "tensorBoard needs a directory if the training has no run.")
     },
     async report(report) {
       if (folder === undefined) return
       try {
         if (file) await file.add(report)
         else {
+          if (options.directory === undefined) await insideParent(join(folder, "*")) // a link would lead out of the run
           const before = log === undefined ? [] : await readReports(log)
           file = await EventFile.create(folder, [...before.filter((one) => one.iteration < report.iteration), report])
         }
       } catch (error) {
-        // The next report begins another file, which lacks nothing.
+        // The next report starts another file with all earlier reports.
         await file?.close()
         file = undefined
         throw error
@@ -48,7 +51,7 @@ export function tensorBoard(options: TensorBoardOptions = {}): RunObserver {
     },
     async end() {
       await file?.close()
-      file = undefined // another run begins another
+      file = undefined // the next run starts another file
     },
   }
 }

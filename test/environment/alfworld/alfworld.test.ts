@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { type AlfworldOptions, type AlfworldTask, alfworld } from "../../../src/environment/alfworld/alfworld.ts"
 import type { Turn } from "../../../src/environment/environment.ts"
-import { Random } from "../../../src/random.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
+import { Random } from "../../../src/util/random.ts"
 
 const context = (signal = new AbortController().signal) => ({ signal, random: new Random(1) })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { Game } from "../../../src/environment/alfworld/game.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { tiny, tinyFile } from "./tiny.ts"
 
 /** An action that notes its arguments, so that it never is without effect. */

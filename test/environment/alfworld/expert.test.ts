@@ -12,7 +12,7 @@ import type { HouseholdOptions } from "../../../src/environment/alfworld/generat
 import { taskTypes } from "../../../src/environment/alfworld/generate/task-types.ts"
 import { readExpression } from "../../../src/environment/alfworld/s-expression.ts"
 import type { Expert, Observation, Turn } from "../../../src/environment/environment.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { present, reason, traces, useArchive } from "./archive.ts"
 
 const modes = ["plan", "explore"] as const

@@ -9,7 +9,7 @@ import { type TaskType, taskTypes } from "../../../src/environment/alfworld/gene
 import { type HouseholdTask, householdTasks } from "../../../src/environment/alfworld/generate/tasks.ts"
 import { fits, objectKinds } from "../../../src/environment/alfworld/generate/things.ts"
 import { readOptions } from "../../../src/environment/options.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 function some(
   count: number,

@@ -1,11 +1,11 @@
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { alfworld } from "../../../src/environment/alfworld/alfworld.ts"
-import { Random } from "../../../src/random.ts"
-import { replayAlfworld } from "../../../src/replay/alfworld.ts"
-import { readRecording } from "../../../src/replay/recording.ts"
-import type { Difference } from "../../../src/replay/replay.ts"
-import { replay } from "../../../src/replay/run.ts"
+import { Random } from "../../../src/util/random.ts"
+import { replayAlfworld } from "../../replay/alfworld.ts"
+import { readRecording } from "../../replay/recording.ts"
+import type { Difference } from "../../replay/replay.ts"
+import { replay } from "../../replay/run.ts"
 import { present, reason, traces, useArchive } from "./archive.ts"
 
 interface Recording {

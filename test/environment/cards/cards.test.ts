@@ -6,8 +6,8 @@ import { numberLine } from "../../../src/environment/cards/number-line.ts"
 import type { CardOptions, CardTask } from "../../../src/environment/cards/options.ts"
 import { points24 } from "../../../src/environment/cards/points24.ts"
 import type { Environment, Turn } from "../../../src/environment/environment.ts"
-import { Random } from "../../../src/random.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
+import { Random } from "../../../src/util/random.ts"
 import { firstTasks, start } from "./play.ts"
 
 type Factory = (options?: CardOptions) => Environment<CardTask>

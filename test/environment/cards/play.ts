@@ -1,6 +1,6 @@
 import type { CardTask } from "../../../src/environment/cards/options.ts"
 import type { Environment, EnvironmentEpisode, StepResult } from "../../../src/environment/environment.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 export function start(environment: Environment<CardTask>, seed: number): Promise<EnvironmentEpisode> {
   return environment.start({ seed }, { signal: new AbortController().signal, random: new Random(1) })

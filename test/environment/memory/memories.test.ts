@@ -12,14 +12,14 @@ import { skills } from "../../../src/environment/memory/skills.ts"
 import { stateBlock } from "../../../src/environment/memory/state.ts"
 import { summary } from "../../../src/environment/memory/summary.ts"
 import { sokoban } from "../../../src/environment/sokoban/sokoban.ts"
-import { GigpoError } from "../../../src/errors.ts"
-import { Random } from "../../../src/random.ts"
 import { playExpert } from "../../../src/rollout/expert.ts"
 import { rollout } from "../../../src/rollout/rollout.ts"
 import { takeTasks } from "../../../src/rollout/tasks.ts"
+import { Run } from "../../../src/runs/run.ts"
 import type { RunObserver } from "../../../src/training/observers.ts"
-import { Run } from "../../../src/training/run.ts"
 import { train } from "../../../src/training/train.ts"
+import { GigpoError } from "../../../src/util/errors.ts"
+import { Random } from "../../../src/util/random.ts"
 import { TablePolicy } from "../../training/table-policy.ts"
 import { tableSetup } from "../../training/table-setup.ts"
 import { openDoors } from "../../training/tiny.ts"
@@ -69,12 +69,12 @@ const makers: Readonly<Record<string, () => Memory>> = {
 }
 
 describe.each(Object.entries(makers))("the memory %s", (name, make) => {
-  const options = { iterations: 4, groups: 3, groupSize: 4, batchRows: 16, checkpointEvery: 1 }
+  const options = { iterations: 4, groups: 3, groupSize: 4, batchSteps: 16, checkpointEvery: 1 }
   const setup = (concurrency: number) => {
     const environment = openDoors({ memory: make() }) as Environment
     const episodes: unknown[] = []
     const observer: RunObserver = { name: "all", episodes: (_, groups) => void episodes.push(groups) }
-    const rollout = { maxReplyTokens: 2, concurrency }
+    const rollout = { maxCompletionTokens: 2, concurrency }
     return { ...tableSetup({ policy: roomy(), environment }), ...options, rollout, observers: [observer], episodes }
   }
   const play = async ({ episodes, ...whole }: ReturnType<typeof setup>) => {
@@ -178,7 +178,7 @@ describe("a memory that asks", () => {
     const { tokenizer } = tableSetup()
     const environment = doors(memory)
     const tasks = takeTasks(environment, "train", new Random(1), 2)
-    const limits = { maxPositions: 4000, maxReplyTokens: 2, maxSteps: 3, temperature: 1, environmentTimeout: 30 }
+    const limits = { maxPositions: 4000, maxCompletionTokens: 2, maxSteps: 3, temperature: 1, environmentTimeout: 30 }
     const setup = { policy, tokenizer, environment, tasks, groupSize: 2, random: new Random(2), concurrency: 4 }
     return (await rollout({ ...setup, ...limits, ...changes })).groups.flatMap(({ episodes }) => episodes)
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { actionSchema, error, observation, startServer } from "./server.ts"
 import { listen, released, serve, start } from "./setup.ts"
 

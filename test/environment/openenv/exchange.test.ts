@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util"
 import { describe, expect, it } from "vitest"
 import { WebSocket } from "ws"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { actionSchema, startServer } from "./server.ts"
 
 /** A conversation with the real OpenEnv server, as recorded. */

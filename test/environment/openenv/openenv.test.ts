@@ -5,9 +5,9 @@ import type { Turn } from "../../../src/environment/environment.ts"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
 import { type OpenEnvOptions, type OpenEnvTask, openEnvFields } from "../../../src/environment/openenv/options.ts"
 import { serverAddress } from "../../../src/environment/openenv/server-address.ts"
-import { Random } from "../../../src/random.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { rolloutDefaults } from "../../../src/rollout/options.ts"
+import { Random } from "../../../src/util/random.ts"
 import { error, observation, type ServerOptions } from "./server.ts"
 import { released, serve, sockets, start, timers } from "./setup.ts"
 
@@ -53,7 +53,7 @@ describe("openEnv", () => {
 
   it("gives up, by default, before the training loop would", () => {
     for (const limit of [openEnvFields.messageTimeout, openEnvFields.capacityTimeout])
-      expect(limit.fallback).toBeLessThan(rolloutDefaults.environmentTimeout)
+      expect(limit.default).toBeLessThan(rolloutDefaults.environmentTimeout)
   })
 
   it("cuts off at maxSteps", async () => {
@@ -146,11 +146,23 @@ describe("openEnv", () => {
     await episode[Symbol.asyncDispose]?.()
   })
 
-  it("refuses observations that are nested too deeply", async () => {
-    const deep = `{"type":"observation","data":{"observation":${"[".repeat(200_000)}${"]".repeat(200_000)},"done":false}}`
-    const server = await serve({ answer: ({ type }) => (type === "reset" ? deep : undefined) })
-    await expect(start({ url: server.url })).rejects.toMatchObject({ code: "ENVIRONMENT_FAILED", message: /textField/ })
-    await released(server)
+  it("shows JSON with its numbers and keys as the server wrote them, however deep", async () => {
+    const seen = '{"id": 2512292042121000001, "10": 20.0, "2": [1e-07, "\\u00e9"]}'
+    const shown = '{"id":2512292042121000001,"10":20.0,"2":[1e-07,"é"]}'
+    const deep = `${"[".repeat(200_000)}1.0${"]".repeat(200_000)}`
+    for (const [observation, options, text] of [
+      [seen, {}, shown],
+      [`{"board": ${seen}}`, { textField: "board" }, shown],
+      ['{"id": 2512292042121000001, "x": 20.0}', { textField: "id", anchorField: "x" }, "2512292042121000001"],
+      [deep, {}, deep],
+    ] as const) {
+      const answer = `{"type": "observation", "data": {"observation": ${observation}, "reward": null, "done": false}}`
+      const server = await serve({ answer: ({ type }) => (type === "reset" ? answer : undefined) })
+      const episode = await start({ url: server.url, ...options })
+      expect(episode.first.text).toBe(text)
+      expect(episode.first.anchor).toBe("anchorField" in options ? "20.0" : text)
+      await episode[Symbol.asyncDispose]?.()
+    }
   })
 
   it.each([
@@ -158,12 +170,24 @@ describe("openEnv", () => {
     ["ws://host:1/ws", "ws://host:1/ws", "http://host:1/schema"],
     ["https://a.hf.space/", "wss://a.hf.space/ws", "https://a.hf.space/schema"],
     ["wss://host/env/one/ws/", "wss://host/env/one/ws", "https://host/env/one/schema"],
-    ["http://me:secret@host/?key=1#top", "ws://me:secret@host/ws?key=1", "http://host/schema?key=1"],
-  ])("takes the address %s", (url, socket, schema) => {
-    const address = serverAddress(url)
+    ["https://me:secret@host/?key=1#top", "wss://me:secret@host/ws?key=1", "https://host/schema?key=1"],
+    ["ws://me:secret@[::1]:8000", "ws://me:secret@[::1]:8000/ws", "http://[::1]:8000/schema"],
+    ["http://me:secret@host/?key=1#top", "ws://me:secret@host/ws?key=1", "http://host/schema?key=1", true],
+  ])("takes the address %s", (url, socket, schema, plainHttp = false) => {
+    const address = serverAddress(url, plainHttp)
     expect([address.socket.href, address.schema.href]).toEqual([socket, schema])
     expect(address.name).toBe(socket.replace("me:secret@", "").replace("?key=1", ""))
   })
+
+  it.each(["ws://me:secret@host:8000", "http://me:secret@host/ws", "http://secret@host", "http://:secret@host"])(
+    "sends the password of %s nowhere unencrypted without the option plainHttp",
+    (url) => {
+      const refused = { code: "BAD_ARGUMENT", message: expect.stringMatching(/unencrypted.*plainHttp/s) }
+      expect(() => openEnv({ url })).toThrow(expect.objectContaining(refused))
+      expect(() => openEnv({ url })).not.toThrow(/secret/)
+      expect(openEnv({ url, plainHttp: true }).name).toBe("openenv")
+    },
+  )
 
   it("lets 8 episodes wait for 2 slots", async () => {
     const server = await serve({ slots: 2 })

@@ -4,7 +4,7 @@ import { afterEach } from "vitest"
 import type { EnvironmentEpisode } from "../../../src/environment/environment.ts"
 import { openEnv } from "../../../src/environment/openenv/openenv.ts"
 import type { OpenEnvOptions } from "../../../src/environment/openenv/options.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { type ServerOptions, startServer, type TestServer } from "./server.ts"
 
 // Servers that end with the test that started them.

@@ -7,7 +7,7 @@ import { readJsonLines } from "../../../src/environment/json-lines.ts"
 import { openCorpus } from "../../../src/environment/search/corpus.ts"
 import { readQuestions } from "../../../src/environment/search/questions.ts"
 import { holdOut, shuffledForever } from "../../../src/environment/splits.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gigpo-search-"))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -53,6 +53,13 @@ describe("httpRetriever", () => {
     expect(server.requests).toHaveLength(4)
   })
 
+  it("sends the query to no other server that an answer names", async () => {
+    const other = await serve((response) => json(response, found))
+    const server = await serve((response) => response.writeHead(307, { location: other.url }).end())
+    await expect(httpRetriever(server.url, options).retrieve("q", 3, signal)).rejects.toThrow("HTTP status 307")
+    expect(other.requests).toEqual([])
+  })
+
   it("gives up after as many attempts as it may", async () => {
     const server = await serve((response) => json(response, {}, 503))
     await expect(httpRetriever(server.url, options).retrieve("q", 3, signal)).rejects.toThrow("HTTP status 503")

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { readRecording } from "../../../src/replay/recording.ts"
-import type { Difference, Replay } from "../../../src/replay/replay.ts"
-import { replaySearchSimilarity } from "../../../src/replay/search-similarity.ts"
-import { replayWebshopRanking } from "../../../src/replay/webshop-ranking.ts"
+import { readRecording } from "../../replay/recording.ts"
+import type { Difference, Replay } from "../../replay/replay.ts"
+import { replaySearchSimilarity } from "../../replay/search-similarity.ts"
+import { replayWebshopRanking } from "../../replay/webshop-ranking.ts"
 
 const data = fileURLToPath(new URL("../../../../shared/data/", import.meta.url))
 const present = existsSync(data)

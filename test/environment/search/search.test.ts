@@ -6,9 +6,9 @@ import type { Environment, StepResult, Turn } from "../../../src/environment/env
 import { httpRetriever } from "../../../src/environment/search/http-retriever.ts"
 import { informationOf } from "../../../src/environment/search/information.ts"
 import { type SearchOptions, type SearchTask, search } from "../../../src/environment/search/search.ts"
-import { Random } from "../../../src/random.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { rolloutDefaults } from "../../../src/rollout/options.ts"
+import { Random } from "../../../src/util/random.ts"
 import { fakeRetriever, json } from "./fake-retriever.ts"
 
 vi.mock("../../../src/environment/search/http-retriever.ts", { spy: true })

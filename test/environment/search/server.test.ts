@@ -1,8 +1,13 @@
 import { request } from "node:http"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { memoryCorpus } from "../../../src/environment/search/corpus.ts"
 import { httpRetriever } from "../../../src/environment/search/http-retriever.ts"
-import { type RetrieverServer, serveRetriever } from "../../../src/environment/search/server.ts"
+import { retrieverKey } from "../../../src/environment/search/retriever-key.ts"
+import {
+  type RetrieverServer,
+  type ServeRetrieverOptions,
+  serveRetriever,
+} from "../../../src/environment/search/server.ts"
 
 const passages = [
   { id: "a", contents: '"Velan Bay"\nA town on the Ordo Beck.' },
@@ -10,6 +15,7 @@ const passages = [
   { id: "c", contents: "Nothing of note" },
 ]
 const { signal } = new AbortController()
+const json = { "content-type": "application/json" }
 
 let server: RetrieverServer
 beforeEach(async () => {
@@ -17,9 +23,15 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
+/** A server that closes when it is disposed of. */
+async function opened(options: ServeRetrieverOptions): Promise<RetrieverServer & AsyncDisposable> {
+  const other = await serveRetriever({ port: 0, ...options })
+  return { ...other, [Symbol.asyncDispose]: other.close }
+}
+
 async function post(body: unknown, { url = server.url, method = "POST" } = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body)
-  const response = await fetch(url, { method, ...(method === "POST" && { body: text }) })
+  const response = await fetch(url, { method, ...(method === "POST" && { body: text, headers: json }) })
   return { status: response.status, body: (await response.json()) as { result?: unknown[][]; error?: string } }
 }
 
@@ -56,6 +68,9 @@ describe("serveRetriever", () => {
     ['{"query":"a","topk":"3"}', 400, /"topk" must be/],
     ['{"query":"a","topk":1001}', 400, /"topk" must be/],
     ['{"query":"a","return_scores":"yes"}', 400, /"return_scores"/],
+    [`{"query":"a","more":${"[".repeat(40)}${"]".repeat(40)}}`, 400, /nested more than 32 deep/],
+    ["[".repeat(1_000_000), 400, /nested more than 32 deep/],
+    [`{"query":"a","more":[${"{},".repeat(3000)}{}]}`, 400, /more than 2048 objects and lists/],
     [JSON.stringify({ queries: Array(1025).fill("a") }), 400, /1024 queries/],
   ])("refuses %.60s", async (body, status, message) => {
     expect(await post(body)).toEqual({ status, body: { error: expect.stringMatching(message) } })
@@ -65,7 +80,7 @@ describe("serveRetriever", () => {
     expect((await post({}, { method: "GET" })).status).toBe(405)
     expect((await post({ query: "a" }, { url: server.url.replace("/retrieve", "/") })).status).toBe(404)
     const status = await new Promise<number | undefined>((resolve, reject) => {
-      const upload = request(server.url, { method: "POST" }, (response) => {
+      const upload = request(server.url, { method: "POST", headers: json }, (response) => {
         response.resume()
         resolve(response.statusCode)
       })
@@ -74,6 +89,93 @@ describe("serveRetriever", () => {
     })
     expect(status).toBe(413)
     expect((await post({ query: "ordo" })).status).toBe(200)
+  })
+
+  it("takes JSON alone, which pages of other origins cannot send unasked", async () => {
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""])
+      expect(
+        (await fetch(server.url, { method: "POST", body: '{"query":"ordo"}', headers: { "content-type": type } }))
+          .status,
+      ).toBe(415)
+  })
+
+  it("refuses more passages than an answer may have before it searches", async () => {
+    let searched = 0
+    const corpus = {
+      retrieve: async () => {
+        searched++
+        return []
+      },
+    }
+    await using other = await opened({ corpus })
+    for (const body of [
+      { queries: Array(1024).fill("a"), topk: 10 },
+      { queries: Array(11).fill("a"), topk: 1000 },
+      { query: "a".repeat(32_769) },
+    ])
+      expect(await post(body, other)).toMatchObject({
+        status: 400,
+        body: { error: expect.stringMatching(/may have|more than/) },
+      })
+    expect(searched).toBe(0)
+    expect((await post({ queries: Array(10).fill("a"), topk: 1000 }, other)).status).toBe(200)
+  })
+
+  it("stops at an answer that is too long, which leaves nothing half sent", async () => {
+    let searched = 0
+    const contents = "x".repeat(2 ** 20)
+    const corpus = {
+      retrieve: async () => {
+        searched++
+        return [{ id: "a", contents, score: 1 }]
+      },
+    }
+    await using other = await opened({ corpus })
+    expect(await post({ queries: Array(1000).fill("a") }, other)).toEqual({
+      status: 400,
+      body: { error: expect.stringMatching(/smaller topk/) },
+    })
+    expect(searched).toBe(9)
+  })
+
+  it("searches nothing more for a client that is gone", async () => {
+    const gone = new AbortController()
+    let searched = 0
+    const corpus = {
+      async retrieve() {
+        if (++searched === 3) gone.abort()
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return []
+      },
+    }
+    await using other = await opened({ corpus })
+    const body = JSON.stringify({ queries: Array(1000).fill("a") })
+    await expect(fetch(other.url, { method: "POST", body, headers: json, signal: gone.signal })).rejects.toThrow()
+    await expect
+      .poll(async () => {
+        const before = searched
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        return searched - before
+      })
+      .toBe(0)
+    expect(searched).toBeLessThan(100)
+  })
+
+  it("needs the key where it has one, beyond this machine always, and our client sends it to its own server alone", async () => {
+    const corpus = await memoryCorpus(passages)
+    await expect(serveRetriever({ corpus, port: 0, host: "0.0.0.0" })).rejects.toMatchObject({ code: "BAD_ARGUMENT" })
+    const key = "a key of the house".replaceAll(" ", "-")
+    await using other = await opened({ corpus, key })
+    expect((await post({ query: "ordo" }, other)).status).toBe(401)
+    const client = httpRetriever(other.url, { requestForm: "single", timeout: 5, attempts: 1, delay: 0 })
+    await expect(client.retrieve("ordo", 1, signal)).rejects.toThrow(/401/)
+    vi.stubEnv("GIGPO_RETRIEVER_KEY", key)
+    expect(await client.retrieve("ordo", 1, signal)).toHaveLength(1)
+    expect(retrieverKey("http://retriever.example:8000/retrieve")).toBeUndefined()
+    vi.stubEnv("GIGPO_RETRIEVER_URL", "http://retriever.example:8000/")
+    expect(retrieverKey("http://retriever.example:8000/retrieve")).toBe(key)
+    expect(retrieverKey("http://retriever.example.evil:8000/retrieve")).toBeUndefined()
+    vi.unstubAllEnvs()
   })
 
   it("understands our client in both forms", async () => {

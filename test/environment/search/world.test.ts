@@ -5,7 +5,7 @@ import type { SearchTask } from "../../../src/environment/search/questions.ts"
 import { kindNames, kinds } from "../../../src/environment/search/world/kinds.ts"
 import { type Hops, worldQuestions, worldsQuestions } from "../../../src/environment/search/world/questions.ts"
 import { makeWorld, passageOf, readFact, type World } from "../../../src/environment/search/world/world.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 const { signal } = new AbortController()
 

@@ -5,7 +5,7 @@ import { generateRoom } from "../../../src/environment/sokoban/generate.ts"
 import { directions, formatRoom, isTarget, parseRoom } from "../../../src/environment/sokoban/room.ts"
 import { sokoban } from "../../../src/environment/sokoban/sokoban.ts"
 import { solve } from "../../../src/environment/sokoban/solve.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 /** Rooms that gym-sokoban generated, with a shortest solution of most. */
 interface Recording {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import type { Environment, Turn } from "../../../src/environment/environment.ts"
 import { type SokobanOptions, type SokobanTask, sokoban } from "../../../src/environment/sokoban/sokoban.ts"
-import { Random } from "../../../src/random.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
+import { Random } from "../../../src/util/random.ts"
 
 const corridor: SokobanTask = { seed: 0, room: "#######\n#P_X_O#\n#######" }
 

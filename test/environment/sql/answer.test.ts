@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { type SqlValue, showResult } from "../../../src/environment/sql/answer.ts"
 import { isOrdered } from "../../../src/environment/sql/episode.ts"
 import { sameRows } from "../../../src/environment/sql/same-rows.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 const result = (...rows: SqlValue[][]) => ({ columns: (rows[0] ?? []).map((_, i) => `c${i}`), rows })
 

@@ -6,9 +6,9 @@ import { afterAll, describe, expect, it } from "vitest"
 import type { Environment } from "../../../src/environment/environment.ts"
 import { type SqlOptions, type SqlTask, sql } from "../../../src/environment/sql/sql.ts"
 import { questionKinds } from "../../../src/environment/sql/world/questions.ts"
-import { Random } from "../../../src/random.ts"
 import { checkEnvironment } from "../../../src/rollout/check-environment.ts"
 import { takeTasks } from "../../../src/rollout/tasks.ts"
+import { Random } from "../../../src/util/random.ts"
 
 interface Writable {
   exec(script: string): void

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { taskFile } from "../../../src/environment/tasks/tasks.ts"
-import { Random } from "../../../src/random.ts"
+import { stringify } from "../../../src/json/text.ts"
+import { Random } from "../../../src/util/random.ts"
 
 let folder = ""
 beforeAll(async () => {
@@ -47,4 +48,23 @@ it("refuses what is missing, empty, no JSON, too little, or the same twice", asy
   )
   await expect(taskFile({ tasks: one, testTasks: one })).rejects.toMatchObject({ code: "BAD_CONFIG" })
   await expect(taskFile({} as never)).rejects.toThrow(/tasks is missing/)
+})
+
+it("offers JSON that is written as in the file, and refuses what would not be", async () => {
+  const lines = [
+    '{"id": 2512292042121000001, "10": 20.0, "2": [1e-07]}',
+    '{"id": 2512292042121000002, "10": 20.0, "2": [1e-07]}',
+  ]
+  const [tasks, testTasks] = [await put("foreign.jsonl", lines.join("\n")), await put("held.jsonl", "7\n")]
+  const offered = await taskFile({ tasks, testTasks })
+  expect(
+    first(offered.tasks("train", new Random(1)), 2)
+      .map(stringify)
+      .sort(),
+  ).toEqual(lines)
+  const large = await put("large.jsonl", "1\n2512292042121000001\n")
+  await expect(taskFile({ tasks: large, testTasks })).rejects.toThrow(/large.jsonl, line 2 is a number too large/)
+  const latin = join(folder, "latin.jsonl")
+  await writeFile(latin, Buffer.from('"a"\n"\u00e9"\n', "latin1"))
+  await expect(taskFile({ tasks: latin, testTasks })).rejects.toThrow(/latin.jsonl, line 2 is not UTF-8/)
 })

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { type Catalogue, openCatalogue } from "../../../src/environment/webshop/catalogue.ts"
 import { findCatalogue, openCatalogueFiles } from "../../../src/environment/webshop/catalogue-files.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import * as webshop from "./data.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gigpo-webshop-"))

@@ -3,7 +3,7 @@ import { openCatalogue } from "../../../src/environment/webshop/catalogue.ts"
 import { type GeneratedOptions, generatedProducts } from "../../../src/environment/webshop/generate/generate.ts"
 import { attributes as phrases } from "../../../src/environment/webshop/generate/words.ts"
 import { webshop } from "../../../src/environment/webshop/webshop.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { present, readJson, reason } from "./data.ts"
 import { playExpert, take } from "./play.ts"
 

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { contentWords } from "../../../src/environment/webshop/nouns.ts"
 import { judge } from "../../../src/environment/webshop/reward.ts"
-import { readGoal } from "../../../src/replay/webshop.ts"
+import { readGoal } from "../../replay/webshop.ts"
 import { folder, present, readLines, reason } from "./data.ts"
 import { product } from "./world.ts"
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { type ReadElementsOptions, readElements } from "../../../src/environment/webshop/json-elements.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gigpo-webshop-"))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,6 +1,6 @@
 import type { Environment, Turn } from "../../../src/environment/environment.ts"
 import type { WebShopTask } from "../../../src/environment/webshop/webshop.ts"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 
 export function start(
   environment: Environment<WebShopTask>,

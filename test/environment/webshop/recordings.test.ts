@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { openCatalogue } from "../../../src/environment/webshop/catalogue.ts"
 import { findCatalogue, openCatalogueFiles } from "../../../src/environment/webshop/catalogue-files.ts"
 import type { Goal } from "../../../src/environment/webshop/goals.ts"
-import { readGoal, replayWebshop } from "../../../src/replay/webshop.ts"
+import { readGoal, replayWebshop } from "../../replay/webshop.ts"
 import { folder, iterate, present, readJson, readLines, reason } from "./data.ts"
 
 interface Episode {

@@ -1,8 +1,9 @@
 // Arrays over shared memory that change as soon as they were checked, as another thread may change them at any time: what indexes memory
 // must be checked where nobody else can reach it.
-import { GigpoError } from "../../../dist/errors.js"
-import { clippedSurrogate } from "../../../dist/kernels/clipped-surrogate.js"
+
+import { policyLoss } from "../../../dist/kernels/policy-loss.js"
 import { tokenLogProbs } from "../../../dist/kernels/token-log-probs.js"
+import { GigpoError } from "../../../dist/util/errors.js"
 import { createPolicy, request } from "./model.mjs"
 
 const far = 2 ** 30
@@ -33,7 +34,7 @@ const uses = {
   sample: (ids) => policy.sample({ ...request, prompt: ids, maxTokens: 1 }),
   logits: (ids) => policy.logits(ids),
   tokenLogProbs: (ids) => tokenLogProbs(new Float32Array(16), 4, ids),
-  clippedSurrogate: (ids) => clippedSurrogate({ ...columns, rows: ids }),
+  policyLoss: (ids) => policyLoss({ ...columns, rows: ids }),
 }
 const outcomes = {}
 for (const [name, use] of Object.entries(uses)) {

@@ -1,7 +1,8 @@
 // Clones for four epochs, all weights or an adapter's; killed after step `killAt`. Prints what it ended with.
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { clone, NativePolicy, Run, sokoban, Tokenizer } from "../../../dist/index.js"
+import { sokoban } from "../../../dist/entries/environments/sokoban.js"
+import { NativePolicy, Run, sft, Tokenizer } from "../../../dist/entries/index.js"
 
 const [model, directory, mode, killAt, trained] = process.argv.slice(2)
 const lora = trained === "adapter" ? { rank: 2 } : undefined
@@ -14,7 +15,7 @@ const onProgress = ({ done }) => {
   if (done === Number(killAt)) process.kill(process.pid, "SIGKILL")
 }
 const setup = { policy, tokenizer, environment, run, onProgress, seed: 4, optimizer }
-await clone({ ...setup, tasks: 12, epochs: 4, batchRows: 8, checkpointEvery: 2 })
+await sft({ ...setup, tasks: 12, epochs: 4, batchSteps: 8, checkpointEvery: 2 })
 const metrics = (await readFile(`${directory}/metrics.jsonl`, "utf8")).replaceAll(/,?"time\/?[^,}]*/g, "")
 const saved = run.checkpoint.directory
 await run.close()

@@ -1,5 +1,5 @@
 // Prints how much resident memory grows, in MB, between some of a kind of work and much more of it.
-import { createPolicy, request, stepRow } from "./model.mjs"
+import { createPolicy, request, stepSequence } from "./model.mjs"
 
 async function collect() {
   globalThis.gc()
@@ -21,7 +21,7 @@ async function measure(few, many, work) {
   return (await resident()) - start
 }
 
-const row = stepRow(new Int32Array(30).fill(5), new Int32Array(30).fill(6))
+const row = stepSequence(new Int32Array(30).fill(5), new Int32Array(30).fill(6))
 
 const kinds = {
   /** After two thousand samples, ten thousand more. */

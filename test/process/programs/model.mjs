@@ -1,7 +1,7 @@
 // What the programs of these tests share: they run as a user's would, on what `npm run build` made.
 import { NativePolicy } from "../../../dist/engine/native/native-policy.js"
-import { stepRow } from "../../../dist/engine/rows.js"
-import { Random } from "../../../dist/random.js"
+import { stepSequence } from "../../../dist/engine/rows.js"
+import { Random } from "../../../dist/util/random.js"
 
 const config = {
   architecture: "Qwen3",
@@ -22,17 +22,17 @@ const config = {
 
 /** A policy whose micro-batches take milliseconds. */
 export async function createPolicy(options = {}) {
-  const small = { microBatchTokens: 128, cacheBytes: 4 * 2 ** 20, ...options }
+  const small = { microBatchTokens: 128, kvCacheBytes: 4 * 2 ** 20, ...options }
   return await NativePolicy.create(config, new Random(1), small)
 }
 
-export { stepRow }
+export { stepSequence }
 
 export const request = { prompt: Int32Array.of(1, 2, 3), maxTokens: 8, stopTokens: [], key: [1, 2] }
 
 /** Training that takes minutes, if nobody stops it. */
 export function trainLong(policy, options) {
-  const row = stepRow(new Int32Array(64).fill(5), new Int32Array(64).fill(6))
+  const row = stepSequence(new Int32Array(64).fill(5), new Int32Array(64).fill(6))
   return policy.forwardBackward(new Array(20_000).fill(row), { kind: "cross-entropy" }, options)
 }
 

@@ -2,8 +2,8 @@
 // of them before; here each must give a result or a GigpoError, and the process must live to say so. The last line of stderr is
 // the call that was under way.
 import { writeSync } from "node:fs"
-import { GigpoError } from "../../../dist/errors.js"
-import { native } from "../../../dist/native.js"
+import { native } from "../../../dist/native/native.js"
+import { GigpoError } from "../../../dist/util/errors.js"
 
 const { Engine, Vocabulary, Grammar, setErrorClass, deviceReport, memoryPlan, ...kernels } = native()
 
@@ -29,13 +29,17 @@ const options = {
   threads: 1,
   microBatchTokens: 64,
   longestRow: 32,
-  cacheBytes: 2 ** 16,
+  kvCacheBytes: 2 ** 16,
   recompute: "auto",
   sharePrefixes: true,
-  librarySampling: false,
+  sampleWithCublas: false,
   moments: "float32",
-  loraRank: 2,
-  loraAlpha: 4,
+  adapter: {
+    ranks: new Int32Array(7 * model.layers).fill(2),
+    scales: new Float64Array(7 * model.layers).fill(2),
+    whole: [],
+    tied: false,
+  },
   trained: true,
   reference: true,
   critic: true,
@@ -116,6 +120,7 @@ const calls = [
   ["memoryPlan", memoryPlan, [model, options, 2 ** 32]],
   ["setErrorClass", (given) => (typeof given === "function" ? 0 : setErrorClass(given)), [GigpoError]],
   ["deviceReport", deviceReport, []],
+  ["hideProcess", kernels.hideProcess, []],
   ["tokenLogProbs", kernels.tokenLogProbs, [floats(1, 2, 3, 4, 5, 6), 3, Int32Array.of(0, 2), 1, "cpu"]],
   ["clippedSurrogate", kernels.clippedSurrogate, [surrogateInput, surrogate, "cpu"]],
   ["valueLoss", kernels.valueLoss, [valueInput, 0.5]],
@@ -219,7 +224,7 @@ function over(buffer, right) {
 }
 
 /** Sizes that would be honoured are not tried: they are what memory is for, and the plan's to refuse. */
-const honoured = /\.(microBatchTokens|longestRow|cacheBytes)$/
+const honoured = /\.(microBatchTokens|longestRow|kvCacheBytes)$/
 const large = new Set(["2^31", "2^53", "1e300"])
 
 function* variants(right, at) {

@@ -1,7 +1,8 @@
 // Trains 20 iterations with an estimator that remembers, or with PPO and its critic; killed in the update of iteration `killAt`. Prints what it ended with.
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { NativePolicy, Run, sokoban, Tokenizer, train } from "../../../dist/index.js"
+import { sokoban } from "../../../dist/entries/environments/sokoban.js"
+import { NativePolicy, Run, Tokenizer, train } from "../../../dist/entries/index.js"
 
 const [model, directory, concurrency, mode, killAt, by = "own"] = process.argv.slice(2)
 const policy = await NativePolicy.open(model, { threads: 1, device: "cpu", critic: by === "ppo" })
@@ -26,12 +27,12 @@ const options = {
   iterations: 20,
   groups: 2,
   groupSize: 4,
-  batchRows: 12,
-  rollout: { maxReplyTokens: 4, concurrency: Number(concurrency) },
+  batchSteps: 12,
+  rollout: { maxCompletionTokens: 4, concurrency: Number(concurrency) },
   optimizer: { learningRate: 1e-3, warmup: 3, schedule: "cosine" },
   checkpointEvery: 5,
   estimator: by === "ppo" ? { name: "ppo" } : estimator,
-  critic: { batchRows: 8, optimizer: { learningRate: 1e-3 } },
+  critic: { batchSteps: 8, optimizer: { learningRate: 1e-3 } },
   guards: { collapse: "off" }, // a model of random weights has much to be warned of
 }
 const run = await Run.open(directory, { seed: 4 }, { resume: mode === "resume" })
@@ -47,7 +48,7 @@ const weights = createHash("sha256")
   .digest("hex")
 const critic = by === "ppo" ? await policy.critic() : undefined
 const row = { tokens: Int32Array.of(1, 2, 3, 4), spans: [{ start: 1, length: 3 }] }
-const values = critic ? (await critic.predict([row])).map((row) => [...row]) : []
+const values = critic ? [...(await critic.predict([row]))] : []
 const metrics = (await readFile(`${directory}/metrics.jsonl`, "utf8")).replaceAll(
   /"time(\/[^"]*)?":("[^"]*"|[^,}]*),?/g,
   "",

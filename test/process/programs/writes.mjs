@@ -2,8 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises"
 
 const { writeDirectory } = await import("../../../dist/files/atomic-directory.js")
-const { writeCheckpoint, pruneCheckpoints } = await import("../../../dist/training/checkpoint.js")
-const { Run } = await import("../../../dist/training/run.js")
+const { writeCheckpoint, pruneCheckpoints } = await import("../../../dist/runs/checkpoint.js")
+const { Run } = await import("../../../dist/runs/run.js")
 const { recordEpisodes } = await import("../../../dist/view/record/recorder.js")
 
 const fill = (value) => new Uint8Array(Float32Array.of(value, value).buffer)
@@ -51,9 +51,10 @@ const work = {
     }
     const episode = { steps: [step], outcome: "terminated", return: 1, metrics: {} }
     const groups = [{ task: 1, index: 0, episodes: [episode, episode] }]
+    const steps = [0, 1].map((member) => ({ task: 0, episode: member }))
     const recorder = recordEpisodes({ tokenizer: { decode: () => "a" }, directory, keep: 3 })
-    await recorder.start({ iteration: 2, iterations: 4, leastGroupSize: 1 })
-    for (const iteration of [3, 4]) recorder.episodes(iteration, groups, { advantages: Float64Array.of(1, 1) })
+    await recorder.start({ iteration: 2, iterations: 4 })
+    for (const iteration of [3, 4]) recorder.episodes(iteration, groups, { advantages: Float64Array.of(1, 1) }, steps)
     await recorder.end({ iteration: 4 })
   },
   /** A run in place of another, with a checkpoint and a model. */

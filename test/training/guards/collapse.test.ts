@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest"
 import { readOptions } from "../../../src/options/read.ts"
-import { atOnce } from "../../../src/pace.ts"
-import { Random } from "../../../src/random.ts"
 import type { Episode } from "../../../src/rollout/episode.ts"
 import { CollapseDetector, collapseMetrics } from "../../../src/training/guards/collapse.ts"
 import { guardFields } from "../../../src/training/guards/options.ts"
 import { repetition } from "../../../src/training/guards/repetition.ts"
 import { train } from "../../../src/training/train.ts"
+import { atOnce } from "../../../src/util/pace.ts"
+import { Random } from "../../../src/util/random.ts"
 import { episode, step } from "../episodes.ts"
 import { characters, TablePolicy } from "../table-policy.ts"
 import { openDoors } from "../tiny.ts"
@@ -78,23 +78,21 @@ describe("the detector", () => {
   })
 
   it("names the number, its bound and what to try", () => {
-    const detector = new CollapseDetector(options({ patience: 1, leastEntropy: 0.25 }))
+    const detector = new CollapseDetector(options({ patience: 1, minEntropy: 0.25 }))
     const { alarms } = atOnce(detector.look(sick, { "policy/entropy": 0.123456 }))
     expect(alarms).toHaveLength(4)
     expect(alarms[0]).toMatch(
-      /repeat themselves is 1 \(guard\/repetition\), above its bound of 0\.5 \(guards\.mostRep.* Lower/,
+      /repeat themselves is 1 \(guard\/repetition\), above its bound of 0\.5 \(guards\.maxRep.* Lower/,
     )
     expect(alarms[1]).toMatch(
-      /entropy .* is 0\.123 .*, below its bound of 0\.25 \(guards\.leastEntropy\) .*loss\.entropyWeight/,
+      /entropy .* is 0\.123 .*, below its bound of 0\.25 \(guards\.minEntropy\) .*loss\.entropyWeight/,
     )
-    expect(alarms[2]).toMatch(
-      /can read is 0 \(guard\/valid\), below its bound of 0\.1 \(guards\.leastValid\).*gigpo clone/,
-    )
-    expect(alarms[3]).toMatch(/returns are all equal.* is 1 \(guard\/constant\), above .* \(guards\.mostConstant\)/)
+    expect(alarms[2]).toMatch(/can read is 0 \(guard\/valid\), below its bound of 0\.1 \(guards\.minValid\).*gigpo sft/)
+    expect(alarms[3]).toMatch(/returns are all equal.* is 1 \(guard\/constant\), above .* \(guards\.maxConstant\)/)
   })
 
   it("says nothing at a bound, nor where it is off", () => {
-    const edge = options({ patience: 1, mostRepetition: 1, leastValid: 0, mostConstant: 1, leastEntropy: 1 })
+    const edge = options({ patience: 1, maxRepetition: 1, minValid: 0, maxConstant: 1, minEntropy: 1 })
     expect(atOnce(new CollapseDetector(edge).look(sick, { "policy/entropy": 1 })).alarms).toEqual([])
     expect(atOnce(new CollapseDetector(options({ collapse: "off" })).look(sick, {}))).toEqual({
       metrics: {},
@@ -115,8 +113,8 @@ describe("a training that collapses", () => {
     }),
     tokenizer: characters,
     environment: openDoors(),
-    ...{ iterations: 6, groups: 2, groupSize: 2, rollout: { maxReplyTokens: 8 } },
-    guards: { patience: 3, leastValid: 0, mostConstant: 1, ...guards },
+    ...{ iterations: 6, groups: 2, groupSize: 2, rollout: { maxCompletionTokens: 8 } },
+    guards: { patience: 3, minValid: 0, maxConstant: 1, ...guards },
   })
 
   it("is told of it, once, and reports the numbers of every iteration", async () => {

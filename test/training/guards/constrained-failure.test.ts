@@ -4,14 +4,14 @@ import { join } from "node:path"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { Constraint, type WrittenConstraint } from "../../../src/engine/native/constraint.ts"
 import { NativePolicy } from "../../../src/engine/native/native-policy.ts"
-import { stepRow } from "../../../src/engine/rows.ts"
+import { stepSequence } from "../../../src/engine/rows.ts"
 import { character } from "../../../src/grammar/characters.ts"
 import { repeat } from "../../../src/grammar/node.ts"
 import { clippedSurrogate } from "../../../src/loss/clipped-surrogate.ts"
 import { readOptions } from "../../../src/options/read.ts"
-import { Random } from "../../../src/random.ts"
 import { replayFailure, writeFailure } from "../../../src/training/guards/failure.ts"
 import { trainFields } from "../../../src/training/options.ts"
+import { Random } from "../../../src/util/random.ts"
 import { modelPath } from "../../engine/fixtures.ts"
 import { TablePolicy } from "../table-policy.ts"
 
@@ -36,7 +36,7 @@ it("a batch that failed is run again under the constraints that its rows were sa
     [...held, undefined, held[0]!].map(async (constraint, i) => {
       const request = { prompt: Int32Array.of(1, 2, i), maxTokens: 8, stopTokens: [60], key: [i, 1] } as const
       const { tokens, logProbs } = await policy.sample({ ...request, constraint })
-      return stepRow(request.prompt, tokens, { logProbs, advantage: 1 - i, ...(constraint && { constraint }) })
+      return stepSequence(request.prompt, tokens, { logProbs, advantage: 1 - i, ...(constraint && { constraint }) })
     }),
   )
   const loss = clippedSurrogate()

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { GigpoError } from "../../../src/errors.ts"
+import { Run } from "../../../src/runs/run.ts"
 import { checkFailures } from "../../../src/training/guards/failures.ts"
 import type { TrainSetup } from "../../../src/training/prepare.ts"
-import { Run } from "../../../src/training/run.ts"
 import { train } from "../../../src/training/train.ts"
+import { GigpoError } from "../../../src/util/errors.ts"
 import { doorsEnvironment } from "../../rollout/doors.ts"
 import { episode, step } from "../episodes.ts"
 import { characters, TablePolicy } from "../table-policy.ts"
@@ -32,7 +32,7 @@ const setup = (fails: (start: number) => boolean, changes: Partial<TrainSetup> =
     }),
     ...{ iterations: 3, groups: 2, groupSize: 4 },
     ...changes,
-    rollout: { maxReplyTokens: 2, concurrency: 1, ...changes.rollout },
+    rollout: { maxCompletionTokens: 2, concurrency: 1, ...changes.rollout },
   }
 }
 
@@ -54,7 +54,7 @@ describe("an environment that fails three times in four", () => {
 
   it("does not where the share is allowed, nor where retries mend it", async () => {
     expect(await train(setup(often, { guards: { failureShare: 0.75 } }))).toHaveLength(3)
-    const reports = await train(setup(often, { rollout: { retries: 3 } }))
+    const reports = await train(setup(often, { rollout: { maxRetries: 3 } }))
     expect(reports.map(({ metrics }) => metrics["episode/failed"])).toEqual([0, 0, 0])
     expect(reports.map(({ metrics }) => metrics["episode/retried"])).toEqual([undefined, 7 / 8, 1])
   })
@@ -109,7 +109,7 @@ describe("groups that are too small", () => {
   /** Of the second group of every iteration only one episode is left. */
   const some = (start: number) => start % 8 > 4
   const guards = { failureShare: 1, collapse: "off" as const }
-  const rollout = { leastGroupSize: 2 }
+  const rollout = { minGroupSize: 2 }
 
   it("are counted and left out of the loss", async () => {
     const learned: number[][] = []
@@ -130,14 +130,14 @@ describe("groups that are too small", () => {
   })
 
   it("end the run where there is no other, and say what to change", async () => {
-    const every = { guards, rollout: { leastGroupSize: 4 } }
+    const every = { guards, rollout: { minGroupSize: 4 } }
     await expect(train(setup((start) => start % 4 === 0, every))).rejects.toMatchObject({
       code: "BAD_ENVIRONMENT",
-      message: expect.stringMatching(/^No group has 4 episodes left .* rollout\.leastGroupSize/),
+      message: expect.stringMatching(/^No group has 4 episodes left .* rollout\.minGroupSize/),
     })
-    await expect(train(setup(some, { guards, rollout: { leastGroupSize: 5 } }))).rejects.toMatchObject({
+    await expect(train(setup(some, { guards, rollout: { minGroupSize: 5 } }))).rejects.toMatchObject({
       code: "BAD_ARGUMENT",
-      message: expect.stringMatching(/leastGroupSize is 5, but a group has 4 episodes/),
+      message: expect.stringMatching(/minGroupSize is 5, but a group has 4 episodes/),
     })
   })
 })

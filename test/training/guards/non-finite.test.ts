@@ -2,18 +2,18 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import type { Row } from "../../../src/engine/rows.ts"
+import type { Sequence } from "../../../src/engine/rows.ts"
 import { clippedSurrogate } from "../../../src/loss/clipped-surrogate.ts"
 import { composeLoss } from "../../../src/loss/compose-loss.ts"
 import type { LossInput, LossOutput } from "../../../src/loss/token-loss.ts"
 import { readOptions } from "../../../src/options/read.ts"
-import { Random } from "../../../src/random.ts"
+import type { IterationReport } from "../../../src/runs/report.ts"
+import { Run } from "../../../src/runs/run.ts"
 import { replayFailure, writeFailure } from "../../../src/training/guards/failure.ts"
-import type { IterationReport } from "../../../src/training/options.ts"
 import { trainFields } from "../../../src/training/options.ts"
 import type { TrainSetup } from "../../../src/training/prepare.ts"
-import { Run } from "../../../src/training/run.ts"
 import { train } from "../../../src/training/train.ts"
+import { Random } from "../../../src/util/random.ts"
 import { characters, TablePolicy } from "../table-policy.ts"
 import { openDoors, timeless } from "../tiny.ts"
 
@@ -39,8 +39,8 @@ function faulty(at: (call: number) => boolean) {
 
 /** Two optimizer steps an iteration. */
 const options = {
-  ...{ iterations: 4, groups: 2, groupSize: 2, epochs: 2, batchRows: 1000 },
-  rollout: { maxReplyTokens: 2 },
+  ...{ iterations: 4, groups: 2, groupSize: 2, epochs: 2, batchSteps: 1000 },
+  rollout: { maxCompletionTokens: 2 },
   optimizer: { learningRate: 1 },
   guards: { collapse: "off" },
 } satisfies Partial<TrainSetup>
@@ -283,7 +283,7 @@ describe("the batch that failed", () => {
     const odd = Float32Array.of(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 0.1, 1e-45)
     const tokens = Int32Array.of(1, 2, 3, 4, 5, 6, 7)
     const span = { start: 1, length: 6, logProbs: odd, weights: odd, advantage: Number.NaN, referenceLogProbs: odd }
-    const seen: (readonly Row[])[] = []
+    const seen: (readonly Sequence[])[] = []
     const resolved = readOptions("train", { loss: { clipDual: Number.POSITIVE_INFINITY } }, trainFields)
     const how = { moment: { iteration: 4, iterations: 9 }, random: new Random(3).fork("loss", 2), temperature: 0.5 }
     const adamw = { learningRate: 1, maxGradientNorm: Number.POSITIVE_INFINITY }
@@ -291,9 +291,9 @@ describe("the batch that failed", () => {
     const path = await writeFailure(folder, { ...failure, error: new Error("x") })
     expect(path).toBe(join(folder, "failure-5"))
     const spy = Object.assign(new TablePolicy(), {
-      logProbs: async (rows: readonly Row[]) => {
+      logProbs: async (rows: readonly Sequence[]) => {
         seen.push(rows)
-        return rows.map(() => ({ logProbs: new Float32Array(6).fill(-1) }))
+        return { logProbs: new Float32Array(6 * rows.length).fill(-1) }
       },
     })
     await replayFailure(path, spy, sound)
@@ -312,7 +312,7 @@ describe("the batch that failed", () => {
       rows: [],
       how: { moment: { iteration: 0, iterations: 1 }, random: new Random(1) },
     }
-    const { GigpoError } = await import("../../../src/errors.ts")
+    const { GigpoError } = await import("../../../src/util/errors.ts")
     const diverged = Object.assign(new TablePolicy(), {
       store: { checkpoint: () => Promise.reject(new GigpoError("NON_FINITE", "w")) },
     })

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { formatNumber } from "../../../src/format.ts"
+import { formatNumber } from "../../../src/util/format.ts"
 import { curvesOf, smoothed } from "../../../src/view/data/curves.ts"
 import { firstMetrics, metricNames } from "../../../src/view/data/metrics.ts"
 import { reportingRun } from "../made-reports.ts"

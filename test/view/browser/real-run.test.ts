@@ -4,24 +4,21 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { formatNumber } from "../../../src/format.ts"
+import { sokoban } from "../../../src/entries/environments/sokoban.ts"
 import {
   type Environment,
   type IterationReport,
   initialize,
   NativePolicy,
-  type OpenedView,
-  openView,
-  type RecordedGroup,
   Run,
-  readGroup,
-  recordEpisodes,
-  sokoban,
   Tokenizer,
   train,
-} from "../../../src/index.ts"
+} from "../../../src/entries/index.ts"
+import { type RecordedGroup, readGroup, recordEpisodes } from "../../../src/entries/logging.ts"
+import { type OpenedView, openView } from "../../../src/entries/view.ts"
+import { formatNumber } from "../../../src/util/format.ts"
+import { visible } from "../../../src/util/visible.ts"
 import { short, signed } from "../../../src/view/page/numbers.ts"
-import { visible } from "../../../src/visible.ts"
 import { expectAccessible, tabTo } from "./accessible.ts"
 import { noBrowser, type OpenedPage, openBrowser, openPage, showView } from "./page.ts"
 
@@ -89,7 +86,7 @@ describe.skipIf(noBrowser)(`the page of a run that goes on (${noBrowser ?? "in C
     await using policy = await NativePolicy.open(directory, { threads: 2 })
     await using tokenizer = await Tokenizer.open(directory)
     const estimator = { normalization: "none", gamma } as const // a step's advantage is what it earned above the mean of its state
-    const options = { iterations, groups, groupSize, rollout: { maxReplyTokens: 4 }, estimator }
+    const options = { iterations, groups, groupSize, rollout: { maxCompletionTokens: 4 }, estimator }
     await using opened = await Run.open(run(), options)
     const observers = [
       recordEpisodes({ tokenizer }),

@@ -72,7 +72,7 @@ describe.skipIf(noBrowser)(`what is served and reported (${noBrowser ?? "in Chro
     onTestFinished(() => view.close())
     const { page, errors } = await openPage(browser)
     await page.goto(`${new URL(view.url).origin}/#/?token=wrong`)
-    await page.waitForSelector("text=/open the one that gigpo view has printed/")
+    await page.waitForSelector("text=/open the one that gigpo view printed/")
     expect(errors.filter((error) => !error.includes("401"))).toEqual([])
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { foldChains } from "../../../src/view/data/chains.ts"
 import { stateGraph } from "../../../src/view/data/graph.ts"
 import { groupOf, madeEpisode, madeStep, randomGroup } from "./made-group.ts"

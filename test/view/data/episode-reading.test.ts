@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { align } from "../../../src/view/data/alignment.ts"
 import { advantageOf } from "../../../src/view/data/earned.ts"
 import { episodeText } from "../../../src/view/data/episode-text.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
 import { outcomes, results } from "../../../src/rollout/outcome.ts"
+import { Random } from "../../../src/util/random.ts"
 import { returnBars, successBars } from "../../../src/view/data/episode-bars.ts"
 import {
   type EpisodeFilter,

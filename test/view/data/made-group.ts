@@ -1,4 +1,4 @@
-import type { Random } from "../../../src/random.ts"
+import type { Random } from "../../../src/util/random.ts"
 import type { RecordedEpisode, RecordedGroup, RecordedStep } from "../../../src/view/data/recorded.ts"
 
 /** A step in a state, with what a test says of it. */

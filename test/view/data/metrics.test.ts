@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { IterationReport } from "../../../src/training/options.ts"
+import type { IterationReport } from "../../../src/runs/report.ts"
 import { wilsonInterval } from "../../../src/training/wilson.ts"
 import { firstMetrics, groupOf, intervalOf, metricNames } from "../../../src/view/data/metrics.ts"
 import { madeReports } from "../made-reports.ts"

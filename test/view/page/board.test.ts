@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { Board } from "../../../src/view/page/curves/board.ts"
 
 describe("what charts have in common", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import { layered } from "../../../src/view/page/graph/layered.ts"
 import type { Layout, LayoutRequest } from "../../../src/view/page/graph/layout.ts"
 import { ranked } from "../../../src/view/page/graph/ranked.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
-import type { IterationReport } from "../../../src/training/options.ts"
+import type { IterationReport } from "../../../src/runs/report.ts"
+import { Random } from "../../../src/util/random.ts"
 import type { RunInfo, Source } from "../../../src/view/data/source.ts"
 import { RunStore } from "../../../src/view/page/run-store.ts"
 import { sharedSource } from "../../../src/view/page/shared-source.ts"

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from "hyparquet"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { parseJson } from "../../../src/json/text.ts"
 import type { RecordedGroup } from "../../../src/view/data/recorded.ts"
 import { episodesPath } from "../../../src/view/record/folder.ts"
 import { readEpisodes } from "../../../src/view/record/read.ts"
@@ -62,6 +63,19 @@ it("is JSON lines, an episode each", async () => {
   expect(lines.map((line) => JSON.parse(line))).toEqual(wanted)
 })
 
+it("keeps tasks that were read from JSON as they were written", async () => {
+  const [foreign, path] = [join(folder, "foreign"), join(folder, "foreign.jsonl")]
+  const text = '{"id": 2512292042121000001, "10": 20.0, "2": [1e-07]}'
+  const { groups, credit } = plainGroups(1)
+  await record(foreign, [[1, { groups: groups.map((one) => ({ ...one, task: parseJson(text) })), credit }]])
+  await episodesToJsonl(foreign, path)
+  expect(await readFile(path, "utf8")).toContain(`"task":${text},`)
+  const table = join(folder, "foreign.parquet")
+  await episodesToParquet(foreign, table)
+  const [row] = await parquetReadObjects({ file: await asyncBufferFromFile(table) })
+  expect(row!.task).toBe(text)
+})
+
 it("is a Parquet table of several row groups, a row a step", async () => {
   const path = join(folder, "episodes.parquet")
   await episodesToParquet(run, path)
@@ -86,7 +100,11 @@ it("is a Parquet table of several row groups, a row a step", async () => {
   )
   expect(wanted).toHaveLength(11)
   const read = await parquetReadObjects({ file, metadata })
-  expect(read.map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, v ?? null])))).toEqual(wanted)
+  expect(
+    read.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([k, v]) => [k, k === "task" ? JSON.parse(v) : (v ?? null)])),
+    ),
+  ).toEqual(wanted)
 })
 
 it("leaves what is at its place where the run cannot be read", async () => {

@@ -1,6 +1,7 @@
 import type { Credit } from "../../../src/credit/estimator.ts"
 import type { Episode, EpisodeStep } from "../../../src/rollout/episode.ts"
 import type { Group } from "../../../src/rollout/hooks.ts"
+import { collectSteps } from "../../../src/training/steps.ts"
 import { type RecordEpisodesOptions, recordEpisodes } from "../../../src/view/record/recorder.ts"
 import { episode, step } from "../../training/episodes.ts"
 
@@ -49,14 +50,20 @@ export function plainGroups(count: number, word = "go"): { groups: Group[]; cred
 export async function record(
   directory: string,
   iterations: readonly (readonly [number, { readonly groups: readonly Group[]; readonly credit: Credit }])[],
-  options: Partial<RecordEpisodesOptions> & { readonly from?: number; readonly leastGroupSize?: number } = {},
+  options: Partial<RecordEpisodesOptions> & { readonly from?: number; readonly minGroupSize?: number } = {},
 ): Promise<string[]> {
-  const { from = 0, leastGroupSize = 1, ...rest } = options
+  const { from = 0, minGroupSize = 1, ...rest } = options
   const warnings: string[] = []
   const onWarning = (message: string) => warnings.push(message)
   const observer = recordEpisodes({ tokenizer: bytes, onWarning, ...rest })
-  await observer.start!({ iteration: from, iterations: 99, leastGroupSize, directory })
-  for (const [iteration, { groups, credit }] of iterations) await observer.episodes!(iteration, groups, credit)
+  await observer.start!({ iteration: from, iterations: 99, directory })
+  for (const [iteration, { groups, credit }] of iterations) {
+    const steps = collectSteps(
+      groups.map(({ episodes }) => episodes),
+      minGroupSize,
+    )
+    await observer.episodes!(iteration, groups, credit, steps)
+  }
   await observer.end!({ iteration: 99 })
   return warnings
 }

@@ -3,8 +3,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import type { GigpoError } from "../../../src/errors.ts"
-import { Random } from "../../../src/random.ts"
+import { temporaryOf } from "../../../src/files/seal.ts"
+import { collectSteps } from "../../../src/training/steps.ts"
+import type { GigpoError } from "../../../src/util/errors.ts"
+import { Random } from "../../../src/util/random.ts"
 import { episodesPath, recordedIterations } from "../../../src/view/record/folder.ts"
 import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
 import { recordEpisodes } from "../../../src/view/record/recorder.ts"
@@ -54,8 +56,9 @@ describe("which episodes are recorded", () => {
     await record(run, iterations(12))
     const folder = join(run, "episodes")
     const foreign = ["mine.txt", "iteration-012.episodes", "iteration-9.episodes.tmp-mine", "iteration-x.episodes"]
+    foreign.push("iteration-3.episodes.tmp-0123456789abcdef01234567") // named as ours are, and of another user
     for (const name of foreign) await writeFile(join(folder, name), "mine")
-    await writeFile(join(folder, "iteration-3.episodes.tmp-0123456789ab"), "half")
+    await writeFile(await temporaryOf(episodesPath(run, 3)), "half")
     await record(run, [[9, plainGroups(1, "anew")]], { from: 8 })
     expect(await recordedIterations(run)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
     expect((await readdir(folder)).filter((name) => !/^iteration-\d\.episodes$/.test(name))).toEqual(foreign.toSorted())
@@ -65,10 +68,10 @@ describe("which episodes are recorded", () => {
 
   it("none without a folder", async () => {
     const observer = recordEpisodes({ tokenizer: bytes })
-    const start = async () => await observer.start!({ iteration: 0, iterations: 1, leastGroupSize: 1 })
+    const start = async () => await observer.start!({ iteration: 0, iterations: 1 })
     await expect(start()).rejects.toMatchObject({ code: "BAD_ARGUMENT", message: expect.stringMatching(/directory/) })
     const { groups, credit } = plainGroups(1)
-    expect(observer.episodes!(1, groups, credit)).toBeUndefined()
+    expect(observer.episodes!(1, groups, credit, [])).toBeUndefined()
     await observer.end!({ iteration: 1 })
   })
 
@@ -94,15 +97,16 @@ it.each([
 it("leaves iterations out, with one warning, where more wait than may be held", async () => {
   const warnings: string[] = []
   const observer = recordEpisodes({ tokenizer: bytes, onWarning: (message) => warnings.push(message) })
-  await observer.start!({ iteration: 0, iterations: 9, leastGroupSize: 1, directory: run })
+  await observer.start!({ iteration: 0, iterations: 9, directory: run })
   const { groups, credit } = plainGroups(1)
   // One step whose prompt is nearly all that may wait; its tokens are one piece of memory.
   const [first, ...others] = groups[0]!.episodes
   const prompt = new Int32Array(3 * 1024 * 1024)
   const steps = first!.steps.map((step, at) => (at === 0 ? { ...step, prompt } : step))
+  const known = collectSteps(groups.map(({ episodes }) => episodes))
   const large = [{ ...groups[0]!, episodes: [{ ...first!, steps }, ...others] }]
-  for (const iteration of [1, 2, 3]) observer.episodes!(iteration, large, credit) // none is written before all are told
-  for (const iteration of [4, 5]) observer.episodes!(iteration, groups, credit)
+  for (const iteration of [1, 2, 3]) observer.episodes!(iteration, large, credit, known) // none is written before all are reported
+  for (const iteration of [4, 5]) observer.episodes!(iteration, groups, credit, known)
   await observer.end!({ iteration: 5 })
   expect(await recordedIterations(run)).toEqual([1, 4, 5])
   expect(warnings).toEqual([expect.stringMatching(/^The episodes of iteration 2 are not recorded: .*episodes\.every/)])
@@ -116,7 +120,7 @@ describe("a disk that fails", () => {
     await mkdir(join(blocked, "in the way"), { recursive: true })
     const warnings = await record(run, iterations(4).slice(1), { from: 2 })
     expect(warnings).toEqual([
-      expect.stringMatching(/^No more episodes are recorded\. Could not .* The run goes on\.$/),
+      expect.stringMatching(/^No more episodes are recorded\. Could not .* The run continues\.$/),
     ])
     expect(await readdir(folder)).toEqual(["iteration-1.episodes", "iteration-2.episodes"])
     await rm(blocked, { recursive: true })

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
-import { batchOf } from "../../../src/credit/batch.ts"
+import { toBatch } from "../../../src/credit/batch.ts"
 import type { Credit } from "../../../src/credit/estimator.ts"
 import { gigpo } from "../../../src/credit/gigpo.ts"
-import { GigpoError } from "../../../src/errors.ts"
-import { Random } from "../../../src/random.ts"
 import type { Group } from "../../../src/rollout/hooks.ts"
-import { collectSteps } from "../../../src/training/rows.ts"
+import { collectSteps } from "../../../src/training/steps.ts"
+import { GigpoError } from "../../../src/util/errors.ts"
+import { Random } from "../../../src/util/random.ts"
 import { replyText } from "../../../src/view/data/recorded.ts"
 import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
 import { episode } from "../../training/episodes.ts"
@@ -22,8 +22,8 @@ beforeEach(async () => {
 afterEach(() => rm(run, { recursive: true }))
 
 /** What is read of one iteration that was recorded. */
-async function readBack(groups: readonly Group[], credit: Credit, leastGroupSize = 1) {
-  expect(await record(run, [[1, { groups, credit }]], { leastGroupSize })).toEqual([])
+async function readBack(groups: readonly Group[], credit: Credit, minGroupSize = 1) {
+  expect(await record(run, [[1, { groups, credit }]], { minGroupSize })).toEqual([])
   return await all(readEpisodes(run))
 }
 
@@ -42,7 +42,7 @@ it("keeps what an estimator said of every step, with both levels, and reads it w
   const groups = [group(0, [failed, won, lost]), group(3, [lost, won], ["far", 1])]
   const steps = collectSteps(groups.map(({ episodes }) => episodes))
   const context = { moment: { iteration: 0, iterations: 1 }, random: new Random(0) }
-  const credit = await gigpo().estimate(batchOf(steps), context)
+  const credit = await gigpo().estimate(toBatch(steps), context)
   const { returns, episodeAdvantages, stepAdvantages, stepGroups } = credit.details!
   const [first, second] = await readBack(groups, credit)
   expect(first).toMatchObject({ iteration: 1, group: 0, task: { seed: 0 } })

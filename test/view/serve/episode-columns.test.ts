@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
+import { Random } from "../../../src/util/random.ts"
 import type { RecordedGroup } from "../../../src/view/data/recorded.ts"
 import type { EpisodePage } from "../../../src/view/data/source.ts"
 import { readEpisodesSince } from "../../../src/view/serve/episode-columns.ts"

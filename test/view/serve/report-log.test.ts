@@ -2,9 +2,9 @@ import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { Random } from "../../../src/random.ts"
-import { readReports } from "../../../src/training/metrics-log.ts"
-import type { IterationReport } from "../../../src/training/options.ts"
+import { readReports } from "../../../src/runs/metrics-log.ts"
+import type { IterationReport } from "../../../src/runs/report.ts"
+import { Random } from "../../../src/util/random.ts"
 import { readNewestReports, readReportsSince } from "../../../src/view/serve/report-log.ts"
 import { reportsOf } from "../run-folder.ts"
 

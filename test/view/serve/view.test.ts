@@ -7,8 +7,8 @@ import { text } from "node:stream/consumers"
 import { setTimeout as wait } from "node:timers/promises"
 import { gunzipSync } from "node:zlib"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { GigpoError } from "../../../src/errors.ts"
 import { newLock } from "../../../src/files/lock.ts"
+import { GigpoError } from "../../../src/util/errors.ts"
 import type { RunInfo } from "../../../src/view/data/source.ts"
 import type { EpisodeReader } from "../../../src/view/serve/episode-reader.ts"
 import { readPage } from "../../../src/view/serve/page-files.ts"
@@ -124,7 +124,7 @@ describe.skipIf(noBrowser?.includes("dist"))("the page of runs (needs dist: npm 
       for (const path of ["/api/runs", "/api/none", `/api/runs?token=${token()}`]) {
         const answer = await send(path, { authorization: given })
         expect([given, answer.status]).toEqual([given, 401])
-        expect(JSON.parse(String(answer.body)).error.message).toMatch(/open the one that gigpo view has printed/)
+        expect(JSON.parse(String(answer.body)).error.message).toMatch(/open the one that gigpo view printed/)
       }
     }
     expect(errors).toEqual([])
@@ -143,7 +143,7 @@ describe.skipIf(noBrowser?.includes("dist"))("the page of runs (needs dist: npm 
       for (const path of ["/api/runs", "/"]) {
         const { status, headers, body } = await send(path, {}, method)
         expect([method, status, headers.allow]).toEqual([method, 405, "GET, HEAD"])
-        expect(JSON.parse(String(body)).error.message).toMatch(/only something to read/)
+        expect(JSON.parse(String(body)).error.message).toMatch(/read-only/)
       }
     expect(await send("/api/runs", {}, "HEAD")).toMatchObject({ status: 200, body: Buffer.alloc(0) })
   })

@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import type { IterationReport } from "../../../src/runs/report.ts"
+import { Run } from "../../../src/runs/run.ts"
 import type { RunObserver } from "../../../src/training/observers.ts"
-import type { IterationReport } from "../../../src/training/options.ts"
-import { Run } from "../../../src/training/run.ts"
 import { train } from "../../../src/training/train.ts"
 import { scalarsOf } from "../../../src/view/data/scalars.ts"
 import { mlflow, mlflowObserver } from "../../../src/view/sinks/mlflow.ts"
@@ -29,6 +29,23 @@ afterEach(async () => {
 const observer = (): RunObserver =>
   mlflowObserver(new MlflowClient({ url: server.url, backoff: 0.001 }), { experiment: "doors" })
 
+it("sends its password over http to this machine alone, unless it may", () => {
+  vi.stubEnv("MLFLOW_TRACKING_TOKEN", "mlflow-secret")
+  const refused = expect.objectContaining({
+    code: "BAD_ARGUMENT",
+    message: expect.not.stringContaining("mlflow-secret"),
+  })
+  expect(() => mlflow({ url: "http://mlflow:5000" })).toThrow(refused)
+  for (const options of [
+    { url: "http://mlflow:5000", plainHttp: true },
+    { url: "https://mlflow:5000" },
+    { url: "http://localhost:5000" },
+  ])
+    expect(() => mlflow(options)).not.toThrow()
+  vi.stubEnv("MLFLOW_TRACKING_TOKEN", "")
+  expect(() => mlflow({ url: "http://mlflow:5000" })).not.toThrow()
+})
+
 /** What the newest run of the server has, as an iteration's numbers by name. */
 function received(): Record<number, Record<string, unknown>> {
   const steps: Record<number, Record<string, unknown>> = {}
@@ -51,7 +68,7 @@ const logged = async (): Promise<IterationReport[]> =>
     .map((line) => JSON.parse(line))
 
 async function observe(reports: readonly IterationReport[], to: RunObserver = observer()): Promise<void> {
-  await to.start!({ iteration: 0, iterations: reports.length, leastGroupSize: 1 })
+  await to.start!({ iteration: 0, iterations: reports.length })
   for (const report of reports) await to.report!(report)
   await to.end!({ iteration: reports.length })
 }
@@ -59,7 +76,7 @@ async function observe(reports: readonly IterationReport[], to: RunObserver = ob
 const part = async (iterations: number, changes: object = {}, opening: object = { resume: "auto" }) => {
   const warnings: string[] = []
   const options = { iterations, evaluation: { every: 2, tasks: 3 } }
-  await using run = await Run.open(join(folder, "run"), { seed: 1 }, opening)
+  await using run = await Run.open(join(folder, "run"), { seed: 0 }, opening)
   const training = train({
     ...{ ...tableSetup(), ...options, run, observers: [observer()] },
     ...{ onWarning: (warning: string) => warnings.push(warning), ...changes },
@@ -77,7 +94,7 @@ describe("a run in MLflow", () => {
     expect(received()).toEqual(told(await logged()))
     const [run] = server.runs
     expect(run).toMatchObject({ name: "run", status: "FINISHED", experiment: server.experiments.get("doors") })
-    expect(Object.fromEntries(run!.params)).toMatchObject({ seed: "1" })
+    expect(Object.fromEntries(run!.params)).toMatchObject({ seed: "0" })
     const { timestamp } = run!.metrics.get("episode/return")!.at(-1)!
     expect(new Date(timestamp).toISOString()).toBe((await logged()).at(-1)!.time)
   })
@@ -152,7 +169,7 @@ describe("what MLflow would refuse", () => {
       pair: "x".repeat(5998) + "😀".repeat(9),
       "a b": { "c:d": [1] },
     }
-    await to.start!({ iteration: 0, iterations: 1, leastGroupSize: 1, config })
+    await to.start!({ iteration: 0, iterations: 1, config })
     await to.report!({ iteration: 1, metrics: { ...metrics, ["n".repeat(300)]: 4 } })
     await to.end!({ iteration: 1 })
     const names = ["_/_/x", "_/a/_/_", "b_c_", "nan", "far", "n".repeat(250)]
@@ -166,7 +183,7 @@ describe("what MLflow would refuse", () => {
   it("is sent in parts of a thousand metrics and a hundred parameters", async () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, at]))
     const to = observer()
-    await to.start!({ iteration: 0, iterations: 1, leastGroupSize: 1, config: { gigpo: "0", ...many(249) } })
+    await to.start!({ iteration: 0, iterations: 1, config: { gigpo: "0", ...many(249) } })
     await to.report!({ iteration: 1, metrics: many(2500) })
     await to.end!({ iteration: 1 })
     expect([server.runs[0]!.params.size, server.runs[0]!.metrics.size]).toEqual([250, 2500])
@@ -187,7 +204,7 @@ describe("a server in trouble", () => {
     const calls = ["get-by-name", "experiments/create", "runs/create", "log-batch", "runs/update"].length
     const to = observer()
     server.troubles.push(...passing)
-    await to.start!({ iteration: 0, iterations: 2, leastGroupSize: 1 })
+    await to.start!({ iteration: 0, iterations: 2 })
     await server.heard(calls + passing.length - 2)
     server.troubles.push(...passing)
     await to.report!(reports[0]!)
@@ -201,7 +218,7 @@ describe("a server in trouble", () => {
     server.troubles.push(...Array<Trouble>(5).fill({ status: 500 }))
     const [first, ...others] = reportsOf(4)
     const to = observer()
-    await to.start!({ iteration: 0, iterations: 4, leastGroupSize: 1 })
+    await to.start!({ iteration: 0, iterations: 4 })
     await vi.waitFor(() => expect(() => to.report!(first!)).toThrow(/MLflow answered .* 500: so to say/))
     for (const report of others) await to.report!(report)
     await to.end!({ iteration: 4 })
@@ -223,7 +240,7 @@ describe("a server in trouble", () => {
   it("that refuses a batch gets the next all the same", async () => {
     const reports = reportsOf(3)
     const to = observer()
-    await to.start!({ iteration: 0, iterations: 3, leastGroupSize: 1 })
+    await to.start!({ iteration: 0, iterations: 3 })
     await server.heard(3)
     server.troubles.push({ status: 400 })
     await to.report!(reports[0]!)
@@ -237,7 +254,7 @@ describe("a server in trouble", () => {
     const reports = reportsOf(3)
     const to = observer()
     const run = { directory: folder, config: { gigpo: "0", seed: 1 } }
-    await to.start!({ iteration: 0, iterations: 3, leastGroupSize: 1, ...run })
+    await to.start!({ iteration: 0, iterations: 3, ...run })
     await server.heard(3)
     server.troubles.push(...Array<Trouble>(5).fill({ status: 500 }))
     await vi.waitFor(() => expect(() => to.report!(reports[0]!)).toThrow(/500: so to say/))

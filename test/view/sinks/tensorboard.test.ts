@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import type { IterationReport } from "../../../src/training/options.ts"
-import { Run } from "../../../src/training/run.ts"
+import type { IterationReport } from "../../../src/runs/report.ts"
+import { Run } from "../../../src/runs/run.ts"
 import { train } from "../../../src/training/train.ts"
 import { scalarsOf } from "../../../src/view/data/scalars.ts"
 import { crc32c } from "../../../src/view/sinks/crc32c.ts"
@@ -28,7 +28,7 @@ const single = (report: IterationReport): ReadEvent => ({
 
 async function observe(directory: string, reports: readonly IterationReport[]): Promise<void> {
   const observer = tensorBoard({ directory })
-  await observer.start!({ iteration: 0, iterations: reports.length, leastGroupSize: 1 })
+  await observer.start!({ iteration: 0, iterations: reports.length })
   for (const report of reports) await observer.report!(report)
   await observer.end!({ iteration: reports.length })
 }
@@ -102,7 +102,7 @@ describe("an event file", () => {
 
   it("is on the disk as far as was reported", async () => {
     const observer = tensorBoard({ directory: folder })
-    await observer.start!({ iteration: 0, iterations: 3, leastGroupSize: 1 })
+    await observer.start!({ iteration: 0, iterations: 3 })
     for (const [at, report] of reportsOf(3).entries()) {
       await observer.report!(report)
       expect(await readEventFolder(folder)).toHaveLength(at + 1)
@@ -173,7 +173,7 @@ describe("a run in TensorBoard", () => {
     const run = join(folder, "run")
     const reports = reportsOf(3)
     await madeFolder(run, {}, reports)
-    await observer.start!({ iteration: 0, iterations: 3, leastGroupSize: 1, directory: run })
+    await observer.start!({ iteration: 0, iterations: 3, directory: run })
     await expect(observer.report!(reports[0]!)).rejects.toMatchObject({ code: "IO" })
     await rm(place)
     for (const report of reports.slice(1)) await observer.report!(report)

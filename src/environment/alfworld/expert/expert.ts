@@ -1,4 +1,4 @@
-import { GigpoError } from "../../../errors.ts"
+import { GigpoError } from "../../../util/errors.ts"
 import type { Expert, Observation, Turn } from "../../environment.ts"
 import type { Game, World } from "../game.ts"
 import type { Wording } from "../generate/grammar.ts"

@@ -30,7 +30,7 @@ function partOf(memory: Memory, goal: Goal): readonly string[] | undefined {
   return goal.count === 2 ? shortestScript(memory, { ...goal, count: 1 }) : undefined
 }
 
-/** Looks into the likeliest receptacle that was not looked into, per command that it takes. */
+/** Looks into the most likely receptacle that was not looked into, per command that it takes. */
 function search({ receptacles, seen, here }: Memory, kind: string): string | undefined {
   const names = inOrder(receptacles.keys())
   const likely = places.get(kind) ?? []

@@ -11,7 +11,7 @@ export interface Memory extends Home {
 
 const openableKinds = new Set([...openable].map((kind) => kind.toLowerCase()))
 
-/** Where things of a kind are looked for, the likeliest kind of receptacle first; names in lower case. */
+/** Where things of a kind are looked for, the most likely kind of receptacle first; names in lower case. */
 export const places: ReadonlyMap<string, readonly string[]> = new Map(
   [...objectKinds.values()].map(({ name, where }) => [name.toLowerCase(), where.map((kind) => kind.toLowerCase())]),
 )

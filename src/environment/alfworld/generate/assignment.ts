@@ -1,4 +1,4 @@
-import type { Random } from "../../../random.ts"
+import type { Random } from "../../../util/random.ts"
 import { rooms } from "./rooms.ts"
 import type { Scene } from "./scene.ts"
 import { type TaskType, treatments } from "./task-types.ts"

@@ -1,5 +1,5 @@
-import { GigpoError } from "../../../errors.ts"
-import { Random } from "../../../random.ts"
+import { GigpoError } from "../../../util/errors.ts"
+import { Random } from "../../../util/random.ts"
 import { readOptions } from "../../options.ts"
 import { solveAtStart } from "../expert/expert.ts"
 import { Game } from "../game.ts"

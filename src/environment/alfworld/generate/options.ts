@@ -1,4 +1,4 @@
-import { field, oneOf, whole } from "../../../options/field.ts"
+import { field, integer, oneOf } from "../../../options/field.ts"
 import type { OptionsOf, Resolved } from "../../../options/table.ts"
 import type { Wording } from "./grammar.ts"
 import { type TaskType, taskTypes } from "./task-types.ts"
@@ -36,10 +36,10 @@ export const householdFields = {
     ["move", "put"],
     'As ALFWorld 0.4 words things ("move") or 0.2 ("put").',
   ),
-  scenes: whole(
+  scenes: integer(
     480,
     "Rooms drawn: 8 to 1,000,000, a fourth of each kind. One layout in eight is held out from training.",
-    { least: 8, most: 1_000_000 },
+    { min: 8, max: 1_000_000 },
   ),
 }
 

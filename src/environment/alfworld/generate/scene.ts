@@ -1,4 +1,4 @@
-import { Random } from "../../../random.ts"
+import { Random } from "../../../util/random.ts"
 import { type RoomKind, rooms } from "./rooms.ts"
 
 export interface Receptacle {

@@ -8,6 +8,7 @@ export const taskTypes = [
   "pick_two_obj_and_place",
 ] as const
 
+/** Kind of household task. */
 export type TaskType = (typeof taskTypes)[number]
 
 /** What some tasks ask to do with an object before it is put down. */

@@ -1,5 +1,5 @@
-import { GigpoError } from "../../../errors.ts"
-import { Random } from "../../../random.ts"
+import { GigpoError } from "../../../util/errors.ts"
+import { Random } from "../../../util/random.ts"
 import { type ResolvedHouseholdOptions, rangesOf } from "./options.ts"
 import { rooms } from "./rooms.ts"
 import { isHeldOut, layOut, roomOf } from "./scene.ts"

@@ -1,7 +1,7 @@
 /** Kinds of things by the names that ALFWorld's types have without their ending `Type`. */
 export interface ObjectKind {
   readonly name: string
-  /** Kinds of receptacles that can hold it, the likeliest place first. */
+  /** Kinds of receptacles that can hold it, the most likely place first. */
   readonly where: readonly string[]
   readonly can: ReadonlySet<Ability>
 }

@@ -1,5 +1,5 @@
-import type { Random } from "../../../random.ts"
 import { analyse } from "../../../retrieval/analyse.ts"
+import type { Random } from "../../../util/random.ts"
 import { type Kind, kindNames, kinds } from "./kinds.ts"
 
 // A grammar of our own: two or three syllables that read well and mean nothing.

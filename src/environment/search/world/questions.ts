@@ -1,4 +1,4 @@
-import { Random } from "../../../random.ts"
+import { Random } from "../../../util/random.ts"
 import type { SearchTask } from "../questions.ts"
 import { kinds } from "./kinds.ts"
 import type { Entity, World } from "./world.ts"

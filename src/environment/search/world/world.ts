@@ -1,5 +1,5 @@
-import { Pace } from "../../../pace.ts"
-import { Random } from "../../../random.ts"
+import { Pace } from "../../../util/pace.ts"
+import { Random } from "../../../util/random.ts"
 import { type Kind, kindNames, kinds } from "./kinds.ts"
 import { makeNames } from "./names.ts"
 

@@ -1,4 +1,4 @@
-import { Random } from "../../../random.ts"
+import { Random } from "../../../util/random.ts"
 import type { SqlTask } from "../task.ts"
 import { makeShop, type Shop, shopScript } from "./shop.ts"
 

@@ -1,4 +1,4 @@
-import type { Random } from "../../../random.ts"
+import type { Random } from "../../../util/random.ts"
 
 /** A shop's books: what its items cost and who makes them, where the makers live, and what was sold on which day. */
 export interface Shop {

@@ -1,4 +1,4 @@
-import type { Random } from "../../../random.ts"
+import type { Random } from "../../../util/random.ts"
 
 export function choose<T>(items: readonly T[], random: Random): T {
   return items[random.below(items.length)]!

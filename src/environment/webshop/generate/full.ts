@@ -1,4 +1,4 @@
-import type { Random } from "../../../random.ts"
+import type { Random } from "../../../util/random.ts"
 import type { Listing } from "../catalogue.ts"
 import { formatFloat } from "../python-text.ts"
 import { capitalise, choose, chooseSome } from "./draw.ts"

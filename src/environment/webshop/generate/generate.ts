@@ -1,4 +1,4 @@
-import { Random } from "../../../random.ts"
+import { Random } from "../../../util/random.ts"
 import type { Listing, ProductSource } from "../catalogue.ts"
 import { fullListing } from "./full.ts"
 import { shortListing } from "./short.ts"

@@ -1,5 +1,5 @@
 import type uPlot from "uplot"
-import { formatNumber } from "../../../format.ts"
+import { formatNumber } from "../../../util/format.ts"
 import type { Along } from "../../data/curves.ts"
 import { colour } from "../theme.ts"
 import { placeTick } from "./place.ts"

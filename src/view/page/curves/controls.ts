@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import { groupOf } from "../../data/metrics.ts"
 import { element } from "../element.ts"
 import type { Board } from "./board.ts"

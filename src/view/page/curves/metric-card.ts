@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import { type Curves, curvesOf, smoothed } from "../../data/curves.ts"
 import { element } from "../element.ts"
 import { runMark } from "../run-mark.ts"

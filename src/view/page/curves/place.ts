@@ -1,4 +1,4 @@
-import { formatDuration } from "../../../format.ts"
+import { formatDuration } from "../../../util/format.ts"
 import type { Along } from "../../data/curves.ts"
 
 /** A place along the bottom, at a tick. */

@@ -1,5 +1,5 @@
-import type { IterationReport } from "../../../training/options.ts"
-import { visible } from "../../../visible.ts"
+import type { IterationReport } from "../../../runs/report.ts"
+import { visible } from "../../../util/visible.ts"
 import type { RunStore } from "../run-store.ts"
 
 /** A run that is compared, with what it has reported. */

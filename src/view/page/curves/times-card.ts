@@ -1,4 +1,4 @@
-import { formatDuration, formatShare } from "../../../format.ts"
+import { formatDuration, formatShare } from "../../../util/format.ts"
 import { meanParts, timeParts } from "../../data/time-parts.ts"
 import { element } from "../element.ts"
 import { partSwatch, runMark, runSwatch } from "../run-mark.ts"

@@ -1,4 +1,4 @@
-import { formatNumber } from "../../../format.ts"
+import { formatNumber } from "../../../util/format.ts"
 import { type Curves, lastKnown, nearestKnown } from "../../data/curves.ts"
 import { element } from "../element.ts"
 import { runSwatch } from "../run-mark.ts"

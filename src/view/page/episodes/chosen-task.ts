@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import type { Chosen } from "../../data/episode-filter.ts"
 import type { RunInfo } from "../../data/source.ts"
 import { episodesIn, type Standing, standings } from "../../data/step-groups.ts"

@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import type { RecordedEpisode, RecordedGroup } from "../../data/recorded.ts"
 import type { RunInfo } from "../../data/source.ts"
 import { type Standing, standings } from "../../data/step-groups.ts"

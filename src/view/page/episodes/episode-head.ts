@@ -1,5 +1,5 @@
 import { resultOf } from "../../../rollout/outcome.ts"
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import { episodeText } from "../../data/episode-text.ts"
 import type { RecordedEpisode } from "../../data/recorded.ts"
 import { taskLabel } from "../../data/task-label.ts"

@@ -1,5 +1,5 @@
 import { outcomes, results } from "../../../rollout/outcome.ts"
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import { type Column, columns, type EpisodeTable } from "../../data/episode-table.ts"
 import { taskLabel } from "../../data/task-label.ts"
 import { element } from "../element.ts"

@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import type { RecordedStep } from "../../data/recorded.ts"
 import { type Measure, measures, type Scale, shades, tokenValue } from "../../data/token-values.ts"
 import { element } from "../element.ts"

@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import type { RecordedStep } from "../../data/recorded.ts"
 import { isSpecial, thoughts } from "../../data/thoughts.ts"
 import { measures, type Scale, shade, tokenValue } from "../../data/token-values.ts"

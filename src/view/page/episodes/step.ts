@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import { newLines } from "../../data/new-lines.ts"
 import type { RecordedStep } from "../../data/recorded.ts"
 import { element } from "../element.ts"

@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 
 /** Longest text that is looked at for a name. */
 const looked = 2000

@@ -1,4 +1,4 @@
-import { visible } from "../../../visible.ts"
+import { visible } from "../../../util/visible.ts"
 import { type Setting, settingsOf } from "../../data/settings.ts"
 import { element } from "../element.ts"
 import { longText } from "../long-text.ts"

@@ -1,0 +1,110 @@
+// What one hostile client costs an ordinary one: each server of the package as a process of its own, an ordinary client that asks for
+// something small again and again, beside it nothing, a process that only computes, one hostile client that has the key (from another address), and a flood without a key.
+// By turns, so that whatever else the machine does falls on all alike. `--seconds 30` of the ordinary client alone, twice that beside.
+import { fork } from "node:child_process"
+import { once } from "node:events"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as wait } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { openServers } from "./hostile/servers.mjs"
+import { describeMachine, markdownTable, writeResult } from "./machine.mjs"
+
+const { values } = parseArgs({
+  options: { seconds: { type: "string", default: "30" }, only: { type: "string" } },
+  strict: false,
+})
+const turns = 3
+const seconds = Number(values.seconds) / turns
+const busy = "a busy process, no requests"
+const sides = { alone: seconds, [busy]: seconds, "hostile client": 2 * seconds, flood: seconds }
+const kinds = { flood: "flood", [busy]: "busy" }
+
+const folder = await mkdtemp(join(tmpdir(), "gigpo-hostile-"))
+const table = [
+  [
+    "server",
+    "beside",
+    "requests",
+    "p50, ms",
+    "p99, ms",
+    "slowest, ms",
+    "p99 of alone",
+    "failed",
+    "what the others sent",
+  ],
+]
+const memory = []
+try {
+  for (const { name, open } of openServers(folder))
+    if (!values.only || name === values.only) await measure(name, await open())
+} finally {
+  await rm(folder, { recursive: true })
+}
+
+async function measure(name, server) {
+  const found = Object.fromEntries(Object.keys(sides).map((side) => [side, { times: [], failed: 0, sent: 0 }]))
+  await during(2, server.ask, { times: [], failed: 0 })
+  for (let turn = 0; turn < turns; turn++)
+    for (const [side, length] of Object.entries(sides)) {
+      const others = side === "alone" ? undefined : fork(new URL("hostile/attack.mjs", import.meta.url), [JSON.stringify({ kind: kinds[side] ?? server.kind, ...server.attacked })]) // biome-ignore format: one line
+      if (others) await wait(1000)
+      await during(length, server.ask, found[side])
+      if (!others) continue
+      others.send("stop")
+      const [sent] = await Promise.race([once(others, "message"), once(others, "exit")])
+      found[side].sent += typeof sent?.sent === "number" ? sent.sent : 0
+      others.kill("SIGKILL")
+      await wait(2000) // what it asked for is given up
+    }
+  memory.push(`${name}: ${(await server.memory()).toFixed(0)} MB`)
+  await server.stop()
+  const alone = quantile(found.alone.times, 0.99)
+  for (const [side, { times, failed, sent }] of Object.entries(found)) {
+    const p99 = quantile(times, 0.99)
+    const figures = [quantile(times, 0.5), p99, Math.max(...times)].map((time) => time.toFixed(1))
+    table.push([
+      name,
+      side,
+      times.length,
+      ...figures,
+      (p99 / alone).toFixed(2),
+      failed,
+      side === "alone" || side === busy ? "" : `${sent} requests or connections`,
+    ])
+    console.error(table.at(-1).join(" | "))
+  }
+}
+
+/** One request after the other, with a pause in which a person or a tool would think. */
+async function during(length, ask, found) {
+  const until = performance.now() + length * 1000
+  while (performance.now() < until) {
+    const began = performance.now()
+    try {
+      await ask()
+      found.times.push(performance.now() - began)
+    } catch {
+      found.failed++
+    }
+    await wait(20)
+  }
+}
+
+function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN
+}
+
+await writeResult(
+  "hostile",
+  `# One hostile client
+
+An ordinary client asks for something small again and again: alone, beside a process that only computes, beside one hostile client that has
+the key and another address (${Math.round(2 * turns * seconds)} s), and beside a flood without a key (${Math.round(turns * seconds)} s each, by turns). All of them share the machine, the process beside it at a lower priority. ${describeMachine()}
+
+${markdownTable(table)}
+
+Peak memory: ${memory.join(", ")}.`,
+)

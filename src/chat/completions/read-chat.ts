@@ -1,0 +1,144 @@
+import { mostTopTokens } from "../../engine/check-request.ts"
+import { RawJson } from "../../json/raw.ts"
+import { memberTexts, stringify } from "../../json/text.ts"
+import { isObject } from "../../options/read.ts"
+import { reservedName } from "../../tokenizer/chat-options.ts"
+import { ApiError, badField } from "../api-error.ts"
+import type { Call, CallMessage } from "../call.ts"
+import { FieldReader, isWellFormed } from "../fields.ts"
+import { OpenCalls } from "../open-calls.ts"
+import { readToolChoice, readTools } from "../tools/read-tools.ts"
+import { readFormat } from "./read-format.ts"
+import { readMessages } from "./read-messages.ts"
+
+// POST /v1/chat/completions: https://platform.openai.com/docs/api-reference/chat/create
+
+export interface ChatCall extends Call {
+  /** Whether the last chunk of a stream tells how many tokens there were. */
+  readonly usageInStream: boolean
+  /** vLLM's `return_token_ids`: the ids of prompt and replies come with the answer. */
+  readonly tokenIds: boolean
+}
+
+export function readChat(body: unknown): ChatCall {
+  const read = new FieldReader(body)
+  const model = read.required("model")
+  const messages = readMessages(read.list("messages"))
+  checkAnswered(messages)
+  const tools = readTools(read.list("tools"))
+  const stream = read.boolean("stream") ?? false
+  const streamOptions = read.any("stream_options")
+  const logProbs = read.boolean("logprobs") ?? false
+  const topLogProbs = read.whole("top_logprobs", 0, mostTopTokens)
+  if (topLogProbs !== undefined && !logProbs) throw badField("top_logprobs", "needs logprobs: true")
+  const [newer, older] = [read.whole("max_completion_tokens", 1, 2 ** 31), read.whole("max_tokens", 1, 2 ** 31)]
+  if (newer !== undefined && older !== undefined && newer !== older)
+    throw badField("max_tokens", "differs from max_completion_tokens; give one of them")
+  const call: ChatCall = {
+    model,
+    messages,
+    variables: readVariables(read.any("chat_template_kwargs")),
+    tools,
+    toolChoice: readToolChoice(read.any("tool_choice"), tools, "function"),
+    parallel: read.boolean("parallel_tool_calls") ?? true,
+    format: readFormat(read.any("response_format"), "response_format", "json_schema"),
+    maxTokens: newer ?? older,
+    stop: readStop(read.any("stop")),
+    count: read.whole("n", 1, 128) ?? 1,
+    seed: read.whole("seed", -(2 ** 53), 2 ** 53),
+    temperature: read.number("temperature", 0, 2),
+    logProbs,
+    topLogProbs: topLogProbs ?? 0,
+    stream,
+    usageInStream: readStreamOptions(streamOptions, stream),
+    tokenIds: read.boolean("return_token_ids") ?? false,
+  }
+  read.neutral(neutral)
+  read.neutral({
+    modalities: [["text"]],
+    functions: [[]],
+    function_call: [],
+    prediction: [],
+    audio: [],
+    web_search_options: [],
+    reasoning_effort: [],
+  })
+  read.ignore(...unheeded)
+  read.done()
+  return call
+}
+
+/** Variables of the chat template, under the name that vLLM has for them. */
+export function readVariables(value: unknown = {}): Readonly<Record<string, unknown>> {
+  const field = "chat_template_kwargs"
+  if (!isObject(value)) throw badField(field, "must be an object")
+  const wrong = reservedName(value)
+  if (wrong !== undefined) throw badField(field, wrong)
+  return asWritten(value)
+}
+
+/** Variables of the template, of which numbers, objects and lists stay as they are written. */
+function asWritten(variables: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const texts = memberTexts(stringify(variables))
+  const plain = (value: unknown) => value === null || ["string", "boolean"].includes(typeof value)
+  return Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => [name, plain(value) ? value : new RawJson(texts.get(name)!)]),
+  )
+}
+
+/** What would change what is sampled, and what it is when it does not. */
+export const neutral: Readonly<Record<string, readonly unknown[]>> = {
+  top_p: [1],
+  top_k: [-1, 0],
+  min_p: [0],
+  frequency_penalty: [0],
+  presence_penalty: [0],
+  repetition_penalty: [1],
+  logit_bias: [{}],
+}
+
+/** What says nothing about the reply. */
+export const unheeded: readonly string[] = [
+  ...["user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"],
+]
+
+export function readStreamOptions(value: unknown, stream: boolean): boolean {
+  if (value === undefined) return false
+  if (!stream) throw badField("stream_options", "needs stream: true")
+  const read = new FieldReader(value, "stream_options")
+  const usage = read.boolean("include_usage") ?? false
+  read.ignore("include_obfuscation")
+  read.done()
+  return usage
+}
+
+export function readStop(value: unknown): readonly string[] {
+  if (value === undefined) return []
+  const texts = typeof value === "string" ? [value] : value
+  if (!Array.isArray(texts) || texts.length > 4 || !texts.every((text) => typeof text === "string" && text !== ""))
+    throw badField("stop", "must be a text, or a list of up to 4 of them, none empty")
+  if (!isWellFormed(texts)) throw badField("stop", "has half a surrogate pair, which no reply has")
+  return texts
+}
+
+/** The results of an assistant's calls follow it at once. */
+function checkAnswered(messages: readonly CallMessage[]): void {
+  let open = new OpenCalls()
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "tool") open.answer(message.toolCallId, `messages[${index}].tool_call_id`)
+    else {
+      open.done()
+      open = new OpenCalls()
+      if (message.role === "assistant")
+        for (const [at, { id }] of message.toolCalls.entries()) open.call(id, `messages[${index}].tool_calls[${at}].id`)
+    }
+  }
+  open.done()
+}
+
+export function noSuchModel(model: string, known: readonly string[]): ApiError {
+  return new ApiError(404, `There is no model ${JSON.stringify(model.slice(0, 100))}; there is ${known.join(", ")}.`, {
+    param: "model",
+    code: "model_not_found",
+  })
+}

@@ -1,0 +1,102 @@
+import { badField } from "../api-error.ts"
+import { readArguments } from "../arguments.ts"
+import type { CallMessage, ToolCall } from "../call.ts"
+import { FieldReader, isText } from "../fields.ts"
+import { mostMessages } from "../json-limits.ts"
+
+const roles = ["system", "developer", "user", "assistant", "tool"] as const
+
+/** Fields that only messages of one role have. */
+const belonging: Readonly<Record<string, (typeof roles)[number]>> = {
+  tool_calls: "assistant",
+  function_call: "assistant",
+  reasoning_content: "assistant",
+  reasoning: "assistant",
+  refusal: "assistant",
+  audio: "assistant",
+  tool_call_id: "tool",
+}
+
+export function readMessages(values: readonly unknown[] | undefined): readonly CallMessage[] {
+  if (!values || values.length === 0) throw badField("messages", "must be a list of at least one message")
+  if (values.length > mostMessages)
+    throw badField("messages", `has ${values.length} messages; send at most ${mostMessages}`)
+  return values.map((value, index) => readMessage(value, `messages[${index}]`))
+}
+
+/** What clients keep beside a message (annotations, what they parsed of it) is left. */
+export function readMessage(value: unknown, path: string): CallMessage {
+  const read = new FieldReader(value, path)
+  const role = read.oneOf("role", roles)
+  if (role === undefined) throw badField(`${path}.role`, "is missing")
+  for (const [field, owner] of Object.entries(belonging))
+    if (role !== owner && !isEmpty(read.any(field)))
+      throw badField(`${path}.${field}`, `belongs in a message of the role ${owner}`)
+  const name = readName(read)
+  const content = readContent(read.any("content"), `${path}.content`, role !== "assistant")
+  if (role === "assistant") return { ...readReply(read, content), ...name }
+  if (content === undefined) throw badField(`${path}.content`, "is missing")
+  if (role === "tool") return { role, content, toolCallId: read.required("tool_call_id"), ...name }
+  return { role: role === "developer" ? "system" : role, content, ...name }
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === "" || (Array.isArray(value) && value.length === 0)
+}
+
+function readName(read: FieldReader): { readonly name?: string } {
+  const name = read.string("name")
+  if (name === undefined) return {}
+  if (/^[^\s<|\\/>]{1,64}$/.test(name)) return { name }
+  throw badField(read.name("name"), "must have 1 to 64 characters, without white space and < | \\ / >")
+}
+
+function readReply(read: FieldReader, content: string | undefined): CallMessage {
+  const toolCalls = readToolCalls(read)
+  const [thought, other] = [read.string("reasoning_content"), read.string("reasoning")]
+  if (thought && other && thought !== other)
+    throw badField(read.name("reasoning"), "differs from reasoning_content; give one of them")
+  const refusal = read.string("refusal")
+  if (refusal && content) throw badField(read.name("refusal"), "is given together with content; give one of them")
+  read.neutral({ audio: [], function_call: [] })
+  const reasoning = thought ?? other
+  const said = content ?? refusal
+  if (said === undefined && reasoning === undefined && toolCalls.length === 0)
+    throw badField(read.name("content"), "is missing; give content or tool_calls")
+  return { role: "assistant", content: said ?? "", toolCalls, ...(reasoning !== undefined && { reasoning }) }
+}
+
+function readToolCalls(read: FieldReader): readonly ToolCall[] {
+  const at = read.name("tool_calls")
+  const calls = (read.list("tool_calls") ?? []).map((call, index) => readToolCall(call, `${at}[${index}]`))
+  const ids = new Set<string>()
+  for (const [index, { id }] of calls.entries()) {
+    if (ids.has(id)) throw badField(`${at}[${index}].id`, "is the id of an earlier call of this message, too")
+    ids.add(id)
+  }
+  return calls
+}
+
+function readToolCall(value: unknown, path: string): ToolCall {
+  const read = new FieldReader(value, path)
+  const id = read.filled("id")
+  read.oneOf("type", ["function"])
+  const called = new FieldReader(read.any("function"), `${path}.function`)
+  return { id, name: called.filled("name"), arguments: readArguments(called) }
+}
+
+/** A text, or parts that are texts. */
+export function readContent(value: unknown, path: string, some = true): string | undefined {
+  if (value === undefined || isText(value, path)) return value
+  if (!Array.isArray(value)) throw badField(path, "must be a text, or a list of parts")
+  if (some && value.length === 0) throw badField(path, "must have at least one part")
+  return value
+    .map((part, index) => {
+      const at = `${path}[${index}]`
+      const read = new FieldReader(part, at)
+      const type = read.oneOf("type", ["text", "input_text", "output_text", "refusal"])
+      if (type === undefined) throw badField(`${at}.type`, "must be text: this model reads nothing else")
+      return type === "refusal" ? read.required("refusal") : read.required("text")
+    })
+    .join("")
+}

@@ -1,0 +1,114 @@
+import type { Completion } from "../engine/engine.ts"
+import type { Call, ToolCall } from "./call.ts"
+import type { ReplyDelta } from "./dialect.ts"
+import { ReplyText } from "./reply-text.ts"
+import type { Piece, ReplyReader } from "./tools/format.ts"
+import { MarkedText } from "./tools/marked-text.ts"
+
+/** What a reply's tokens say. */
+export interface ParsedReply {
+  /** Ends behind the token that completed a stop text, whatever was sampled after it. */
+  readonly completion: Completion
+  readonly content: string
+  readonly reasoning: string
+  /** Tokens of the thought, with those that begin and end it. */
+  readonly reasoningTokens: number
+  readonly toolCalls: readonly ToolCall[]
+  readonly finishReason: "stop" | "length" | "tool_calls"
+  /** Whether it begins a call that cannot be read. */
+  readonly broken: boolean
+}
+
+export interface ReplyParserSetup {
+  readonly decode: (tokens: Int32Array) => string
+  readonly reader: ReplyReader
+  readonly stop: Call["stop"]
+  /** The reply's, which those of its calls are made of. */
+  readonly id: string
+  readonly listener: ((piece: ReplyDelta) => void) | undefined
+}
+
+/**
+ * Reads one reply from its tokens. They are taken one by one however they come, so that a reply ends at the same token whether or not
+ * the engine tells of tokens as it samples them, and however many at once.
+ */
+export class ReplyParser {
+  readonly #setup: ReplyParserSetup
+  readonly #text: ReplyText
+  readonly #stops = new MarkedText()
+  readonly #contents: string[] = []
+  readonly #thoughts: string[] = []
+  readonly #toolCalls: ToolCall[] = []
+  #tokens = 0
+  #reasoningTokens = 0
+  #stopped = false
+
+  constructor(setup: ReplyParserSetup) {
+    this.#setup = setup
+    this.#text = new ReplyText(setup.decode)
+  }
+
+  /** Whether no more tokens are needed. */
+  hear(tokens: Int32Array): boolean {
+    const { reader } = this.#setup
+    for (const token of tokens) {
+      if (this.#stopped) break
+      this.#tokens++
+      const thinking = reader.thinking
+      this.#take(this.#text.add([token]))
+      if (thinking || reader.thinking) this.#reasoningTokens++
+    }
+    return this.#stopped
+  }
+
+  /** @param completion begins with what was heard so far */
+  end(completion: Completion): ParsedReply {
+    this.hear(completion.tokens.subarray(this.#tokens))
+    this.#take(this.#text.end())
+    const { reader } = this.#setup
+    if (!this.#stopped) this.#tell(reader.read(this.#stops.rest()))
+    this.#tell(reader.end())
+    const ended = this.#stopped ? cut(completion, this.#tokens) : completion
+    return {
+      completion: ended,
+      content: this.#contents.join(""),
+      reasoning: this.#thoughts.join(""),
+      reasoningTokens: this.#reasoningTokens,
+      toolCalls: this.#toolCalls,
+      finishReason: ended.finishReason === "stop" && this.#toolCalls.length > 0 ? "tool_calls" : ended.finishReason,
+      broken: reader.broken,
+    }
+  }
+
+  #take(text: string): void {
+    if (this.#stopped) return
+    const { before, mark } = this.#stops.take(text, this.#setup.stop)
+    this.#stopped = mark !== undefined
+    this.#tell(this.#setup.reader.read(before))
+  }
+
+  #tell(pieces: readonly Piece[]): void {
+    const { id, listener } = this.#setup
+    for (const piece of pieces) {
+      if (piece.kind === "call") {
+        const named = { ...piece, id: `call_${id}_${this.#toolCalls.length}` }
+        this.#toolCalls.push({ id: named.id, name: piece.name, arguments: piece.arguments })
+        listener?.(named)
+      } else {
+        const texts = piece.kind === "content" ? this.#contents : this.#thoughts
+        texts.push(piece.text)
+        listener?.(piece)
+      }
+    }
+  }
+}
+
+function cut(completion: Completion, length: number): Completion {
+  const { tokens, logProbs, entropies, top } = completion
+  return {
+    ...completion,
+    ...{ tokens: tokens.slice(0, length), logProbs: logProbs.slice(0, length), finishReason: "stop" },
+    ...(entropies && { entropies: entropies.slice(0, length) }),
+    ...(top && { top: top.slice(0, length) }),
+  }
+}

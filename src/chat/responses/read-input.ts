@@ -1,0 +1,121 @@
+import { badField } from "../api-error.ts"
+import { readArguments } from "../arguments.ts"
+import type { CallMessage, ToolCall } from "../call.ts"
+import { readContent } from "../completions/read-messages.ts"
+import { FieldReader } from "../fields.ts"
+import { mostItems } from "../json-limits.ts"
+import { OpenCalls } from "../open-calls.ts"
+
+/** A text, or items: what the model said in one turn (thoughts, a message, calls) is one message. */
+export function readInput(value: unknown): readonly CallMessage[] {
+  if (typeof value === "string") return [{ role: "user", content: value }]
+  if (!Array.isArray(value) || value.length === 0)
+    throw badField("input", "must be a text, or a list of at least one item")
+  if (value.length > mostItems) throw badField("input", `has ${value.length} items; send at most ${mostItems}`)
+  const messages: CallMessage[] = []
+  const open = new OpenCalls()
+  let said: Writable<Assistant> | undefined
+  let calls: ToolCall[] = []
+  for (const [index, item] of value.entries()) {
+    const path = `input[${index}]`
+    const part = readItem(item, path)
+    follow(open, part, path)
+    if ("role" in part) {
+      messages.push(part)
+      said = undefined
+      continue
+    }
+    if (!said || beginsTurn(part, said)) {
+      calls = []
+      said = { role: "assistant", content: "", toolCalls: calls }
+      messages.push(said)
+    }
+    if (part.content !== undefined) said.content += part.content
+    if (part.reasoning !== undefined) said.reasoning = (said.reasoning ?? "") + part.reasoning
+    if (part.call) calls.push(part.call)
+    if (part.reference !== undefined) said.reference = part.reference
+  }
+  open.done()
+  return messages
+}
+
+/** Each call has its result behind it, in whatever order. The calls of an item that is only referred to are not known here. */
+function follow(open: OpenCalls, part: CallMessage | Part, path: string): void {
+  if (!("role" in part)) {
+    if (part.call) open.call(part.call.id, `${path}.call_id`)
+    if (part.reference !== undefined) open.referred()
+  } else if (part.role === "tool") open.answer(part.toolCallId, `${path}.call_id`)
+}
+
+/** A second message begins another turn, as do thoughts behind anything, and what is known to be of another reply. */
+function beginsTurn(part: Part, said: Assistant): boolean {
+  if (part.reference !== undefined && said.reference !== undefined) return part.reference !== said.reference
+  const first = part.content !== undefined || part.reasoning !== undefined
+  return first && (said.content !== "" || said.toolCalls.length > 0)
+}
+
+type Assistant = Extract<CallMessage, { role: "assistant" }>
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+/** Of what the model said in one turn. */
+interface Part {
+  readonly content?: string
+  readonly reasoning?: string
+  readonly call?: ToolCall
+  readonly reference?: string
+}
+
+function readItem(item: unknown, path: string): CallMessage | Part {
+  const read = new FieldReader(item, path)
+  const type = read.string("type") ?? "message"
+  const reader = Object.hasOwn(items, type) ? items[type] : undefined
+  if (reader) return reader(read, path)
+  throw badField(`${path}.type`, `must be one of ${Object.keys(items).join(", ")}`)
+}
+
+const items: Readonly<Record<string, (read: FieldReader, path: string) => CallMessage | Part>> = {
+  message(read, path) {
+    const role = read.oneOf("role", ["system", "developer", "user", "assistant"])
+    if (role === undefined) throw badField(`${path}.role`, "is missing")
+    read.without({
+      tool_calls: "send each as an item of the type function_call",
+      tool_call_id: "send the result as an item of the type function_call_output",
+      function_call: "send it as an item of the type function_call",
+      reasoning_content: "send it as an item of the type reasoning",
+      name: "say it in the content",
+    })
+    const content = readContent(read.any("content"), `${path}.content`, role !== "assistant")
+    if (content === undefined) throw badField(`${path}.content`, "is missing")
+    return role === "assistant" ? { content } : { role: role === "developer" ? "system" : role, content }
+  },
+  function_call(read) {
+    return { call: { id: read.filled("call_id"), name: read.filled("name"), arguments: readArguments(read) } }
+  },
+  function_call_output(read, path) {
+    const toolCallId = read.required("call_id")
+    const content = readContent(read.any("output"), `${path}.output`)
+    if (content === undefined) throw badField(`${path}.output`, "is missing")
+    return { role: "tool", content, toolCallId }
+  },
+  /** The thought itself, else what sums it up. */
+  reasoning(read) {
+    read.neutral({ encrypted_content: [] })
+    const [whole, summary] = [readThoughts(read, "content"), readThoughts(read, "summary")]
+    return { reasoning: whole || summary }
+  },
+  item_reference(read, path) {
+    const [, reference] = /^(?:rs|msg|fc)_([0-9a-f]{16})(?:_\d+)?$/.exec(read.required("id")) ?? []
+    if (reference === undefined) throw badField(`${path}.id`, "names no item of this endpoint; send the item whole")
+    return { reference }
+  },
+}
+
+function readThoughts(read: FieldReader, field: "content" | "summary"): string {
+  return (read.list(field) ?? [])
+    .map((part, index) => {
+      const inner = new FieldReader(part, `${read.name(field)}[${index}]`)
+      inner.oneOf("type", ["reasoning_text", "summary_text", "text"])
+      return inner.required("text")
+    })
+    .join("")
+}

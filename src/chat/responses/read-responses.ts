@@ -1,0 +1,110 @@
+import { mostTopTokens } from "../../engine/check-request.ts"
+import { isObject } from "../../options/read.ts"
+import { badField } from "../api-error.ts"
+import type { Call } from "../call.ts"
+import { neutral, readStreamOptions, unheeded } from "../completions/read-chat.ts"
+import { readFormat } from "../completions/read-format.ts"
+import { FieldReader } from "../fields.ts"
+import { readFlatTools, readToolChoice } from "../tools/read-tools.ts"
+import { readInput } from "./read-input.ts"
+
+// POST /v1/responses: https://platform.openai.com/docs/api-reference/responses/create
+
+export interface ResponsesCall extends Call {
+  /** As they came: the answer repeats them. */
+  readonly asked: {
+    readonly instructions: string | null
+    readonly tools: readonly unknown[]
+    readonly toolChoice: unknown
+    readonly text: unknown
+    readonly metadata: unknown
+  }
+}
+
+export function readResponses(body: unknown): ResponsesCall {
+  const read = new FieldReader(body)
+  const model = read.required("model")
+  const instructions = read.string("instructions")
+  const input = readInput(read.any("input"))
+  const given = read.list("tools") ?? []
+  const tools = readFlatTools(given)
+  const toolChoice = read.any("tool_choice")
+  const text = read.any("text")
+  const logProbs = readInclude(read.list("include") ?? [])
+  const topLogProbs = read.whole("top_logprobs", 0, mostTopTokens)
+  if (topLogProbs && !logProbs) throw badField("top_logprobs", `needs include: ["${logProbsIncluded}"]`)
+  const metadata = read.any("metadata") ?? {}
+  if (!isObject(metadata)) throw badField("metadata", "must be an object")
+  const call: ResponsesCall = {
+    model,
+    messages: [...(instructions === undefined ? [] : [{ role: "system", content: instructions } as const]), ...input],
+    tools,
+    toolChoice: readToolChoice(toolChoice, tools, undefined),
+    parallel: read.boolean("parallel_tool_calls") ?? true,
+    format: readText(text),
+    maxTokens: read.whole("max_output_tokens", 1, 2 ** 31),
+    stop: [],
+    count: 1,
+    seed: undefined,
+    temperature: read.number("temperature", 0, 2),
+    logProbs,
+    topLogProbs: topLogProbs ?? 0,
+    stream: read.boolean("stream") ?? false,
+    asked: {
+      instructions: instructions ?? null,
+      tools: given,
+      toolChoice: toolChoice ?? "auto",
+      text: text ?? { format: { type: "text" } },
+      metadata,
+    },
+  }
+  read.neutral(neutral)
+  read.neutral({
+    truncation: ["disabled"],
+    background: [false],
+  })
+  read.without({
+    previous_response_id: "no conversation is kept, send its items",
+    conversation: "none is kept, send its items",
+    prompt: "none is kept, send the input",
+  })
+  readReasoning(read.any("reasoning"))
+  readStreamOptions(read.any("stream_options"), call.stream)
+  read.ignore(...unheeded, "max_tool_calls")
+  read.done()
+  return call
+}
+
+const logProbsIncluded = "message.output_text.logprobs"
+
+/** What the answer can hold beside the usual; of tools that are run by a provider, and of encryption, there is nothing to include. */
+const included: readonly string[] = [
+  ...[logProbsIncluded, "reasoning.encrypted_content", "message.input_image.image_url", "file_search_call.results"],
+  ...["web_search_call.results", "web_search_call.action.sources", "code_interpreter_call.outputs"],
+  ...["computer_call_output.output.image_url"],
+]
+
+/** Whether log-probabilities are asked for. */
+function readInclude(values: readonly unknown[]): boolean {
+  const strange = values.findIndex((value) => !included.includes(value as string))
+  if (strange >= 0) throw badField(`include[${strange}]`, `must be one of ${included.join(", ")}`)
+  return values.includes(logProbsIncluded)
+}
+
+/** What a model thinks is shown as it is; how much, it decides itself. */
+function readReasoning(value: unknown): void {
+  if (value === undefined) return
+  const read = new FieldReader(value, "reasoning")
+  read.neutral({ effort: [] })
+  read.ignore("summary", "generate_summary")
+  read.done()
+}
+
+function readText(value: unknown): Call["format"] {
+  if (value === undefined) return { kind: "text" }
+  const read = new FieldReader(value, "text")
+  const format = readFormat(read.any("format"), "text.format", undefined)
+  read.neutral({ verbosity: ["medium"] })
+  read.done()
+  return format
+}

@@ -1,0 +1,200 @@
+import { randomUUID } from "node:crypto"
+import { stringify } from "../../json/text.ts"
+import type { ApiError } from "../api-error.ts"
+import { type Answer, countTokens, type ReplyDelta, type TokenText, toldLogProbs } from "../dialect.ts"
+import type { SaidReply } from "../reply-generator.ts"
+import { event } from "../sse.ts"
+import type { ResponsesCall } from "./read-responses.ts"
+
+// The answers of POST /v1/responses: https://platform.openai.com/docs/api-reference/responses/object and /responses-streaming
+
+type Item = Readonly<Record<string, unknown>> & { readonly type: string }
+
+export class ResponsesAnswer implements Answer {
+  readonly #id = `resp_${randomUUID()}`
+  readonly #created = Math.floor(Date.now() / 1000)
+  readonly #call: ResponsesCall
+  readonly #textOf: TokenText
+  /** Items that are whole, and the one that is being written. */
+  readonly #items: Item[] = []
+  #open: { readonly id: string; readonly kind: "reasoning" | "content"; text: string } | undefined
+  #number = 0
+
+  constructor(call: ResponsesCall, textOf: TokenText) {
+    this.#call = call
+    this.#textOf = textOf
+  }
+
+  whole([reply]: readonly SaidReply[]): string {
+    if (reply!.reasoning !== "") this.#items.push(reasoning(`rs_${reply!.id}`, reply!.reasoning))
+    if (reply!.content !== "" || reply!.toolCalls.length === 0)
+      this.#items.push(this.#message(`msg_${reply!.id}`, reply!.content, reply))
+    for (const { id, name, arguments: given } of reply!.toolCalls) this.#items.push(called(id, name, given))
+    return stringify(this.#response(reply))
+  }
+
+  begin(): string {
+    const response = this.#response()
+    return this.#event("response.created", { response }) + this.#event("response.in_progress", { response })
+  }
+
+  piece(_index: number, piece: ReplyDelta, reply: string): string {
+    if (piece.kind !== "call") return this.#text(piece.kind, piece.text, reply)
+    const { id, name, arguments: given } = piece
+    const [closed, output_index, item] = [this.#close(), this.#items.length, called(id, name, given)]
+    this.#items.push(item)
+    const place = { item_id: item.id, output_index }
+    return (
+      closed +
+      this.#event("response.output_item.added", {
+        output_index,
+        item: { ...item, arguments: "", status: "in_progress" },
+      }) +
+      this.#event("response.function_call_arguments.delta", { ...place, delta: given }) +
+      this.#event("response.function_call_arguments.done", { ...place, name, arguments: given }) +
+      this.#event("response.output_item.done", { output_index, item })
+    )
+  }
+
+  end([reply]: readonly SaidReply[]): string {
+    const nothing = this.#items.length === 0 && !this.#open ? this.#text("content", "", reply!.id) : ""
+    const closed = this.#close(reply)
+    // What was sampled behind a message is known once all is.
+    const message = this.#items.findIndex(({ type }) => type === "message")
+    const { id, content } = (this.#items[message] ?? {}) as { id: string; content: readonly { text: string }[] }
+    if (message >= 0) this.#items[message] = this.#message(id, content[0]!.text, reply)
+    const response = this.#response(reply)
+    const name = reply!.finishReason === "length" ? "response.incomplete" : "response.completed"
+    return nothing + closed + this.#event(name, { response })
+  }
+
+  fail({ message, param, code }: ApiError): string {
+    return this.#event("error", { message, param: param ?? null, code: code ?? null })
+  }
+
+  #text(kind: "reasoning" | "content", text: string, reply: string): string {
+    const closed = this.#open && this.#open.kind !== kind ? this.#close() : ""
+    const fresh = this.#open === undefined
+    this.#open ??= { id: this.#name(kind, reply), kind, text: "" }
+    const open = this.#open
+    open.text += text
+    const [place, about] = [{ item_id: open.id, output_index: this.#items.length, content_index: 0 }, this.#about(kind)]
+    const begun = fresh
+      ? this.#event("response.output_item.added", {
+          output_index: place.output_index,
+          item: { ...this.#item(open, ""), content: [], status: "in_progress" },
+        }) + this.#event("response.content_part.added", { ...place, part: about.part("") })
+      : ""
+    const delta = { ...place, delta: text, ...(kind === "content" && { logprobs: [] }) }
+    return closed + begun + (text === "" ? "" : this.#event(`response.${about.event}.delta`, delta))
+  }
+
+  /** A reply may say something between calls, too. */
+  #name(kind: "reasoning" | "content", reply: string): string {
+    const [type, prefix] = kind === "content" ? ["message", "msg"] : ["reasoning", "rs"]
+    const before = this.#items.filter((item) => item.type === type).length
+    return `${prefix}_${reply}${before > 0 ? `_${before}` : ""}`
+  }
+
+  /** Ends the item that is being written. */
+  #close(reply?: SaidReply): string {
+    const open = this.#open
+    if (!open) return ""
+    this.#open = undefined
+    const [output_index, about, item] = [this.#items.length, this.#about(open.kind), this.#item(open, open.text, reply)]
+    const place = { item_id: open.id, output_index, content_index: 0 }
+    this.#items.push(item)
+    return (
+      this.#event(`response.${about.event}.done`, {
+        ...place,
+        text: open.text,
+        ...(open.kind === "content" && { logprobs: [] }),
+      }) +
+      this.#event("response.content_part.done", { ...place, part: about.part(open.text) }) +
+      this.#event("response.output_item.done", { output_index, item })
+    )
+  }
+
+  #item(open: { readonly id: string; readonly kind: string }, text: string, reply?: SaidReply): Item {
+    return open.kind === "content" ? this.#message(open.id, text, reply) : reasoning(open.id, text)
+  }
+
+  #about(kind: "reasoning" | "content") {
+    return kind === "content"
+      ? { event: "output_text", part: (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] }) }
+      : { event: "reasoning_text", part: (text: string) => ({ type: "reasoning_text", text }) }
+  }
+
+  #message(id: string, text: string, reply?: SaidReply): Item {
+    const content = [{ type: "output_text", text, annotations: [], logprobs: this.#logProbs(reply) }]
+    return {
+      id,
+      type: "message",
+      status: reply?.finishReason === "length" ? "incomplete" : "completed",
+      role: "assistant",
+      content,
+    }
+  }
+
+  #logProbs(reply: SaidReply | undefined): object[] {
+    if (!reply || !this.#call.logProbs) return []
+    return toldLogProbs(reply, this.#textOf)
+  }
+
+  #response(reply?: SaidReply): object {
+    const { model, parallel, temperature, maxTokens, asked } = this.#call
+    const cut = reply?.finishReason === "length"
+    const counted = reply && countTokens([reply])
+    return {
+      ...{ id: this.#id, object: "response", created_at: this.#created, model, error: null },
+      status: reply === undefined ? "in_progress" : cut ? "incomplete" : "completed",
+      incomplete_details: cut ? { reason: "max_output_tokens" } : null,
+      ...{
+        instructions: asked.instructions,
+        tools: asked.tools,
+        tool_choice: asked.toolChoice,
+        text: asked.text,
+        metadata: asked.metadata,
+      },
+      ...{
+        parallel_tool_calls: parallel,
+        temperature: temperature ?? null,
+        top_p: 1,
+        max_output_tokens: maxTokens ?? null,
+      },
+      ...{
+        previous_response_id: null,
+        reasoning: null,
+        truncation: "disabled",
+        store: false,
+        background: false,
+        user: null,
+      },
+      output: [...this.#items],
+      usage: counted && {
+        ...{ input_tokens: counted.prompt, output_tokens: counted.reply, total_tokens: counted.prompt + counted.reply },
+        input_tokens_details: { cached_tokens: 0 },
+        output_tokens_details: { reasoning_tokens: counted.reasoning },
+      },
+    }
+  }
+
+  #event(type: string, data: object): string {
+    return event(stringify({ type, sequence_number: this.#number++, ...data }), type)
+  }
+}
+
+function reasoning(id: string, text: string): Item {
+  return { id, type: "reasoning", status: "completed", summary: [], content: [{ type: "reasoning_text", text }] }
+}
+
+function called(call_id: string, name: string, given: string): Item {
+  return {
+    id: call_id.replace(/^call_/, "fc_"),
+    type: "function_call",
+    status: "completed",
+    call_id,
+    name,
+    arguments: given,
+  }
+}

@@ -1,0 +1,70 @@
+import { anyObject, colon, comma, constant } from "../../grammar/json.ts"
+import { jsonSchema } from "../../grammar/json-schema.ts"
+import { choice, type Node, repeat, rule, sequence, text } from "../../grammar/node.ts"
+import { parseJson, stringify } from "../../json/text.ts"
+import { isObject } from "../../options/read.ts"
+import type { Tool, ToolChoice } from "../call.ts"
+import { mostNesting } from "../json-limits.ts"
+import type { Piece } from "./format.ts"
+
+/** How calls are written: the key of their arguments, what stands around each, and between two. */
+interface Writing {
+  readonly key: "arguments" | "parameters"
+  readonly around?: readonly [before: string, behind: string]
+  readonly between: string
+}
+
+/** What a call asks of a reply's calls. */
+export interface Calling {
+  /** One or several; undefined where there is none that may be called. */
+  readonly calls: Node | undefined
+  /** Whether the reply must be calls. */
+  readonly must: boolean
+  /** Whether calls are held to anything but their form. */
+  readonly held: boolean
+}
+
+/** What messages call the parameters of a tool. */
+export function parametersOf(name: string): string {
+  return `The parameters of ${name}`
+}
+
+/** @throws GigpoError `BAD_ARGUMENT`, here or when the calls are compiled, for parameters that cannot be held to */
+export function calling(
+  tools: readonly Tool[],
+  toolChoice: ToolChoice,
+  parallel: boolean,
+  { key, around: [before, behind] = ["", ""], between }: Writing,
+): Calling {
+  const single = typeof toolChoice === "object"
+  const offered = toolChoice === "none" ? [] : tools
+  const named = single ? offered.filter(({ name }) => name === toolChoice.name) : offered
+  const callOf = ({ name, parameters, strict }: Tool): Node => {
+    const given = strict ? jsonSchema(parameters, parametersOf(name)) : anyObject
+    const object = [text('{"name"'), colon, constant(name), comma, text(`"${key}"`), colon, given, text("}")]
+    return sequence(text(before), ...object, text(behind))
+  }
+  const called = rule(() => choice(named.map(callOf)))
+  const more = parallel && !single ? Number.POSITIVE_INFINITY : 0
+  const must = single || toolChoice === "required"
+  return {
+    calls: named.length > 0 || must ? sequence(called, repeat(sequence(text(between), called), 0, more)) : undefined,
+    must,
+    held: must || !parallel || named.some(({ strict }) => strict),
+  }
+}
+
+/**
+ * A call written as a JSON object with a name and, under `key`, its arguments; undefined where the text is none. The arguments keep
+ * the bytes in which they were sampled.
+ */
+export function readCalled(text: string, key: Writing["key"]): Extract<Piece, { kind: "call" }> | undefined {
+  try {
+    const value = parseJson(text, mostNesting)
+    if (!isObject(value) || typeof value.name !== "string" || value.name === "") return undefined
+    const given = value[key] ?? {}
+    return isObject(given) ? { kind: "call", name: value.name, arguments: stringify(given) } : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,81 @@
+import { character, except } from "../../grammar/characters.ts"
+import { choice, optional, repeat, rule, sequence } from "../../grammar/node.ts"
+import { spaces } from "../../grammar/pattern.ts"
+import { calling, readCalled } from "./called.ts"
+import type { Piece, ReplyReader, ToolFormat } from "./format.ts"
+
+// Llama 3.1 to 3.3: a reply is text, or a call as a JSON object of name and parameters and nothing else. Several calls, which the
+// models were not taught but write, stand behind each other with a semicolon or a line end between.
+
+export const llama: ToolFormat = {
+  name: "llama",
+  opening: () => "",
+  reader: ({ tools }) => new LlamaReader(tools),
+  grammar(tools, toolChoice, parallel, _opening, answer) {
+    const { calls, must, held } = calling(tools, toolChoice, parallel, { key: "parameters", between: "; " })
+    if (must || !calls) return calls ?? answer
+    if (!answer && !held) return undefined
+    return choice([answer ?? plain, calls])
+  },
+}
+
+/** Any text that is not read as calls: what begins with a brace might be some that nobody has asked for. */
+const plain = rule(() => {
+  const brace = "{".charCodeAt(0)
+  const [any, first] = [character(except([])), character(except([...spaces, [brace, brace]]))]
+  return sequence(
+    repeat(character(spaces), 0, Number.POSITIVE_INFINITY),
+    optional(sequence(first, repeat(any, 0, Number.POSITIVE_INFINITY))),
+  )
+})
+
+class LlamaReader implements ReplyReader {
+  readonly thinking = false
+  broken = false
+  readonly #tools: boolean
+  #held = ""
+  /** What is held: nothing but white space, what may be calls, or nothing more, since it is text. */
+  #state: "blank" | "object" | "plain" = "blank"
+
+  constructor(tools: boolean) {
+    this.#tools = tools
+  }
+
+  read(text: string): Piece[] {
+    if (this.#state === "plain") return [{ kind: "content", text }]
+    this.#held += text
+    const begun = this.#state === "blank" ? text.trimStart() : ""
+    if (begun === "") return []
+    this.#state = this.#tools && begun.startsWith("{") ? "object" : "plain"
+    return this.#state === "plain" ? [{ kind: "content", text: begun }] : []
+  }
+
+  end(): Piece[] {
+    const held = this.#held.trim()
+    if (this.#state === "plain" || held === "") return []
+    const calls = separate(held).map((part) => readCalled(part, "parameters"))
+    if (calls.every((called) => called !== undefined)) return calls
+    this.broken = /^\{\s*"name"\s*:/.test(held) // any other object is an answer
+    return [{ kind: "content", text: held }]
+  }
+}
+
+/** JSON objects that stand behind each other; what is within strings does not count. */
+function separate(text: string): string[] {
+  const parts: string[] = []
+  let [depth, from, quoted] = [0, 0, false]
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (quoted) {
+      if (char === "\\") at++
+      else if (char === '"') quoted = false
+    } else if (char === '"') quoted = true
+    else if (char === "{") depth++
+    else if (char === "}" && --depth === 0) {
+      parts.push(text.slice(from, at + 1))
+      while (/[;\s]/.test(text[at + 1] ?? "")) at++
+      from = at + 1
+    }
+  }
+  return from < text.length ? [...parts, text.slice(from)] : parts
+}

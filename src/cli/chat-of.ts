@@ -1,0 +1,20 @@
+import { dirname, join } from "node:path"
+import { isObject } from "../options/read.ts"
+import { readRunConfig } from "../runs/config.ts"
+import { dateIn } from "../runs/date.ts"
+import type { ChatOptions } from "../tokenizer/chat-options.ts"
+
+/**
+ * Chat options for a model that is not trained: as given, else those of the run that the model is of, so that it is
+ * prompted as it was trained.
+ */
+export async function chatOf(model: string, given: ChatOptions = {}): Promise<ChatOptions> {
+  // A run's model lies in the run, its checkpoints lie one folder deeper.
+  for (const folder of [dirname(model), dirname(dirname(model))]) {
+    const run = await readRunConfig(join(folder, "config.json"))
+    if (!run) continue
+    const { variables } = isObject(run.chat) ? (run.chat as ChatOptions) : {}
+    return { variables: given.variables ?? variables, now: given.now ?? dateIn(run) }
+  }
+  return given
+}

@@ -1,0 +1,139 @@
+import { basename } from "node:path"
+import { type Command, Option } from "commander"
+import { writeDirectory } from "../../files/atomic-directory.ts"
+import { checkWritable } from "../../files/check-space.ts"
+import { madeFor } from "../../model-files/made-for.ts"
+import { checkRunFolder } from "../../runs/folder.ts"
+import { removeRun } from "../../runs/replaced.ts"
+import { Run } from "../../runs/run.ts"
+import { type SftReport, sft } from "../../sft/sft.ts"
+import { resolveLearningRate, sftLearningRate } from "../../training/learning-rate.ts"
+import type { Progress } from "../../training/progress.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { unlessAborted } from "../../util/linked-abort.ts"
+import { type ConfigArguments, commandLine, configCommand } from "../arguments.ts"
+import { complete, placeKeys } from "../config/kept.ts"
+import { configuredSft } from "../config/modules.ts"
+import { loadConfig } from "../config/resolve.ts"
+import { checkSftSize } from "../config/sizes.ts"
+import { openData } from "../data.ts"
+import { openConfiguredEnvironment, openModel, precisionOf } from "../model.ts"
+import { checkTargetGiven, isSftModel, sftTarget, type TargetArguments } from "../sft-target.ts"
+import { chosenRate } from "../terminal/chosen-rate.ts"
+import { formatBar, formatDuration, formatNumber } from "../terminal/format.ts"
+import { interruptible } from "../terminal/interrupt.ts"
+import { Screen } from "../terminal/screen.ts"
+import { containingStrays } from "../terminal/strays.ts"
+
+interface CloneArguments extends ConfigArguments, TargetArguments {
+  readonly data?: string
+}
+
+export function sftCommand(command: Command): Command {
+  return configCommand(command)
+    .description(
+      "Fits the configured model to what the environment's expert does (behaviour cloning), so that reinforcement learning " +
+        "starts from something sensible. With --data it learns from what is brought: chat transcripts or, with " +
+        "sft.loss.name=dpo, preference pairs, one JSON object a line, or the episodes that a run recorded. Writes a model folder once all epochs are done; until then checkpoints and a log " +
+        "(metrics.jsonl) are in <folder>.cloning beside it. Ctrl-C stops after saving; a second Ctrl-C stops at once.",
+    )
+    .option("-d, --data <path>", "transcripts or pairs (.jsonl), or a folder of recorded episodes; sets sft.data")
+    .option("-o, --out <folder>", "where the model goes; this or --in-place")
+    .addOption(new Option("-i, --in-place", "replace the configured model, if gigpo made it").conflicts("out"))
+    .addOption(new Option("--resume", "go on with the cloning that was stopped there").conflicts("overwrite"))
+    .option("--overwrite", "replace the model that is there, if gigpo made it, and a cloning that was stopped there")
+    .action((file, options) => interruptible((signal) => runClone(file, options, signal), { saves: true }))
+}
+
+/** Settings that may be others when a cloning goes on. */
+const mayChange = [...placeKeys, "training", "initialize", "sft.checkpointEvery", "sft.data"] // what the data holds is looked at
+
+async function runClone(file: string, options: CloneArguments, signal: AbortSignal): Promise<void> {
+  checkTargetGiven(options)
+  const { data: given } = options
+  const from = { text: `sft.data=${JSON.stringify(given)}`, from: "--data" }
+  const sets = given === undefined ? options.set : [...options.set, from]
+  const config = await unlessAborted(signal, () =>
+    loadConfig(file, sets, { ...options, writes: options.inPlace ? ["model"] : [] }),
+  )
+  checkSftSize(config)
+  const { data: path } = config.sft
+  const data = path === undefined ? undefined : await openData(path)
+  const environment = data ? undefined : await unlessAborted(signal, () => openConfiguredEnvironment(config))
+  const out = await sftTarget(config.model, options)
+  const folder = `${out.replace(/[/\\]+$/, "")}.cloning`
+  await checkRunFolder(folder, options)
+  await using model = await openModel(config, signal, new Set(config.sft.implicitQ ? ["value"] : []))
+  const { files } = model.tokenizer
+  const { store } = model.policy
+  const copied = files.map((path) => basename(path))
+  await sftTarget(config.model, options, copied)
+  // The last checkpoint is still there when the model is written.
+  await checkWritable(out, store.bytes && store.bytes.checkpoint + store.bytes.model)
+  const screen = new Screen(process.stdout)
+  const say = (text: string) => screen.print(text)
+  if (options.inPlace && (await isSftModel(out)))
+    say(`${out} was cloned already; this begins with what it learned then.`)
+  const settled = resolveLearningRate(config.sft.optimizer, sftLearningRate(config.sft), model.policy)
+  const { resume, overwrite } = options
+  const kept = { ...config, ...precisionOf(model.policy), sft: { ...config.sft, optimizer: settled } }
+  await using run = await Run.open(folder, kept, { resume, overwrite, mayChange, complete, onWarning: say })
+  if (run.iteration > 0) say(`Resuming after step ${run.iteration}.`)
+  else if (config.sft.optimizer.learningRate === undefined)
+    say(chosenRate("sft.optimizer.learningRate", settled, model.policy))
+
+  const shown =
+    (what: string) =>
+    ({ done, total }: Progress) =>
+      screen.show([`${formatBar(done, total, 20)}  ${what} ${done}/${total}`])
+  const work = async (signal: AbortSignal) => {
+    const cloning = { ...(await configuredSft(config)), optimizer: settled, data }
+    const setup = { ...model, environment, run, ...cloning, signal, handleSignals: false, onWarning: say }
+    const epochs = sft({
+      ...setup,
+      onExpert: shown("task of the expert"),
+      onProgress: shown("step"),
+    })
+    for await (const report of epochs) say(describe(report))
+    screen.clear()
+    const before = await madeFor(config.model)
+    const fill = async (temporary: string) => {
+      await store.save(temporary, { files, signal })
+      return { made: "sft", environment: environment?.name ?? before }
+    }
+    await writeDirectory(out, fill, { overwrite: true })
+  }
+  try {
+    await containingStrays(environment?.name ?? "The data", signal, work, say)
+  } catch (error) {
+    screen.keep()
+    if (run.begun) say(howToGoOn(file, options, run, error))
+    throw error
+  }
+  await run.close()
+  await removeRun(folder)
+  say(`The model is in ${out}.`)
+}
+
+function describe({ epoch, epochs, loss, rows, seconds, metrics }: SftReport): string {
+  const { "preference/accuracy": accuracy } = metrics
+  const preferred = accuracy === undefined ? [] : [`preferred ${formatNumber(100 * accuracy)} %`]
+  const words = [`epoch ${epoch}/${epochs}`, `loss ${formatNumber(loss)}`, ...preferred, `${rows} rows`]
+  return [...words, formatDuration(seconds)].join("  ")
+}
+
+function howToGoOn(file: string, { data, out, set }: CloneArguments, run: Run, error: unknown): string {
+  const target = out === undefined ? ["--in-place"] : ["--out", out]
+  const sets = set.flatMap((one) => ["--set", one])
+  const learned = data === undefined ? [] : ["--data", data]
+  const goOn = commandLine("sft", file, ...learned, ...target, ...sets, "--resume")
+
+  if (GigpoError.is(error) && error.code === "NON_FINITE") {
+    const again = commandLine("sft", file, ...learned, ...target, ...sets, "--overwrite")
+    return `Once the learning rate (sft.optimizer.learningRate) is lower, to begin anew: ${again}`
+  }
+  if (run.replaces) return "Nothing was saved; the cloning that was there before is there again."
+  return run.saved
+    ? `The state after step ${run.iteration} is saved. To go on: ${goOn}`
+    : `Nothing was saved yet. To begin again: ${goOn}`
+}

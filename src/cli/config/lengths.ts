@@ -1,0 +1,24 @@
+import { readPolicyConfig } from "../../engine/native/native-policy.ts"
+import { tooLong } from "../../rollout/check-setup.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Config } from "./config.ts"
+
+/**
+ * Refuses a configuration whose replies leave no room for a prompt, before the model is opened. A model whose config.json cannot be
+ * read passes: opening it says why. So do agents, whose replies are cut to what is left beside their prompts.
+ *
+ * @param directory the model that plays
+ * @throws GigpoError `BAD_CONFIG` with both numbers and the key
+ */
+export async function checkConfiguredLengths(config: Config, directory: string = config.model): Promise<void> {
+  if (config.agent) return
+  const { maxCompletionTokens } = config.training.rollout
+  const own = (await readPolicyConfig(directory).catch(() => undefined))?.maxPositions
+  const positions = config.maxPositions ?? own
+  if (positions === undefined || maxCompletionTokens < positions) return
+  const given =
+    config.maxPositions === undefined
+      ? `the model ${directory} has ${positions} positions`
+      : `maxPositions is ${positions}`
+  throw new GigpoError("BAD_CONFIG", `${tooLong("training.rollout.maxCompletionTokens", maxCompletionTokens, given)}.`)
+}

@@ -1,0 +1,118 @@
+import { resolve } from "node:path"
+import { isObject } from "../../options/read.ts"
+import { leaves } from "../../runs/config.ts"
+import { isLoopback } from "../../util/key-address.ts"
+import type { Config } from "./config.ts"
+import type { ConfigDocument } from "./document.ts"
+import { usedModules } from "./modules.ts"
+
+/** Something beyond reading and computing that a configuration asks for: code, a program, a server, a folder to write. */
+export interface Reach {
+  readonly kind: "module" | "program" | "server" | "folder"
+  /** What would be done, for a message: "load the module /theirs/env.mjs (environment)". */
+  readonly text: string
+  /** Whether the user gave all that decides it: on the command line, or by an environment variable. */
+  readonly given: boolean
+}
+
+interface Keyed {
+  /** Environment variable with the address that the user's keys belong to, as for other clients. */
+  readonly address: string
+  /** Environment variables with what the server is sent as its key. */
+  readonly sent: readonly string[]
+}
+
+/** Servers that are sent a key, by the configuration's key of their address. */
+const keyed: Readonly<Record<string, Keyed>> = {
+  "engine.url": { address: "TINKER_BASE_URL", sent: ["TINKER_API_KEY"] },
+  "mlflow.url": {
+    address: "MLFLOW_TRACKING_URI",
+    sent: ["MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"],
+  },
+}
+
+/**
+ * What a configuration asks for beyond reading and computing. Loads nothing.
+ *
+ * @param folder - which the paths of modules are relative to
+ */
+export function reachesOf(config: Partial<Config>, parsed: ConfigDocument, folder: string): Reach[] {
+  return [...modules(config, parsed, folder), ...programs(config, parsed), ...servers(config, parsed)]
+}
+
+function modules(config: Partial<Config>, { document, isSet }: ConfigDocument, folder: string): Reach[] {
+  return usedModules(config).map(({ path, part }) => {
+    const module = resolve(folder, part.use)
+    const given = isSet([...path, document.hasIn([...path, "use"]) ? "use" : "name"])
+    return { kind: "module", text: `load the module ${quoted(module)} (${path.join(".")})`, given }
+  })
+}
+
+function programs({ agent }: Partial<Config>, { isSet }: ConfigDocument): Reach[] {
+  if (!agent || !("command" in agent)) return []
+  const { command, directory, environment = "clean" } = agent as ProgramOptions
+  const where = directory === undefined ? "" : ` in ${quoted(directory)}`
+  const keys = environment === "inherit" ? "all variables of your environment" : [...environment].join(", ")
+  const gets = environment === "clean" || keys === "" ? "" : `, which would get ${quoted(keys)}`
+  const decide = ["command", ...(where === "" ? [] : ["directory"]), ...(gets === "" ? [] : ["environment"])]
+  const given = decide.every((key) => isSet(["agent", key]))
+  return [
+    { kind: "program", text: `start the program ${quoted(command.join(" "))}${where}${gets} (agent.command)`, given },
+  ]
+}
+
+/** What of an agent that is a program decides what is run, and what that gets. */
+interface ProgramOptions {
+  readonly command: readonly string[]
+  readonly directory?: string | undefined
+  readonly environment?: "clean" | "inherit" | readonly string[]
+}
+
+/** Any address in these groups counts, as which option holds one is the environment's own matter. */
+function servers({ environment, engine, mlflow }: Partial<Config>, { isSet }: ConfigDocument): Reach[] {
+  const values = [...leaves({ environment, ...(engine && { engine }), ...(mlflow && { mlflow }) })]
+  return values.flatMap(([key, value]) =>
+    addressesIn(value).map(
+      (url): Reach => ({
+        kind: "server",
+        text: contact(key, url),
+        given: isSet(key.split(".")) || belongsTo(keyed[key], url),
+      }),
+    ),
+  )
+}
+
+/** Whether the user's environment names the same server, so that the keys are given for it. */
+function belongsTo(server: Keyed | undefined, url: URL): boolean {
+  const usual = process.env[server?.address ?? ""] ?? ""
+  if (!URL.canParse(usual)) return false
+  const [own, asked] = [new URL(usual), url].map(
+    ({ origin, pathname }) => `${origin}${pathname.replace(/(?<!\/)\/*$/, "/")}`,
+  )
+  return asked!.startsWith(own!)
+}
+
+function contact(key: string, url: URL): string {
+  const { protocol, host, pathname } = url
+  const sent = (keyed[key]?.sent ?? []).filter((name) => process.env[name])
+  const plain = protocol === "http:" && !isLoopback(url) ? ", unencrypted" : ""
+  const what = sent.length === 0 ? "" : `, with the key in ${sent.join(" and ")}${plain}`
+  return `contact ${quoted(`${protocol}//${host}${pathname}`)} (${quoted(key)})${what}`
+}
+
+/** Characters of a text that are shown. */
+const longest = 300
+
+/** A text of the configuration on one line, which cannot be taken for words of the message. */
+export function quoted(text: string): string {
+  const shown = text.length > longest ? `${text.slice(0, longest)}…` : text
+  return /^[\w./:=,@%+~\- ]+…?$/.test(shown) ? shown : JSON.stringify(shown)
+}
+
+function addressesIn(value: unknown): URL[] {
+  if (Array.isArray(value)) return value.flatMap(addressesIn)
+  if (isObject(value)) return Object.values(value).flatMap(addressesIn)
+  if (typeof value !== "string" || !URL.canParse(value)) return []
+  const url = new URL(value)
+  return /^(https?|wss?):$/.test(url.protocol) ? [url] : []
+}

@@ -1,0 +1,79 @@
+import { realpath } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { resolveFolder } from "../../files/atomic-directory.ts"
+import { isThere } from "../../files/io-error.ts"
+import { wasWrittenHere } from "../../files/written-here.ts"
+import { runFiles } from "../../runs/files.ts"
+import { GigpoError } from "../../util/errors.ts"
+import { Screen } from "../terminal/screen.ts"
+import type { Config } from "./config.ts"
+import type { ConfigDocument } from "./document.ts"
+import { quoted, type Reach, reachesOf } from "./reaches.ts"
+
+// A configuration file that the user wrote is the user's own: what it names is run. The config.json of a run is data, since runs are
+// handed on. It counts as the user's own only where this user's gigpo wrote it on this machine.
+
+export interface Trust {
+  /** What a run of another origin names may be run and contacted. Default false. */
+  readonly trust?: boolean | undefined
+  /** Folders that the command writes, by their keys in the configuration. */
+  readonly writes?: readonly ("run" | "model")[]
+}
+
+/**
+ * Refuses a run's configuration of another origin that would run code, start a program, contact a server, or write to another folder
+ * than the run's own.
+ *
+ * @param config - what of the configuration the command uses
+ * @param path - of the configuration file
+ * @throws GigpoError `UNTRUSTED` with all of these; where it is trusted they are reported on standard error
+ */
+export async function checkTrusted(
+  config: Partial<Config>,
+  parsed: ConfigDocument,
+  path: string,
+  { trust = false, writes = [] }: Trust,
+): Promise<void> {
+  if (!(await isOfRun(parsed, path)) || (await wasWrittenHere(path, parsed.text))) return
+  const reaches = [...reachesOf(config, parsed, dirname(path)), ...(await written(config, parsed, path, writes))]
+  const asked = reaches.filter(({ given }) => !given)
+  if (asked.length === 0) return
+  const whose = `${path} is the configuration of a run that was not made here by you`
+  const more = asked.length > mostShown ? [`${asked.length - mostShown} more of this`] : []
+  const what = [...asked.slice(0, mostShown).map(({ text }) => text), ...more].join("; ")
+  if (trust) return new Screen(process.stderr, { live: false }).print(`${whose}. You trust it to ${what}.`)
+  throw new GigpoError(
+    "UNTRUSTED",
+    `${whose}, and it would ${what}. Nothing of this was done. If you trust its author, add --trust.`,
+  )
+}
+
+/** Things asked for that a message lists. */
+const mostShown = 30
+
+/** Whether a configuration says that it is a run's, or lies in a run's folder, wherever links lead. */
+async function isOfRun({ document }: ConfigDocument, path: string): Promise<boolean> {
+  if (document.has("gigpo")) return true
+  const folders = [dirname(resolve(path)), dirname(await realpath(path))]
+  const marks = [runFiles.metrics, runFiles.checkpoints, runFiles.episodes]
+  const found = folders.flatMap((folder) => marks.map((mark) => isThere(join(folder, mark))))
+  return (await Promise.all(found)).includes(true)
+}
+
+async function written(
+  config: Partial<Config>,
+  { isSet }: ConfigDocument,
+  path: string,
+  keys: readonly ("run" | "model")[],
+): Promise<Reach[]> {
+  const own = await resolveFolder(dirname(path))
+  const all = await Promise.all(
+    keys.map(async (key): Promise<Reach[]> => {
+      const folder = await resolveFolder(config[key]!)
+      return folder === own
+        ? []
+        : [{ kind: "folder", text: `write to the folder ${quoted(folder)} (${key})`, given: isSet([key]) }]
+    }),
+  )
+  return all.flat()
+}

@@ -1,0 +1,21 @@
+import { stringify } from "yaml"
+import type { Entry, Field } from "../../options/table.ts"
+import { visible } from "../../util/visible.ts"
+import { escaped } from "../terminal/print-json.ts"
+
+/** Description of an option: its help, and what holds where it is left out. */
+export function explain(entry: Entry): string {
+  const words = [entry.help]
+  if ("changes" in entry) words.push("May change.")
+  const { defaultText, default: fallback } = entry as Partial<Field<unknown>>
+  if ("validate" in entry && fallback !== undefined) words.push(`Default ${inline(fallback)}.`)
+  else if (defaultText !== undefined) words.push(`Default: ${defaultText}.`)
+  return words.join(" ")
+}
+
+/** A value as YAML on one line. */
+export function inline(value: unknown): string {
+  const text = stringify(value, { collectionStyle: "flow", flowCollectionPadding: false, lineWidth: 0 }).trim()
+  // JSON is YAML, and has escapes for what a terminal would obey.
+  return visible(text) === text ? text : escaped(JSON.stringify(value))
+}

@@ -1,0 +1,78 @@
+import { join } from "node:path"
+import type { Message } from "../../environment/environment.ts"
+import { isThere } from "../../files/io-error.ts"
+import { Tokenizer } from "../../tokenizer/tokenizer.ts"
+import { GigpoError } from "../../util/errors.ts"
+import type { Config } from "../config/config.ts"
+import { openConfiguredEnvironment } from "../config/modules.ts"
+import { activity } from "../terminal/activity.ts"
+import type { Given } from "./estimate.ts"
+import { type Counter, type Lengths, measureLengths } from "./measure.ts"
+
+/** Lengths of an agent's episodes, which are not measured. */
+export const assumed = { promptTokens: 1024, replyTokens: 256, steps: 8 }
+
+/** Characters that a token stands for where there is no tokenizer, and tokens that a chat template adds to a message. */
+const [charactersPerToken, tokensPerMessage] = [4, 8]
+
+/** Lengths as given; the others are measured on a few episodes, or assumed where an agent plays. */
+export async function findLengths(
+  config: Config,
+  { promptTokens, replyTokens, steps }: Given,
+  positions: number,
+  signal: AbortSignal,
+): Promise<Lengths> {
+  const given = {
+    ...(promptTokens !== undefined && { promptTokens }),
+    ...(replyTokens !== undefined && { replyTokens }),
+    ...(steps !== undefined && { steps }),
+  }
+  const lengths =
+    Object.keys(given).length === 3
+      ? { ...assumed, source: "as given" }
+      : config.agent
+        ? assumedLengths(config, positions)
+        : await measured(config, signal)
+  const found = { ...lengths, ...given }
+  const together = found.promptTokens + found.replyTokens
+  if (together <= positions) return found
+  throw new GigpoError(
+    "BAD_ARGUMENT",
+    `Prompts of ${Math.ceil(found.promptTokens)} and replies of ${Math.ceil(found.replyTokens)} tokens are ${Math.ceil(together)} together, more than ` +
+      `the ${positions} positions of the model (maxPositions): give less (--prompt-tokens, --reply-tokens), or take another model.`,
+  )
+}
+
+function assumedLengths({ training }: Config, positions: number): Lengths {
+  const { maxCompletionTokens, maxSteps } = training.rollout
+  const promptTokens = Math.min(assumed.promptTokens, Math.ceil(positions / 2))
+  const replyTokens = Math.min(assumed.replyTokens, maxCompletionTokens, positions - promptTokens)
+  const source = "assumed, since an agent plays; --prompt-tokens, --reply-tokens and --steps set them"
+  return { promptTokens, replyTokens, steps: Math.min(assumed.steps, maxSteps), source }
+}
+
+async function measured(config: Config, signal: AbortSignal): Promise<Lengths> {
+  const environment = await openConfiguredEnvironment(config)
+  const what = `a few episodes of ${environment.name}, played for their lengths`
+  return await activity.during(what, async () => {
+    if (!(await isThere(join(config.model, "tokenizer.json")))) {
+      const lengths = await measureLengths(config, environment, byCharacters, signal)
+      const source = `${lengths.source}; a token is taken for ${charactersPerToken} characters, as the model's folder has no tokenizer`
+      return { ...lengths, source }
+    }
+    await using tokenizer = await Tokenizer.open(config.model, { chat: config.chat })
+    const counter: Counter = {
+      prompt: async (messages) => (await tokenizer.encodeChat(messages)).tokens.length,
+      reply: (text) => tokenizer.encode(text).length + 1,
+    }
+    return await measureLengths(config, environment, counter, signal)
+  })
+}
+
+const ofText = (text: string) => Math.ceil(text.length / charactersPerToken)
+
+const byCharacters: Counter = {
+  prompt: async (messages: readonly Message[]) =>
+    messages.reduce((sum, { content }) => sum + ofText(content) + tokensPerMessage, 0),
+  reply: (text) => ofText(text) + 1,
+}

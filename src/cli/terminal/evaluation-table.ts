@@ -1,0 +1,50 @@
+import type { PanelReport } from "../../panel/report.ts"
+import type { EvaluationReport } from "../../runs/report.ts"
+import type { Config } from "../config/config.ts"
+import { formatNumber, formatShare } from "./format.ts"
+import { describeSuccess } from "./training-view.ts"
+
+/** Share of readable replies below which likely causes are given. */
+const few = 0.1
+
+/** Lines of an evaluation: its numbers by name, and how it was sampled. */
+export function evaluationTable(report: EvaluationReport | PanelReport, { training }: Config): string[] {
+  const { success: _, ...metrics } = report.metrics
+  const { evaluation, rollout } = training
+  const sampled = typeof rollout.temperature === "number" ? formatNumber(rollout.temperature) : "a scheduled one"
+  const rows: [name: string, value: string][] = [
+    ["success", describeSuccess(report)],
+    ["return", formatNumber(report.meanReturn)],
+    ["steps", formatNumber(report.meanSteps)],
+    ["failed", String(report.failed)],
+    ...Object.entries(metrics).map(([name, value]): [string, string] => [name, formatNumber(value)]),
+    ...describeReplies(report, rollout.maxCompletionTokens),
+    [
+      "temperature",
+      `${formatNumber(evaluation.temperature)} (training.evaluation.temperature); training samples at ${sampled}`,
+    ],
+  ]
+  const width = Math.max(16, ...rows.map(([name]) => name.length + 2))
+  return rows.map(([name, value]) => `  ${name.padEnd(width)}${value}`)
+}
+
+function describeReplies({ valid, cut = 0 }: EvaluationReport, most: number): [string, string][] {
+  if (valid === undefined) return []
+  const long = cut > 0 ? `; ${formatShare(cut)} cut at ${most} tokens` : ""
+  return [["readable", `${formatShare(valid)} of the replies${long}`]]
+}
+
+/** Likely causes where the environment could read few replies or none; undefined where it could, or there was none. */
+export function unreadable(report: EvaluationReport, environment: string, most: number): string | undefined {
+  const { valid, cut = 0 } = report
+  if (valid === undefined || valid >= few) return undefined
+  const share = valid === 0 ? "None" : `Only ${formatShare(valid)}`
+  const causes = [
+    `a model that was not trained for ${environment} (gigpo sft teaches the form of its replies)`,
+    "a chat template other than the one it was trained with",
+    ...(cut > 0
+      ? [`replies that are cut: ${formatShare(cut)} reached training.rollout.maxCompletionTokens, ${most}`]
+      : []),
+  ]
+  return `${share} of the replies could be read as actions of ${environment}. Likely causes: ${causes.join("; ")}.`
+}

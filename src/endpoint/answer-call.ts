@@ -1,0 +1,143 @@
+import { ApiError, asApiError } from "../chat/api-error.ts"
+import type { Attempt } from "../chat/attempt.ts"
+import type { Call } from "../chat/call.ts"
+import type { Arrival } from "../chat/call-order.ts"
+import type { Answer } from "../chat/dialect.ts"
+import type { Listener, SaidReply } from "../chat/reply-generator.ts"
+import { linkAbort } from "../util/linked-abort.ts"
+import { delivered, OutputBuffer } from "./delivery.ts"
+import type { Speaker } from "./endpoint.ts"
+
+/** Tells of one request how it was answered. */
+export type Done = (status: number, replies?: readonly SaidReply[]) => void
+
+export interface Asking {
+  readonly request: Request
+  readonly speaker: Speaker
+  readonly call: Call
+  readonly arrival: Arrival | undefined
+  readonly answer: Answer
+  /** The same for requests that are a retry of one another. */
+  readonly same: string
+  readonly done: Done
+  readonly onError: ((error: unknown) => void) | undefined
+}
+
+/** Answers a call, whole or streamed, and minds whether the answer arrives: see attempt.ts. */
+export async function answerCall(asking: Asking): Promise<Response> {
+  const { request, speaker, call, same } = asking
+  const { attempts } = speaker.voice
+  const attempt = attempts?.take(same)
+  const gone = new AbortController()
+  let ended = false
+  /** The answer arrived, or did not. */
+  const over = (arrived: boolean) => {
+    if (ended) return
+    ended = true
+    if (arrived) return
+    gone.abort()
+    if (attempt) attempts?.lose(same, attempt)
+  }
+  // At once: a retry may come before the sampling has ended.
+  const lose = () => over(false)
+  request.signal.addEventListener("abort", lose, { once: true })
+  try {
+    return await (call.stream ? stream : whole)(asking, attempt, gone.signal, over)
+  } catch (error) {
+    over(false)
+    throw error
+  } finally {
+    request.signal.removeEventListener("abort", lose)
+  }
+}
+
+type Answering = (
+  asking: Asking,
+  attempt: Attempt | undefined,
+  gone: AbortSignal,
+  over: (arrived: boolean) => void,
+) => Promise<Response>
+
+const whole: Answering = async (asking, attempt, gone, over) => {
+  const replies = await speak(asking, attempt, gone)
+  asking.done(200, replies)
+  const value = asking.answer.whole(replies)
+  const body = delivered(async () => ({ done: true, value }), asking.request.signal, over)
+  // A length spares the end that is written where there is none.
+  const headers = { "content-type": "application/json", "content-length": String(Buffer.byteLength(value)) }
+  return new Response(body, { headers })
+}
+
+/** What is wrong before the first token is an answer of its own; what fails later is an event. */
+const stream: Answering = async (asking, attempt, gone, over) => {
+  const { request, answer, done, onError } = asking
+  const untold = new OutputBuffer()
+  const first = settleable()
+  let begun = false
+  const all = speak(asking, attempt, gone, (index, piece, reply) => {
+    begun = true
+    untold.add(index, piece, reply)
+    first.resolve()
+  })
+  // Written when all before it is, which may be long after it is known.
+  const last = all.then(
+    (replies) => {
+      done(200, replies)
+      return () => answer.end(replies)
+    },
+    (error) => {
+      const told = gone.aborted ? new ApiError(499, "The client went away.") : asApiError(error, request.signal)
+      if (!begun) throw error
+      if (told.status === 500) onError?.(error)
+      done(told.status)
+      over(false)
+      return () => answer.fail(told)
+    },
+  )
+  void last.then(first.resolve, first.reject).finally(() => untold.end())
+  await first.promise
+  const texts = (async function* () {
+    let before = answer.begin()
+    for (let parts = await untold.take(); parts.length > 0; parts = await untold.take()) {
+      yield before + parts.map(({ index, piece, reply }) => answer.piece(index, piece, reply)).join("")
+      before = ""
+    }
+    return before + (await last)()
+  })()
+  return new Response(
+    delivered(() => texts.next(), request.signal, over),
+    {
+      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
+    },
+  )
+}
+
+async function speak(
+  { request, speaker: { voice, signal }, call, arrival }: Asking,
+  attempt: Attempt | undefined,
+  gone: AbortSignal,
+  listener?: Listener,
+): Promise<readonly SaidReply[]> {
+  const stop = new AbortController()
+  const links = [request.signal, signal, gone].map((one) => linkAbort(one, stop))
+  try {
+    return await voice.reply(call, stop.signal, listener, attempt, arrival)
+  } catch (error) {
+    if (signal?.aborted)
+      throw new ApiError(401, "This key has expired while the reply was sampled.", { code: "invalid_api_key" })
+    throw error
+  } finally {
+    for (const unlink of links) unlink()
+  }
+}
+
+/** A promise, and what settles it: Promise.withResolvers, which Node 20 has not. */
+function settleable() {
+  let resolve!: () => void
+  let reject!: (error: unknown) => void
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return { promise, resolve, reject }
+}

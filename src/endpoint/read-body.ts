@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto"
+import { ApiError } from "../chat/api-error.ts"
+import { mostNesting } from "../chat/json-limits.ts"
+import { bodyText, checkJson, readBytes } from "../http/body.ts"
+import { JsonExcess } from "../json/pieces.ts"
+import { parseJsonInPieces } from "../json/text.ts"
+import type { Pieces } from "../util/pace.ts"
+
+/** Bytes of a body, whatever the model. */
+const longestBody = 32 * 2 ** 20
+/** Bytes of a body beyond those that the model's positions can hold: for what is no part of the prompt, such as schemas and metadata. */
+const beside = 2 ** 20
+/** A position holds a token, of some four characters in most languages; JSON escapes some characters with six. */
+const bytesPerPosition = 16
+/** Bytes between two places at which the digest can pause. */
+const bytesPerPiece = 2 ** 18
+
+export interface Body {
+  readonly value: unknown
+  /** The same for the same bytes. */
+  readonly digest: string
+}
+
+/**
+ * The bytes of a request with JSON.
+ *
+ * @param positions of the model, which limit what a request can say. Default: no limit of theirs
+ * @throws ApiError 413 for a body that is too long, 415 where it is not declared as JSON
+ */
+export async function readBody(request: Request, positions = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  checkJson(request)
+  return await readBytes(request, Math.min(longestBody, bytesPerPosition * positions + beside))
+}
+
+/**
+ * The JSON of a request, in short pieces of work.
+ *
+ * @throws ApiError 400
+ */
+export function* parseBody(bytes: Buffer): Pieces<Body> {
+  const text = bodyText(bytes)
+  const digest = createHash("sha256")
+  for (let at = 0; at < bytes.length; at += bytesPerPiece) {
+    digest.update(bytes.subarray(at, at + bytesPerPiece))
+    yield
+  }
+  try {
+    const value = yield* parseJsonInPieces(text, mostNesting)
+    return { value, digest: digest.digest("base64url") }
+  } catch (error) {
+    throw new ApiError(400, error instanceof JsonExcess ? `The request ${error.message}.` : "The request is not JSON.")
+  }
+}

@@ -1,0 +1,64 @@
+import { ApiError } from "../chat/api-error.ts"
+import { FieldReader } from "../chat/fields.ts"
+import { readBytes } from "../http/body.ts"
+import type { JsonLimits } from "../tinker/bounded-json.ts"
+import { mostBytes } from "../tinker/limits.ts"
+import { callFromJson, decodeCall, type TrainingCall } from "../tinker/training-call.ts"
+import { GigpoError } from "../util/errors.ts"
+import { Pace, type Pieces } from "../util/pace.ts"
+import { decompressed } from "./decompressed.ts"
+import type { Departures } from "./departures.ts"
+import { readJson } from "./read-json.ts"
+import { Room } from "./room.ts"
+
+interface BodyLimits extends JsonLimits {
+  readonly bytes: number
+}
+/** Of a request that asks for no training: names, settings and one prompt. */
+const ofRequest: BodyLimits = { bytes: 2 ** 20, strings: 2 ** 15, values: 2 ** 18 }
+/** Of a call of training. Clients that send JSON cut batches as for protocol buffers: some 700,000 numbers. */
+const ofCall: BodyLimits = { bytes: mostBytes, strings: 2 ** 17, values: 2 ** 21 }
+
+/** Bodies that are being read, of all clients together. Memory is the process's, so its servers share this. */
+const room = new Room(2 ** 30)
+
+/**
+ * The fields of a JSON body. Unknown ones are passed over: clients are newer than this.
+ *
+ * @param tokens - that a prompt in it may have; each may take 32 bytes. Default 0.
+ */
+export async function readFields(request: Request, tokens = 0): Promise<FieldReader> {
+  const limits = { ...ofRequest, bytes: ofRequest.bytes + 32 * tokens, values: ofRequest.values + tokens }
+  return await room.holding(async (hold) => {
+    const bytes = await readBytes(request, limits.bytes, hold)
+    return new FieldReader(await readJson(bytes, request, limits))
+  })
+}
+
+/** A call of training, in either form; the event loop turns while it is read. */
+export async function readCall(
+  request: Request,
+  forwardOnly: boolean,
+  { departures, maxPositions }: { readonly departures: Departures; readonly maxPositions: number },
+): Promise<TrainingCall> {
+  return await room.holding(async (hold) => {
+    const type = request.headers.get("content-type") ?? ""
+    if (!/protobuf/.test(type)) {
+      if (!forwardOnly && departures.has("protobuf-only")) throw new ApiError(415, "Send application/x-protobuf.")
+      const body = await readJson(await readBytes(request, ofCall.bytes, hold), request, ofCall)
+      return await orRefused(callFromJson(body, forwardOnly, maxPositions))
+    }
+    if (departures.has("json-only")) throw new ApiError(415, "Send application/json.")
+    const bytes = await readBytes(request, mostBytes, hold)
+    return await orRefused(decodeCall(await decompressed(bytes, request.headers.get("content-encoding")), maxPositions))
+  })
+}
+
+async function orRefused(call: Pieces<TrainingCall>): Promise<TrainingCall> {
+  try {
+    return await new Pace().through(call)
+  } catch (error) {
+    if (GigpoError.is(error)) throw new ApiError(422, error.message)
+    throw error
+  }
+}

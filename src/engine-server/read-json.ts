@@ -1,0 +1,23 @@
+import { ApiError } from "../chat/api-error.ts"
+import { jsonProblem, mostNesting } from "../chat/json-limits.ts"
+import { bodyText, checkJson } from "../http/body.ts"
+import { JsonExcess, readJsonInPieces } from "../json/pieces.ts"
+import { type JsonLimits, jsonExcess } from "../tinker/bounded-json.ts"
+import { Pace } from "../util/pace.ts"
+
+/** Bytes of a body that is parsed at once, within some milliseconds; `JSON.parse` takes less time than pieces do. */
+const short = 2 ** 18
+
+/** The JSON of a body. The event loop turns while a long one is parsed. */
+export async function readJson(bytes: Uint8Array, request: Request, limits: JsonLimits): Promise<unknown> {
+  checkJson(request)
+  const text = bodyText(bytes)
+  const problem = (bytes.length <= short ? jsonProblem(text) : undefined) ?? jsonExcess(text, limits)
+  if (problem !== undefined) throw new ApiError(400, `The request ${problem}.`)
+  try {
+    if (bytes.length <= short) return JSON.parse(text)
+    return await new Pace().through(readJsonInPieces(text, () => {}, mostNesting))
+  } catch (error) {
+    throw new ApiError(400, error instanceof JsonExcess ? `The request ${error.message}.` : "The request is not JSON.")
+  }
+}

@@ -1,0 +1,182 @@
+import { setTimeout as wait } from "node:timers/promises"
+import { ApiError } from "../chat/api-error.ts"
+import type { SampleResult, TrainingResult } from "../tinker/results.ts"
+import type { Departures } from "./departures.ts"
+import { toldFailure } from "./told-failure.ts"
+import { bytesOf, written } from "./written-result.ts"
+
+/** What came of a request. */
+export type Result =
+  | { readonly kind: "json"; readonly body: object }
+  | { readonly kind: "training"; readonly result: TrainingResult }
+  | { readonly kind: "sample"; readonly result: SampleResult }
+export type Settled = Result | { readonly kind: "failed"; readonly error: string; readonly category: "user" | "server" }
+
+export interface TakeOptions {
+  /** A request that has the same text is the same request, which is done once. */
+  readonly same?: string | undefined
+  /** Bytes that it holds until it is done. Default 0. */
+  readonly holds?: number
+}
+
+export interface ResultsSetup {
+  /** What ids begin with. It must be hard to guess: an id is all that is needed to read a result. */
+  readonly prefix: string
+  readonly departures: Departures
+  readonly onError: (error: unknown) => void
+  /** Whether there is memory for so many bytes more. */
+  readonly mayHold: (bytes: number) => boolean
+}
+
+/** Milliseconds that a question is held; clients give up after 45 s. */
+const held = 20_000
+/** Milliseconds for which a result is kept, from when it was fetched first (its answer may have been lost), or else from when it was there. */
+const keptFor = { fetched: 300_000, unfetched: 900_000 }
+/** Requests of one session that are not done, or whose result was not fetched. */
+const mostOpen = 16_384
+/** Bytes of results that were fetched: above these the oldest are dropped before their time. */
+const mostFetched = 64 * 2 ** 20
+/** Bytes of an entry without its result. */
+const overhead = 1024
+
+interface Entry {
+  readonly settled: Promise<Settled>
+  readonly settle: (value: Settled) => void
+  readonly same: string | undefined
+  bytes: number
+  asked: number
+  fetched: boolean
+  timer?: NodeJS.Timeout
+}
+
+/** Results of one session's requests, by the ids that the requests were given. */
+export class Results {
+  readonly #setup: ResultsSetup
+  readonly #entries = new Map<string, Entry>()
+  readonly #same = new Map<string, string>()
+  /** Ids of results that were fetched, the oldest first. */
+  readonly #fetched = new Set<string>()
+  #bytes = 0
+  #fetchedBytes = 0
+  #count = 0
+
+  constructor(setup: ResultsSetup) {
+    this.#setup = setup
+  }
+
+  /** Bytes of what is not done, and of results that were not fetched. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Number of results and requests, fetched ones included. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /**
+   * Takes a request.
+   *
+   * @param start - begins its work; not called for a request that was taken before.
+   * @returns the request's id
+   * @throws ApiError 429 where too much was asked and not fetched; what `start` throws
+   */
+  take(kind: string, start: () => Promise<Result>, { same, holds = 0 }: TakeOptions = {}): string {
+    const before = same === undefined ? undefined : this.#same.get(same)
+    if (before !== undefined) return before
+    const bytes = overhead + holds
+    if (this.#entries.size - this.#fetched.size >= mostOpen)
+      throw new ApiError(429, `This session has ${mostOpen} requests whose results were not fetched; fetch them first.`)
+    if (!this.#setup.mayHold(bytes))
+      throw new ApiError(
+        429,
+        "The requests of this session take all the memory that is its share; fetch results first.",
+      )
+    const work = start()
+    const id = `${this.#setup.prefix}:${kind}-${++this.#count}`
+    let settle: (value: Settled) => void = () => {}
+    const settled = new Promise<Settled>((resolve) => {
+      settle = resolve
+    })
+    const entry: Entry = { settled, settle, same, bytes, asked: 0, fetched: false }
+    this.#entries.set(id, entry)
+    if (same !== undefined) this.#same.set(same, id)
+    this.#bytes += bytes
+    void this.#outcome(work).then((outcome) => this.#done(id, outcome))
+    return id
+  }
+
+  /** Answers /retrieve_future. */
+  async answer(id: string, protobuf: boolean, signal: AbortSignal): Promise<Response> {
+    const entry = this.#entries.get(id)
+    if (!entry) throw new ApiError(404, `There is no request ${id.slice(0, 200)}.`)
+    const { departures } = this.#setup
+    const plain = departures.has("plain-try-again")
+    const late = new AbortController()
+    const leave = () => late.abort()
+    signal.addEventListener("abort", leave, { once: true })
+    const tooLong = wait(plain ? 10 : held, undefined, { signal: late.signal }).catch(() => undefined)
+    const settled = await Promise.race([entry.settled, tooLong])
+    late.abort()
+    signal.removeEventListener("abort", leave)
+    if (!settled || (plain && entry.asked++ === 0))
+      return Response.json({ type: "try_again", ...(!plain && { request_id: id, queue_state: "active" }) })
+    if (departures.has("results-once") && entry.fetched) return written(gone, false)
+    this.#wasFetched(id, entry)
+    return written(settled, protobuf && !departures.has("json-only"))
+  }
+
+  /** Drops everything; questions that wait are answered that the session is over. */
+  close(): void {
+    for (const [id, { settle }] of this.#entries) {
+      settle({ kind: "failed", error: "The session is over.", category: "user" })
+      this.#drop(id)
+    }
+  }
+
+  async #outcome(work: Promise<Result>): Promise<Settled> {
+    try {
+      return await work
+    } catch (error) {
+      const { log, ...told } = toldFailure(error)
+      if (log) this.#setup.onError(error)
+      return { kind: "failed", ...told }
+    }
+  }
+
+  #done(id: string, outcome: Settled): void {
+    const entry = this.#entries.get(id)
+    if (!entry) return // the session is over
+    const bytes = overhead + bytesOf(outcome)
+    this.#bytes += bytes - entry.bytes
+    entry.bytes = bytes
+    entry.timer = setTimeout(() => this.#drop(id), keptFor.unfetched).unref()
+    entry.settle(outcome)
+  }
+
+  #wasFetched(id: string, entry: Entry): void {
+    if (entry.fetched || !this.#entries.has(id)) return
+    entry.fetched = true
+    clearTimeout(entry.timer)
+    entry.timer = setTimeout(() => this.#drop(id), keptFor.fetched).unref()
+    this.#bytes -= entry.bytes
+    this.#fetchedBytes += entry.bytes
+    this.#fetched.add(id)
+    for (const oldest of this.#fetched) {
+      if (this.#fetchedBytes <= mostFetched || oldest === id) break
+      this.#drop(oldest)
+    }
+  }
+
+  #drop(id: string): void {
+    const entry = this.#entries.get(id)
+    if (!entry) return
+    clearTimeout(entry.timer)
+    this.#entries.delete(id)
+    if (entry.same !== undefined) this.#same.delete(entry.same)
+    if (this.#fetched.delete(id)) this.#fetchedBytes -= entry.bytes
+    else this.#bytes -= entry.bytes
+  }
+}
+
+const gone: Settled = { kind: "failed", error: "future id result already retrieved", category: "server" }

@@ -1,0 +1,152 @@
+import type { NativePolicy } from "../engine/native/native-policy.ts"
+import type { TrainingResult } from "../tinker/results.ts"
+import type { TrainingCall } from "../tinker/training-call.ts"
+import { Pace } from "../util/pace.ts"
+import type { Departures } from "./departures.ts"
+import { learn, meanScales, type Prepared, prepare, score, weighed } from "./losses.ts"
+import type { Result, Results } from "./results.ts"
+
+export interface AdamParams {
+  readonly learning_rate: number
+  readonly beta1: number
+  readonly beta2: number
+  readonly eps: number
+  readonly weight_decay: number
+  readonly grad_clip_norm: number
+}
+
+/** A model that is trained: what changes it runs in the order of its numbers, each number once. */
+export class ServedModel {
+  readonly id: string
+  readonly baseModel: string
+  readonly rank: number
+  readonly policy: NativePolicy
+  /** Changes of the weights so far. */
+  version = 0
+  /** Where samplers and trainer share their weights: what was published last. */
+  newestSlot: string | undefined
+  readonly #results: Results
+  readonly #departures: Departures
+  /** Work by its number, until those before have come. */
+  readonly #early = new Map<number, () => void>()
+  #next = 1
+  #last: Promise<unknown> = Promise.resolve()
+  /** Where means are taken over the data of a step: what it has so far. */
+  readonly #batch: Prepared[] = []
+
+  constructor(
+    about: { readonly id: string; readonly baseModel: string; readonly rank: number; readonly policy: NativePolicy },
+    results: Results,
+    departures: Departures,
+  ) {
+    this.id = about.id
+    this.baseModel = about.baseModel
+    this.rank = about.rank
+    this.policy = about.policy
+    this.#results = results
+    this.#departures = departures
+  }
+
+  /**
+   * Takes a request.
+   *
+   * @param start checks it, at once, and gives what it does. Where it throws the number counts as done.
+   * @param holds bytes of the request.
+   * @returns its id: of a number that was taken before the id of then
+   */
+  take(kind: string, seqId: number, start: () => () => Promise<Result>, holds = 0): string {
+    const same = this.#departures.has("no-duplicates") ? undefined : `${this.id} ${seqId}`
+    return this.#results.take(kind, () => this.#begin(seqId, start), { same, holds })
+  }
+
+  #begin(seqId: number, start: () => () => Promise<Result>): Promise<Result> {
+    let work: () => Promise<Result>
+    try {
+      work = start()
+    } catch (error) {
+      this.#come(seqId, () => {})
+      throw error
+    }
+    const turn = new Promise<void>((resolve) => this.#come(seqId, resolve))
+    return turn.then(() => {
+      const ran = this.#last.then(work)
+      this.#last = ran.catch(() => {})
+      return ran
+    })
+  }
+
+  #come(seqId: number, go: () => void): void {
+    // Without numbers that count, they run as they come; so does one that comes again or late.
+    if (this.#departures.has("no-duplicates") || seqId < this.#next) {
+      go()
+      return
+    }
+    this.#early.set(seqId, go)
+    for (let next = this.#early.get(this.#next); next; next = this.#early.get(this.#next)) {
+      this.#early.delete(this.#next++)
+      next()
+    }
+  }
+
+  /**
+   * Checks a call while the event loop turns.
+   *
+   * @returns what `take` starts. It throws where the call is refused, so that its number counts as done.
+   */
+  async checked(call: TrainingCall): Promise<() => () => Promise<Result>> {
+    try {
+      const prepared = await new Pace().through(prepare(call, this.#departures, this.policy.config.vocabularySize))
+      return () => this.#train(prepared, call.forwardOnly)
+    } catch (error) {
+      return () => {
+        throw error
+      }
+    }
+  }
+
+  #train(prepared: Prepared, forwardOnly: boolean): () => Promise<Result> {
+    const departures = this.#departures
+    const work = async (): Promise<TrainingResult> => {
+      if (forwardOnly) return await score(this.policy, prepared, departures)
+      const found = await this.#learn(prepared)
+      if (!departures.has("zero-log-probs")) return found
+      return { ...found, logProbs: found.logProbs.map(({ length }) => new Float32Array(length)) }
+    }
+    return async () => ({ kind: "training", result: await work() })
+  }
+
+  async #learn(prepared: Prepared): Promise<TrainingResult> {
+    if (!this.#departures.has("mean-of-means")) return await learn(this.policy, prepared, this.#departures)
+    // How many data a step has is known when it is taken.
+    this.#batch.push(weighed(prepared))
+    return await score(this.policy, prepared, this.#departures)
+  }
+
+  step(adam: AdamParams): () => Promise<Result> {
+    return async () => {
+      const total = this.#batch.reduce((sum, { data }) => sum + data.length, 0)
+      for (const prepared of this.#batch.splice(0))
+        await learn(this.policy, prepared, this.#departures, meanScales(prepared, total, this.#departures))
+      const clips = adam.grad_clip_norm > 0 && !this.#departures.has("ignored-clip")
+      const { gradientNorm, skipped } = await this.policy.optimizerStep({
+        learningRate: adam.learning_rate,
+        beta1: adam.beta1,
+        beta2: adam.beta2,
+        epsilon: adam.eps,
+        weightDecay: adam.weight_decay,
+        maxGradientNorm: clips ? adam.grad_clip_norm : Number.POSITIVE_INFINITY,
+      })
+      this.version++
+      const norm = this.#departures.has("no-gradient-norm") ? {} : { "grad_norm:mean": gradientNorm }
+      return { kind: "json", body: { type: "optim_step", metrics: { ...norm, "skipped:max": skipped ? 1 : 0 } } }
+    }
+  }
+
+  forget(): () => Promise<Result> {
+    return async () => {
+      this.#batch.length = 0
+      await this.policy.clearGradients()
+      return { kind: "json", body: { type: "clear_gradients" } }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { ApiError, asApiError } from "../chat/api-error.ts"
+import type { Keys } from "../http/guard.ts"
+import { isKey, keyOf } from "../http/key.ts"
+import { Archives } from "./archives.ts"
+import type { Departures } from "./departures.ts"
+import { FrozenPolicies } from "./frozen-policies.ts"
+import { KeptWeights } from "./kept-weights.ts"
+import { modelRoutes } from "./model-routes.ts"
+import { Router, targetOf } from "./paths.ts"
+import { sampleRoutes } from "./sample-routes.ts"
+import type { Serving, TinkerServerOptions } from "./serving.ts"
+import { sessionRoutes } from "./session-routes.ts"
+import { Sessions } from "./sessions.ts"
+import { weightRoutes } from "./weight-routes.ts"
+
+export type { TinkerServerOptions } from "./serving.ts"
+
+export interface TinkerServer extends AsyncDisposable {
+  readonly keys: Keys
+  /** @param client - address of the client, which shares the engine with others by it. Default: one that all calls without it have. */
+  answer(request: Request, client?: string): Promise<Response>
+}
+
+/** The Tinker API over this machine's engine: the same answers for a server and for clients in this process. */
+export function tinkerServer(options: TinkerServerOptions): TinkerServer {
+  const { silence = 300, onError = () => {} } = options
+  const departures: Departures = new Set(options.departures)
+  const kept = new KeptWeights(options.checkpoints, options.checkpointBytes)
+  void kept.recover().catch(onError)
+  const openFrozen = async (path: string | undefined) =>
+    path === undefined
+      ? await options.openFrozen(undefined)
+      : await kept.using(path, async ({ directory }) => await options.openFrozen(directory))
+  const serving: Serving = {
+    ...{ options, departures, kept },
+    sessions: new Sessions({ silence, departures, onError }),
+    archives: new Archives(kept),
+    frozen: new FrozenPolicies({
+      open: openFrozen,
+      versionOf: (path) => kept.directoryOf(path),
+      most: options.samplers ?? 2,
+    }),
+  }
+  const open = new Router({
+    "GET /healthz": async () => ({ status: "ok" }),
+    "GET /downloads/:token": async (_, token) => await serving.archives.open(token!),
+  })
+  const keyed = new Router({
+    ...sessionRoutes(serving),
+    ...modelRoutes(serving),
+    ...weightRoutes(serving),
+    ...sampleRoutes(serving),
+  })
+  const created = departures.has("other-success") ? 202 : 200
+
+  const keys: Keys = {
+    known: (key) => isKey(key, options.key),
+    open: (pathname) => /\/api\/v1\/(?:healthz|downloads\/[\w-]+)$/.test(pathname),
+    refusal: "The key is not that of this engine.",
+  }
+
+  const respond = async (request: Request, client: string): Promise<Response> => {
+    const { pathname } = new URL(request.url)
+    const isOpen = keys.open!(pathname)
+    if (!isOpen && !keys.known(keyOf((name) => request.headers.get(name)))) throw new ApiError(401, keys.refusal)
+    const { path } = targetOf(pathname)
+    const { method } = request
+    const found = await (isOpen ? open : keyed).find(method, path)(request, client)
+    if (found instanceof Response) return found
+    return Response.json(found, { status: method === "POST" && !path.endsWith("/finish") ? created : 200 })
+  }
+
+  return {
+    keys,
+    answer: async (request, client = "") => {
+      try {
+        return await respond(request, client)
+      } catch (error) {
+        const told = asApiError(error, request.signal)
+        if (told.status === 500) onError(error)
+        const headers = { ...(told.status === 429 && { "retry-after": "1" }) }
+        return Response.json({ ...told.toJSON(), detail: told.message }, { status: told.status, headers })
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await serving.sessions.dispose()
+      await serving.frozen.dispose()
+    },
+  }
+}

@@ -1,0 +1,10 @@
+// `gigpo/curricula`: which tasks are played, from which state, and for how many steps.
+
+import "../check-node.cts"
+
+export { type ActGuideCurriculumOptions, actGuideCurriculum } from "../training/curriculum/act-guide.ts"
+export { type BySuccessOptions, bySuccess } from "../training/curriculum/by-success.ts"
+export type { Curriculum, CurriculumHooks, CurriculumSetup } from "../training/curriculum/curriculum.ts"
+export { type HorizonOptions, horizon } from "../training/curriculum/horizon.ts"
+export { joinHooks } from "../training/curriculum/join-hooks.ts"
+export { type TcodOptions, tcod } from "../training/curriculum/tcod.ts"

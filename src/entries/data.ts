@@ -1,0 +1,7 @@
+// `gigpo/data`: what is imitated in place of an expert: chat transcripts, preference pairs, recorded episodes.
+
+import "../check-node.cts"
+
+export type { DataContext, Example, TrainingData } from "../data/data.ts"
+export { transcripts } from "../data/transcripts.ts"
+export { recordedEpisodes } from "../view/record/as-data.ts"

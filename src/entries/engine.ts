@@ -1,0 +1,47 @@
+// `gigpo/engine`: the interface that `train` needs of an engine, with what an implementation uses.
+
+import "../check-node.cts"
+
+export type {
+  AdamWStep,
+  Aggregation,
+  ClippedSurrogate,
+  Completion,
+  Critic,
+  CrossEntropy,
+  FrozenWeights,
+  KlEstimator,
+  LinearLoss,
+  LogProbsOptions,
+  LossReport,
+  ModelStore,
+  NativeLoss,
+  RunPlan,
+  SampleRequest,
+  Sampler,
+  Statistic,
+  StepReport,
+  Teacher,
+  TokenStatistics,
+  TopTokens,
+  Trainable,
+  Unit,
+  ValueLoss,
+} from "../engine/engine.ts"
+export { Constraint, type Vocabulary } from "../engine/native/constraint.ts"
+export type { Capabilities, ProbeReport } from "../engine/remote/capabilities.ts"
+export type { Pending } from "../engine/remote/futures.ts"
+export type { RemoteShape } from "../engine/remote/remote-engine.ts"
+export {
+  type Column,
+  type Segment as Span,
+  type SegmentAdvantages,
+  type Sequence as Row,
+  sampledPositions,
+  sampledTokens,
+  stepSequence,
+} from "../engine/rows.ts"
+export { jsonSchema } from "../grammar/json-schema.ts"
+export type { Node as Grammar } from "../grammar/node.ts"
+export type { ChatCodec, Prompt } from "../tokenizer/chat-codec.ts"
+export { tokenTexts } from "../tokenizer/token-texts.ts"

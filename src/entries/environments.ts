@@ -1,0 +1,8 @@
+// `gigpo/environments`: the names of the built-in environments, and wrappers for any environment.
+
+import "../check-node.cts"
+
+export { type LookFirstOptions, lookFirst } from "../environment/look-first.ts"
+export { type ParallelOptions, parallel } from "../environment/parallel.ts"
+export { type PlanFirstOptions, planFirst } from "../environment/plan-first.ts"
+export { environmentNames } from "../environment/registry.ts"

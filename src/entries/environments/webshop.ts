@@ -1,0 +1,5 @@
+// `gigpo/environments/webshop`: shopping tasks in a simulated web shop.
+
+import "../../check-node.cts"
+
+export { type NounTagger, type WebShopOptions, type WebShopTask, webshop } from "../../environment/webshop/webshop.ts"

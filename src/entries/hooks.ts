@@ -1,0 +1,21 @@
+// `gigpo/hooks`: decisions during a rollout. Branch, resample, think longer.
+
+import "../check-node.cts"
+
+export { type EntropyBranchingOptions, entropyBranching } from "../rollout/hooks/entropy-branching.ts"
+export { type ForkAtOptions, forkAt } from "../rollout/hooks/fork-at.ts"
+export { type T2poOptions, t2po } from "../rollout/hooks/t2po.ts"
+export { type ThinkWhenUnsureOptions, thinkWhenUnsure } from "../rollout/hooks/think-when-unsure.ts"
+export type {
+  Candidates,
+  EpisodeStart,
+  Group,
+  GuideContext,
+  HookContext,
+  RolloutHooks,
+  SampledReply,
+  SampledTurn,
+  SamplingTurn,
+  TurnContext,
+  TurnDecision,
+} from "../rollout/hooks.ts"

@@ -1,0 +1,13 @@
+// `gigpo/logging`: TensorBoard, MLflow, and recorded episodes: write, read and convert.
+
+import "../check-node.cts"
+
+export type { RecordedEpisode, RecordedGroup } from "../view/data/recorded.ts"
+export type { IterationSummary } from "../view/record/file.ts"
+export type { RecordingOptions } from "../view/record/options.ts"
+export { type EpisodesRange, readEpisodes, readGroup, readSummaries } from "../view/record/read.ts"
+export { type RecordEpisodesOptions, recordEpisodes } from "../view/record/recorder.ts"
+export { episodesToJsonl } from "../view/record/to-jsonl.ts"
+export { episodesToParquet } from "../view/record/to-parquet.ts"
+export { type MlflowOptions, mlflow } from "../view/sinks/mlflow.ts"
+export { type TensorBoardOptions, tensorBoard } from "../view/sinks/tensorboard.ts"

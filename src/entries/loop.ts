@@ -1,0 +1,20 @@
+// `gigpo/loop`: the parts of a training iteration, for a custom loop or a custom player.
+
+import "../check-node.cts"
+
+export { type EpisodeSetup, playEpisode, runEpisode } from "../rollout/episode.ts"
+export { type ExpertSetup, type ExpertStep, playExpert } from "../rollout/expert.ts"
+export type { TaskSource } from "../rollout/hooks.ts"
+export type {
+  AgentLoop,
+  AgentLoopContext,
+  EpisodeEnd,
+  RecordedStep,
+  SampleOptions,
+  SampleReply,
+} from "../rollout/play.ts"
+export { environmentTasks, takeTasks } from "../rollout/tasks.ts"
+export { type AccumulateOptions, accumulate } from "../training/accumulate.ts"
+export { replayFailure } from "../training/guards/failure.ts"
+export { batches, byTask, layOutSequences, toSequences } from "../training/rows.ts"
+export { type CollectedStep, collectSteps } from "../training/steps.ts"

@@ -1,0 +1,13 @@
+// `gigpo/losses`: losses over tokens, and the weights and schedules that they use.
+
+import "../check-node.cts"
+
+export { type AdaptiveKl, type AdaptiveKlOptions, adaptiveKl } from "../loss/adaptive-kl.ts"
+export { composeLoss, type LossTerms } from "../loss/compose-loss.ts"
+export { type DgpoWeightOptions, dgpoWeights } from "../loss/dgpo-weights.ts"
+export { type HolderScheduleName, type HolderScheduleOptions, holderSchedule } from "../loss/holder-schedule.ts"
+export { type ImportanceOptions, importanceWeights } from "../loss/importance-weights.ts"
+export { mismatch } from "../loss/mismatch.ts"
+export * from "../loss/shipped.ts"
+export * from "../loss/shipped-cloning.ts"
+export type { LossInput, LossNeed, LossOutput, TeacherTop, TokenLoss } from "../loss/token-loss.ts"

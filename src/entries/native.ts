@@ -1,0 +1,20 @@
+// `gigpo/native`: the kernels on typed arrays, and what this machine offers them.
+
+import "../check-node.cts"
+
+export { type MemoryPlan, memoryPlan } from "../engine/native/options.ts"
+export {
+  type AnchorBytes,
+  type AnchorGroups,
+  type GroupAnchorsOptions,
+  groupAnchors,
+} from "../kernels/group-anchors.ts"
+export {
+  policyLoss,
+  type SurrogateInput,
+  type SurrogateOptions,
+  type SurrogateReport,
+} from "../kernels/policy-loss.ts"
+export { tokenLogProbs } from "../kernels/token-log-probs.ts"
+export { type ValueLossInput, type ValueLossOptions, type ValueLossReport, valueLoss } from "../kernels/value-loss.ts"
+export { type DeviceReport, deviceReport } from "../native/device.ts"

@@ -1,0 +1,22 @@
+// `gigpo/prompts`: memories, which write the history into prompts, and readers of actions in completions.
+
+import "../check-node.cts"
+
+export { type PromptOptions as AgentOptions, readAction, rememberTurns } from "../environment/agent.ts"
+export { type BeliefOptions, beliefs } from "../environment/memory/beliefs.ts"
+export { type ChunkOptions, chunks } from "../environment/memory/chunks.ts"
+export type {
+  EpisodeMemory,
+  HistoryFormatter,
+  Memory,
+  MemoryContext,
+  MemoryPrompt as Told,
+  ModelCallOptions,
+  RememberedEpisode,
+} from "../environment/memory/memory.ts"
+export { type PlanOptions, plan } from "../environment/memory/plan.ts"
+export { type RecentOptions, recent } from "../environment/memory/recent.ts"
+export { type SkillOptions, skills } from "../environment/memory/skills.ts"
+export { type StateBlockOptions, stateBlock } from "../environment/memory/state.ts"
+export { type SummaryOptions, summary } from "../environment/memory/summary.ts"
+export { firstContained, readTagged, type TaggedReply } from "../environment/tags.ts"

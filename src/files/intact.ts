@@ -1,0 +1,152 @@
+import { basename, dirname, join } from "node:path"
+import { GigpoError, type GigpoErrorCode } from "../util/errors.ts"
+import { compared } from "./compared.ts"
+import { namesIn } from "./inside.ts"
+import { io, isThere } from "./io-error.ts"
+import { checkpointManifest, folderManifest, hasOwnDigest, readWritten, readyFolder, type Written } from "./manifest.ts"
+import { checkModelLinks } from "./model-links.ts"
+
+// Files that a manifest names are compared with it before they are read: a flipped bit in a weight is seen by nothing else.
+
+/** Names that opening a folder looks for: one that was added would be read in place of, or beside, what was written. */
+const read = {
+  model: ["config.json", "model.safetensors", "model.safetensors.index.json", "remote.json"],
+  adapter: ["adapter_config.json", "adapter_model.safetensors"],
+  tokenizer: [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "generation_config.json",
+  ],
+} as const
+const anyRead: readonly string[] = Object.values(read).flat()
+
+/** What is opened of a folder: a shape is a model without its weights, for an engine elsewhere. */
+export type Part = "model" | "shape" | "tokenizer" | "everything"
+
+const isOf: Readonly<Record<Part, (name: string) => boolean>> = {
+  model: (name) => [...read.model, ...read.adapter].some((one) => one === name) || /^[^/]+\.safetensors$/.test(name),
+  shape: (name) => name === "config.json" || name === "remote.json",
+  tokenizer: (name) => name === "config.json" || read.tokenizer.some((one) => one === name),
+  everything: () => true,
+}
+
+/** Folders that are part of the one above them. */
+const inner: readonly string[] = ["optimizer", "critic"]
+const checkpointName = /^step-(\d+)$/
+/** Folder of named chat templates. */
+const templates = "additional_chat_templates"
+/** Files that are only copied with a tokenizer. */
+const copied = ["vocab.json", "merges.txt"] as const
+
+/** Refuses (`UNSAFE_PATH`) links and special files among what opening a model folder reads. See `checkModelLinks`. */
+export async function checkLinks(folder: string): Promise<void> {
+  const names: readonly string[] = [
+    ...anyRead,
+    ...copied,
+    ...inner,
+    templates,
+    readyFolder,
+    folderManifest,
+    checkpointManifest,
+  ]
+  await checkModelLinks(folder, (name) => names.includes(name) || name.endsWith(".safetensors"))
+}
+
+/**
+ * Refuses a folder whose files are not what its manifest says. One without a manifest is taken as it is, unless it is a run's
+ * checkpoint.
+ *
+ * @throws GigpoError `BAD_MODEL` or `BAD_TOKENIZER` with the file, and what else can be opened
+ */
+export async function checkIntact(folder: string, part: Exclude<Part, "everything">): Promise<void> {
+  await checkLinks(folder)
+  const change = await findChange(folder, part)
+  if (change === undefined) return
+  const code: GigpoErrorCode = part === "tokenizer" ? "BAD_TOKENIZER" : "BAD_MODEL"
+  const manifest = (await isThere(join(folder, folderManifest)))
+    ? ` Where it was changed on purpose, remove ${join(folder, folderManifest)}: the folder is then taken as it is.`
+    : ""
+  throw new GigpoError(code, `${folder} is damaged: ${change}. ${await wayOut(folder)}${manifest}`)
+}
+
+/** What of a folder is not as it was written, as a clause that names the file; undefined where all is. */
+export async function findChange(folder: string, part: Part): Promise<string | undefined> {
+  const found = await manifestOf(folder)
+  if (typeof found !== "object") return found
+  const { written, prefix } = found
+  const files = written.files
+    .filter(({ name }) => name.startsWith(prefix))
+    .map((file) => ({ ...file, name: file.name.slice(prefix.length) }))
+  const own = files.filter(({ name }) => isOf[part](name))
+  // The small ones first: a truncated configuration is reported before gigabytes are read.
+  for (const file of own.toSorted((a, b) => a.bytes - b.bytes)) {
+    const { name } = file
+    const state = await io("read", join(folder, name), compared(folder, file))
+    if (state === "missing") return `${name} is missing, which ${written.manifest} names`
+    if (state === "other") return `${name} is not what was written (${written.manifest} has another size or SHA-256)`
+  }
+  const added = await addedTo(folder, part, new Set(files.map(({ name }) => name)))
+  return added && `${added} was added since the folder was written (${written.manifest} does not name it)`
+}
+
+async function addedTo(folder: string, part: Part, known: ReadonlySet<string>): Promise<string | undefined> {
+  const present = await namesIn(folder)
+  // A tokenizer may be added to a model that was saved without one.
+  const kinds = Object.values(read).filter((names) => names.some((name) => name !== "config.json" && known.has(name)))
+  const sharded = [...known].some((name) => /^[^/]+\.safetensors$/.test(name))
+  const names: readonly string[] = [...kinds.flat(), ...(sharded ? read.model : [])]
+  return present.find((name) => names.includes(name) && anyRead.includes(name) && isOf[part](name) && !known.has(name))
+}
+
+interface Manifested {
+  /** Of the folder's files, in the names of the manifest. */
+  readonly prefix: string
+  readonly written: Written
+}
+
+/** The manifest that names a folder's files; a clause where it is damaged, undefined where there is none. */
+async function manifestOf(folder: string): Promise<Manifested | string | undefined> {
+  const written = await readWritten(folder)
+  if (written) {
+    const problem = manifestProblem(written)
+    return problem ?? { prefix: "", written }
+  }
+  if (await isThere(join(folder, folderManifest))) return `its ${folderManifest} cannot be read`
+  if (checkpointName.test(basename(folder)) && basename(dirname(folder)) === "checkpoints")
+    return `it has no readable ${checkpointManifest}`
+  if (!inner.includes(basename(folder))) return undefined
+  const above = await manifestOf(dirname(folder))
+  if (typeof above !== "object") return above
+  const prefix = `${above.prefix}${basename(folder)}/`
+  return above.written.files.some(({ name }) => name.startsWith(prefix)) ? { ...above, prefix } : undefined
+}
+
+function manifestProblem({ manifest, text }: Written): string | undefined {
+  return hasOwnDigest(text) ? undefined : `${manifest} is not what was written (its own SHA-256 differs)`
+}
+
+/** What can be opened in place of a folder that is damaged. */
+async function wayOut(folder: string): Promise<string> {
+  const other = await intactCheckpoint(folder)
+  return other === undefined
+    ? "Put the file back from a copy, or make the folder again."
+    : `The checkpoint ${other} of the same run is intact: take that.`
+}
+
+/** An intact checkpoint of the run that a checkpoint or a model is of: the newest before it, else the newest. */
+export async function intactCheckpoint(folder: string): Promise<string | undefined> {
+  const isCheckpoint = checkpointName.test(basename(folder))
+  const parent = isCheckpoint ? dirname(folder) : join(dirname(folder), "checkpoints")
+  const own = Number(checkpointName.exec(basename(folder))?.[1] ?? Number.POSITIVE_INFINITY)
+  const names = await namesIn(dirname(parent), basename(parent)).catch(() => [])
+  const steps = names.flatMap((name) => checkpointName.exec(name)?.[1] ?? [])
+  const order = (step: number) => (step < own ? step : step - Number.MAX_SAFE_INTEGER)
+  for (const step of steps.map(Number).sort((a, b) => order(b) - order(a))) {
+    const path = join(parent, `step-${step}`)
+    if (step !== own && (await findChange(path, "everything")) === undefined) return path
+  }
+  return undefined
+}

@@ -1,0 +1,44 @@
+import { stat } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import { hubFile, inside, namesIn } from "./inside.ts"
+import { io, isMissing } from "./io-error.ts"
+import { folderManifest, readWritten } from "./manifest.ts"
+import { linkError, lookAt, specialError } from "./regular-file.ts"
+
+/** Whether files of a folder are held to what gigpo wrote: one with a manifest, and one in a run. */
+async function isManaged(folder: string, names: readonly string[]): Promise<boolean> {
+  if (names.includes(folderManifest) || (await readWritten(folder)) !== undefined) return true
+  const above = basename(dirname(folder)) === "checkpoints" ? dirname(dirname(folder)) : dirname(folder)
+  return (await io("look at", above, lookAt(join(above, "metrics.jsonl")))) !== undefined
+}
+
+/**
+ * Refuses links in a model folder that gigpo manages. A folder from elsewhere may have links to regular files, as the cache of the
+ * Hugging Face hub does, but no other links and no pipes, sockets or devices.
+ *
+ * @param isRead - whether a name of the folder is one that gigpo reads; others may be anything.
+ * @throws GigpoError `UNSAFE_PATH`, `IO`
+ */
+export async function checkModelLinks(folder: string, isRead: (name: string) => boolean): Promise<void> {
+  const names = await namesIn(folder)
+  const managed = await isManaged(folder, names)
+  for (const name of names.filter(isRead)) await checkEntry(folder, name, managed)
+}
+
+async function checkEntry(folder: string, name: string, managed: boolean): Promise<void> {
+  const path = join(folder, name)
+  const found = await io("look at", path, lookAt(path))
+  if (found?.isDirectory()) {
+    for (const inner of await namesIn(folder, name)) await checkEntry(folder, `${name}/${inner}`, managed)
+    return
+  }
+  if (!found?.isSymbolicLink()) return void (await inside(folder, name))
+  if (managed && (await hubFile(folder, path)) === undefined) throw linkError(path)
+  const target = await io("look at", path, stat(path).catch(nothing))
+  if (target && !target.isFile()) throw target.isDirectory() ? linkError(path) : specialError(path)
+}
+
+/** A link that leads nowhere is a file that is missing, which is said where it is read. */
+function nothing(cause: unknown): undefined {
+  if (!isMissing(cause)) throw cause
+}

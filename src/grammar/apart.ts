@@ -1,0 +1,110 @@
+import { canonicalJson } from "../json/numbers.ts"
+import type { Pieces } from "../util/pace.ts"
+import { isSchema, type Schema, typesOf, valuesOf } from "./schema.ts"
+
+// The schemas of a oneOf must exclude each other: by the values that they list, by their types, or by a required property that has other
+// values in each. Values are put into one map, so the work grows with the schema's length. Pairs are compared only where no property
+// is enough for all.
+
+/** Most schemas that are compared in pairs. */
+const mostPaired = 64
+
+type Values = ReadonlySet<string>
+
+/** A schema without listed values. */
+interface Open {
+  readonly types: Values | undefined
+  /** Values of the properties that are required and list them. */
+  readonly tags: ReadonlyMap<string, Values>
+}
+
+/** Whether a value can satisfy two of the schemas; "unknown" for too many to compare. */
+export function* overlap(parts: readonly Schema[]): Pieces<boolean | "unknown"> {
+  const listed = parts.filter((part) => valuesOf(part))
+  if (share(yield* each(listed, canonicalValues))) return true
+  const open = yield* each(
+    parts.filter((part) => !valuesOf(part)),
+    openOf,
+  )
+  if (open.length === 0) return false
+  if (listed.length > 0) {
+    const types = listed.map(typeNames)
+    if (types.includes(undefined)) return true
+    const known = new Set(types.flatMap((names) => [...names!]))
+    if (open.some((one) => one.types === undefined || meet(one.types, known))) return true
+  }
+  return overlapOpen(open)
+}
+
+function* each<T, U>(parts: readonly T[], read: (part: T) => U): Pieces<U[]> {
+  const found: U[] = []
+  for (const part of parts) {
+    found.push(read(part))
+    yield
+  }
+  return found
+}
+
+function overlapOpen(open: readonly Open[]): boolean | "unknown" {
+  const byType = new Map<string | undefined, Open[]>()
+  for (const one of open) {
+    const names = one.types && [...one.types].sort().join()
+    byType.set(names, byType.get(names) ?? [])
+    byType.get(names)!.push(one)
+  }
+  const groups = [...byType.values()]
+  const areTypesApart = !byType.has(undefined) && !share(groups.map(([first]) => first!.types!))
+  if ((areTypesApart ? groups : [open]).every((group) => group.length === 1 || shareNoTag(group))) return false
+  if (open.length > mostPaired) return "unknown"
+  return open.some((one, index) => open.slice(index + 1).some((other) => !areApart(one, other)))
+}
+
+/** Whether one property is required in all and has other values in each. */
+function shareNoTag(group: readonly Open[]): boolean {
+  return [...group[0]!.tags.keys()].some((name) => {
+    if (!group.every(({ tags }) => tags.has(name))) return false
+    return !share(group.map(({ tags }) => tags.get(name)!))
+  })
+}
+
+function areApart(one: Open, other: Open): boolean {
+  if (one.types && other.types && !meet(one.types, other.types)) return true
+  return [...one.tags].some(([name, values]) => other.tags.has(name) && !meet(values, other.tags.get(name)!))
+}
+
+function openOf(schema: Schema): Open {
+  const { properties, required } = schema
+  const tags = new Map<string, Values>()
+  if (isSchema(properties) && Array.isArray(required))
+    for (const name of new Set<unknown>(required)) {
+      const property = typeof name === "string" && Object.hasOwn(properties, name) ? properties[name] : undefined
+      if (isSchema(property) && valuesOf(property)) tags.set(name as string, canonicalValues(property))
+    }
+  return { types: typeNames(schema), tags }
+}
+
+function canonicalValues(schema: Schema): Values {
+  return new Set(valuesOf(schema)!.map(canonicalJson))
+}
+
+/** An integer is a number too. */
+function typeNames(schema: Schema): Values | undefined {
+  const types = typesOf(schema)
+  return types && new Set(types.map((type) => (type === "integer" ? "number" : String(type))))
+}
+
+/** Whether something is in two of the sets. */
+function share(sets: readonly Values[]): boolean {
+  const known = new Set<string>()
+  for (const set of sets) {
+    for (const value of set) if (known.has(value)) return true
+    for (const value of set) known.add(value)
+  }
+  return false
+}
+
+function meet(one: Values, other: Values): boolean {
+  const [small, large] = one.size <= other.size ? [one, other] : [other, one]
+  for (const value of small) if (large.has(value)) return true
+  return false
+}

@@ -1,0 +1,40 @@
+import type { IncomingMessage } from "node:http"
+import { ApiError } from "./api-error.ts"
+
+/** Bytes of bodies that a server holds at once: in all, and of one client. */
+export class BodyBudget {
+  readonly #most: number
+  readonly #ofClient: number
+  #held = 0
+  readonly #byClient = new Map<string, number>()
+
+  constructor(most: number, ofClient: number) {
+    this.#most = most
+    this.#ofClient = ofClient
+  }
+
+  /**
+   * A request's body as it comes. `release` ends the count of it, once the request is answered.
+   *
+   * @throws ApiError 503 in place of bytes for which there is no room
+   */
+  read(incoming: IncomingMessage, client: string): { readonly body: AsyncIterable<Buffer>; release(): void } {
+    let taken = 0
+    const count = (bytes: number) => {
+      taken += bytes
+      this.#held += bytes
+      const held = (this.#byClient.get(client) ?? 0) + bytes
+      if (held > 0) this.#byClient.set(client, held)
+      else this.#byClient.delete(client)
+      if (bytes > 0 && (held > this.#ofClient || this.#held > this.#most))
+        throw new ApiError(503, "Too many bytes of requests are being read; try again when others are answered.")
+    }
+    const body = async function* () {
+      for await (const chunk of incoming.iterator({ destroyOnReturn: false })) {
+        count(chunk.length)
+        yield chunk as Buffer
+      }
+    }
+    return { body: body(), release: () => count(-taken) }
+  }
+}

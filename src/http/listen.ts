@@ -1,0 +1,225 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { type AddressInfo, isIP } from "node:net"
+import { setTimeout as wait } from "node:timers/promises"
+import { GigpoError } from "../util/errors.ts"
+import { ApiError } from "./api-error.ts"
+import { BodyBudget } from "./body-budget.ts"
+import { type Connection, Connections } from "./connections.ts"
+import { connectionsFor } from "./descriptors.ts"
+import { type Guard, type Keys, pass } from "./guard.ts"
+import { streamOf } from "./stream-of.ts"
+import { write, writeText } from "./write.ts"
+
+export interface HttpOptions {
+  /** Address to listen on. Default 127.0.0.1: this machine alone. */
+  readonly host?: string | undefined
+  /** Default 0: any that is free. */
+  readonly port?: number | undefined
+  /** More names under which clients may call the server, besides `host` and those of this machine for itself: a proxy's, for example. */
+  readonly names?: readonly string[] | undefined
+  readonly limits?: Partial<HttpLimits> | undefined
+}
+
+export interface ListenOptions extends HttpOptions {
+  /** Absent: no key is needed, and no client beyond this machine may call. */
+  readonly keys?: Keys | undefined
+}
+
+export interface HttpLimits {
+  /** Connections at once; half of them for the clients of one address. Default 2048; never more than leave 256 files to be opened. */
+  readonly connections: number
+  /** Bytes of bodies that are held until their requests are answered; half of them for the clients of one address. Default 512 MiB. */
+  readonly bodies: number
+  /** Milliseconds that a connection without a key may wait for its first request and between two. Default 5000. */
+  readonly idle: number
+  /** Milliseconds until the headers of a request are there. Default 10,000. */
+  readonly headers: number
+  /** Milliseconds until all of a request is there. Default 60,000. */
+  readonly request: number
+  /** Milliseconds in which a client takes nothing of its answer. Default 60,000. */
+  readonly reader: number
+}
+
+export interface HttpServer {
+  readonly host: string
+  readonly port: number
+  /** Address of the server, without a path. */
+  readonly url: string
+  /** Takes no more requests; those that run have so many seconds to end. Default 0. */
+  close(seconds?: number): Promise<void>
+}
+
+const defaultLimits: HttpLimits = {
+  connections: 2048,
+  bodies: 512 * 2 ** 20,
+  idle: 5000,
+  headers: 10_000,
+  request: 60_000,
+  reader: 60_000,
+}
+const largestHeaders = 16_384 // bytes
+/**
+ * Milliseconds that a connection with a key is kept for another request: agents come back after their tools have run, and a request on a
+ * connection that was closed fails.
+ */
+const keptIdle = 75_000
+const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"])
+
+/** Whether a server that listens on this host is for clients of this machine alone. */
+export function isLoopback(host: string): boolean {
+  return loopback.has(host)
+}
+
+/** Answers a request of a client, which is known by its address. */
+export type Answer = (request: Request, client: string) => Promise<Response>
+
+/**
+ * Listens for requests that `answer` answers. Every server of this package listens here: what a client without a key can cost is the same
+ * for each (guard.ts, connections.ts), and only requests that passed are read any further.
+ *
+ * @throws GigpoError `IO` where the address cannot be listened on, `BAD_ARGUMENT` for a wrong port, or an address that other machines reach
+ * without a key
+ */
+export async function listen(answer: Answer, options: ListenOptions = {}): Promise<HttpServer> {
+  const { host = "127.0.0.1", port = 0, names = [], keys } = options
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new GigpoError("BAD_ARGUMENT", `port must be a whole number from 0 to 65535, not ${port}.`)
+  const limits = { ...defaultLimits, ...options.limits }
+  if (!keys && !isLoopback(host))
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `Every client that reaches ${host} could call this server; give it a key, or 127.0.0.1.`,
+    )
+  const server = createServer({
+    maxHeaderSize: largestHeaders,
+    headersTimeout: limits.headers,
+    requestTimeout: limits.request,
+    keepAliveTimeout: keptIdle,
+    connectionsCheckingInterval: Math.min(limits.headers, limits.request) / 2,
+  })
+  const most = Math.min(limits.connections, connectionsFor())
+  const connections = new Connections({ connections: most, ofAddress: Math.ceil(most / 2), idle: limits.idle })
+  server.on("connection", (socket) => connections.add(socket))
+  const bodies = new BodyBudget(limits.bodies, limits.bodies / 2)
+  const running = new Set<Promise<void>>()
+  server.on("request", (incoming, outgoing) => {
+    const connection = connections.of(incoming.socket)
+    if (!connection) return void incoming.socket.destroy()
+    const { idle, reader } = limits
+    const serving = { incoming, outgoing, connection, guard, answer, bodies, idle, reader }
+    const work = connection.take(() => serve(serving)).finally(() => running.delete(work))
+    running.add(work)
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause) =>
+      reject(
+        new GigpoError("IO", `Cannot listen on ${host}:${port} (${cause.message}); try another port, or 0 for any.`, {
+          cause,
+        }),
+      ),
+    )
+    server.listen(port, host, resolve)
+  })
+  const bound = (server.address() as AddressInfo).port
+  const written = isIP(host) === 6 ? `[${host}]` : host
+  const known = new Set([
+    ...[written, "localhost", "127.0.0.1", "[::1]"].flatMap((name) => [
+      `${name}:${bound}`,
+      ...(bound === 80 ? [name] : []),
+    ]),
+    // A proxy before it is called by its own port, which clients do not name.
+    ...names.map((name) => name.toLowerCase()).flatMap((name) => [name, `${name}:${bound}`]),
+  ])
+  const guard: Guard = { names: known, everywhere: host === "0.0.0.0" || host === "::", keys }
+  return {
+    ...{ host, port: bound, url: `http://${written}:${bound}` },
+    async close(seconds = 0) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const late = new AbortController()
+      const waited = wait(seconds * 1000, undefined, { signal: late.signal }).catch(() => {})
+      await Promise.race([Promise.allSettled(running), waited])
+      late.abort()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+interface Serving extends Pick<HttpLimits, "idle" | "reader"> {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+  readonly connection: Connection
+  readonly guard: Guard
+  readonly bodies: BodyBudget
+  readonly answer: Answer
+}
+
+async function serve(serving: Serving): Promise<void> {
+  const { incoming, outgoing, connection, guard } = serving
+  let url: string
+  let proven: boolean
+  try {
+    ;({ url, proven } = pass(incoming, guard))
+  } catch (error) {
+    return await refuse(error, serving)
+  }
+  if (proven) connection.prove()
+  const { answer, bodies, idle, reader } = serving
+  const { body, release } = bodies.read(incoming, connection.client)
+  const gone = new AbortController()
+  outgoing.once("close", () => {
+    gone.abort()
+    release()
+  })
+  outgoing.once("error", () => gone.abort())
+  let response: Response
+  try {
+    response = await answer(asRequest(incoming, url, body, gone.signal), connection.client)
+  } catch (error) {
+    const told = toldOf(error)
+    response = Response.json(told, { status: told.status, headers: refusalHeaders(told) })
+  }
+  if (incoming.method === "HEAD" || outgoing.destroyed) void response.body?.cancel().catch(() => {})
+  if (outgoing.destroyed) return
+  // The connection of a request whose body was not read ends with the answer; so does that of a client without a key.
+  connection.closing = !incoming.complete || (!proven && response.status >= 400)
+  if (connection.closing) outgoing.setHeader("connection", "close")
+  else if (!connection.proven)
+    outgoing.setHeader("connection", "keep-alive").setHeader("keep-alive", `timeout=${Math.ceil(idle / 1000)}`)
+  outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), "x-content-type-options": "nosniff" })
+  if (incoming.method === "HEAD") outgoing.end()
+  else await write(response, outgoing, reader)
+}
+
+/**
+ * Answers a request that does not pass, and ends its connection. No `Request`, `Response` or stream is made: those are most of the cost of a
+ * short answer, and anybody can send such requests.
+ */
+async function refuse(error: unknown, { incoming, outgoing, connection, reader }: Serving): Promise<void> {
+  const told = toldOf(error)
+  connection.closing = true
+  outgoing.once("error", () => {})
+  outgoing.writeHead(told.status, {
+    ...{ "content-type": "application/json", connection: "close", "x-content-type-options": "nosniff" },
+    ...refusalHeaders(told),
+  })
+  await writeText(incoming.method === "HEAD" ? undefined : JSON.stringify(told), outgoing, reader)
+}
+
+function toldOf(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(400, "The request cannot be read.")
+}
+
+function refusalHeaders({ status }: ApiError): Record<string, string> {
+  return { "cache-control": "no-store", ...(status === 401 && { "www-authenticate": "Bearer" }) }
+}
+
+function asRequest(incoming: IncomingMessage, url: string, bytes: AsyncIterable<Buffer>, signal: AbortSignal): Request {
+  const { method = "GET" } = incoming
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(incoming.headers)) if (typeof value === "string") headers.set(name, value)
+  const empty = method === "GET" || method === "HEAD"
+  const body = empty ? null : streamOf(bytes)
+  return new Request(url, { method, headers, signal, body, ...(body && { duplex: "half" }) })
+}

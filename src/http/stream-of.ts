@@ -1,0 +1,8 @@
+import { ReadableStream as NodeStream } from "node:stream/web"
+
+/** Stream of bytes that are made as they are asked for. Browsers, whose types the page is checked with, have no `ReadableStream.from`. */
+export function streamOf(
+  parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return NodeStream.from(parts) as unknown as ReadableStream<Uint8Array<ArrayBuffer>>
+}

@@ -1,0 +1,59 @@
+import { canonical } from "./canonical.ts"
+
+// Numbers of JSON as they are written, of any size and precision.
+
+/**
+ * `digits` times ten to the power of `exponent`; the digits, with a sign where they are negative, begin and end in no zero, and are 0 for
+ * zero alone. They stay text: arithmetic with numbers of a megabyte is slow.
+ */
+interface Decimal {
+  readonly digits: string
+  readonly exponent: bigint
+}
+
+/** Most digits of a whole number that is written out. The largest double has 309. */
+export const mostDigits = 400
+
+/** The whole number that this JSON text is (`2`, `2.0` or `20e-1`); undefined for any other value, and beyond `mostDigits`. */
+export function wholeNumber(text: string): bigint | undefined {
+  const decimal = readDecimal(text)
+  if (!decimal || decimal.exponent < 0n || BigInt(decimal.digits.length) + decimal.exponent > mostDigits)
+    return undefined
+  return BigInt(decimal.digits) * 10n ** decimal.exponent
+}
+
+/** Whether a JSON text is a number without a fraction, however large. */
+export function isWhole(text: string): boolean {
+  const decimal = readDecimal(text)
+  return decimal !== undefined && decimal.exponent >= 0n
+}
+
+/**
+ * A JSON text for comparisons: the same for texts of equal values, and that of `canonical` where doubles hold the numbers. Keys come in one
+ * order and numbers in one spelling, exactly: 1.0 and 1 are equal, 9007199254740993 and 9007199254740992 are not.
+ */
+export function canonicalJson(text: string): string {
+  const exact = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g, (part) => {
+    const [decimal, double] = [readDecimal(part), readDecimal(JSON.stringify(Number(part)))]
+    const kept = !decimal || (decimal.digits === double?.digits && decimal.exponent === double.exponent)
+    return kept ? part : `{"":"${decimal.digits}e${decimal.exponent}"}`
+  })
+  return canonical(JSON.parse(exact))
+}
+
+function readDecimal(text: string): Decimal | undefined {
+  const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  if (whole === undefined || exponent.length > longestExponent) return undefined
+  const all = whole + fraction
+  let end = all.length
+  while (all[end - 1] === "0") end--
+  if (end === 0) return { digits: "0", exponent: 0n }
+  const digits = all.slice(0, end).replace(/^0+/, "")
+  return {
+    digits: sign + digits,
+    exponent: BigInt(exponent.replace("+", "")) - BigInt(fraction.length - (all.length - end)),
+  }
+}
+
+/** In characters. Beyond it a number is compared as it is written. */
+const longestExponent = 64

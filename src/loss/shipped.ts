@@ -1,0 +1,16 @@
+// Shipped policy losses, one line each: `./losses.ts` has them by name, `gigpo/losses` exports them.
+
+export { type ActGuideOptions, actGuide } from "./act-guide.ts"
+export { type CispoOptions, cispo } from "./cispo.ts"
+export { type ClipCovOptions, clipCov } from "./clip-cov.ts"
+export { clippedSurrogate } from "./clipped-surrogate.ts"
+export { type DgpoOptions, dgpo } from "./dgpo.ts"
+export { type DistillationOptions, distillation } from "./distillation.ts"
+export { type DppoOptions, dppoKl, dppoTv } from "./dppo.ts"
+export { type DroOptions, dro } from "./dro.ts"
+export { type GmpoOptions, gmpo } from "./gmpo.ts"
+export { type GspoOptions, gspo } from "./gspo.ts"
+export { type HolderOptions, holder } from "./holder.ts"
+export { type KlCovOptions, klCov } from "./kl-cov.ts"
+export { reinforce } from "./reinforce.ts"
+export { type SapoOptions, sapo } from "./sapo.ts"

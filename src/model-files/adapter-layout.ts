@@ -1,0 +1,124 @@
+import { type AdapterConfig, projections } from "./adapter-config.ts"
+import { type Fail, patternOf, targetsOf } from "./adapter-modules.ts"
+import type { Head, ModelConfig } from "./model-config.ts"
+import { tensorShapes } from "./model-tensors.ts"
+import { quote } from "./strict-json.ts"
+
+/** What an adapter is beside one model, as the engine takes it. */
+export interface AdapterLayout {
+  /** [layers × projections]; 0 where there is no pair. */
+  readonly ranks: Int32Array
+  readonly scales: Float64Array
+  /** Parameters of the model that are trained whole, in copies. */
+  readonly whole: readonly string[]
+  /** The head goes with the embedding's copy. */
+  readonly tied: boolean
+}
+
+const embedding = "model.embed_tokens"
+const languageHead = "lm_head"
+
+/**
+ * Finds the pairs and copies that PEFT would make beside this model.
+ *
+ * @param fail - makes the error for a configuration that means nothing here, or something that is not supported
+ */
+export function adapterLayout(model: ModelConfig, config: AdapterConfig, head: Head, fail: Fail): AdapterLayout {
+  const names = moduleNames(model, head)
+  const linear = new Map(projectionNames(model).map((name, index) => [name, index]))
+  const isTarget = targetsOf(config, (name) => linear.has(name), fail)
+  const ranks = new Int32Array(linear.size)
+  const scales = new Float64Array(linear.size)
+  const rankOf = patternOf(config.rankPattern, "rank_pattern", fail)
+  const alphaOf = patternOf(config.alphaPattern, "alpha_pattern", fail)
+  for (const name of names.filter(isTarget)) {
+    const index = linear.get(name)
+    if (index === undefined) throw fail(refusalOf(name))
+    const [rank, alpha] = [rankOf(name) ?? config.rank, alphaOf(name) ?? config.alpha]
+    ranks[index] = rank
+    scales[index] = alpha / (config.useRslora ? Math.sqrt(rank) : rank)
+  }
+  if (!ranks.some((rank) => rank > 0)) throw fail("no projection of the model has the name of a target_modules")
+  return { ranks, scales, ...copies(model, config, names, head, fail) }
+}
+
+function copies(model: ModelConfig, config: AdapterConfig, names: readonly string[], head: Head, fail: Fail) {
+  const ends = config.modulesToSave ?? []
+  const isTied =
+    head === "language" &&
+    model.tieEmbeddings &&
+    config.ensureWeightTying === true &&
+    ends.some((end) => ["embed_tokens", languageHead].includes(end.split(".").at(-1)!))
+  const chosen = names.filter((name) => ends.some((end) => name.endsWith(end)))
+  if (isTied && !chosen.includes(embedding)) chosen.unshift(embedding)
+  // A critic's head is trained with every adapter, and needs no saying.
+  const kept = chosen.filter((name) => name !== "score" && !(isTied && name === languageHead))
+  const shapes = tensorShapes({ ...model, tieEmbeddings: false }, head)
+  const whole = kept.map((name) => {
+    const parameter = `${name}.weight`
+    if (shapes.has(parameter) && !name.endsWith("_proj")) return parameter
+    throw fail(
+      `modules_to_save names ${quote(name)}; only the embedding, the head and norms can be trained whole beside pairs`,
+    )
+  })
+  return { whole, tied: isTied }
+}
+
+/** Whether embedding and head of a model that ties them are no longer one once the adapter is merged. */
+export function unties(model: ModelConfig, { whole, tied }: AdapterLayout): boolean {
+  const apart = [embedding, languageHead].some((name) => whole.includes(`${name}.weight`))
+  return model.tieEmbeddings && apart && !tied
+}
+
+export function isSameLayout(one: AdapterLayout, other: AdapterLayout): boolean {
+  const wholes = [one, other].map(({ whole }) => [...whole].sort().join())
+  const numbers = [one, other].map(({ ranks, scales }) => `${ranks.join()} ${scales.join()}`)
+  return wholes[0] === wholes[1] && numbers[0] === numbers[1] && one.tied === other.tied
+}
+
+/** Entries of target_modules and modules_to_save that no module of the model has the name of. */
+export function unmatchedNames(model: ModelConfig, config: AdapterConfig, head: Head): string[] {
+  const names = moduleNames(model, head)
+  const targets = typeof config.targetModules === "string" ? [] : (config.targetModules ?? [])
+  const saved = (config.modulesToSave ?? []).filter((end) => !["score", "classifier"].includes(end))
+  return [
+    ...targets.filter((end) => !names.some((name) => name === end || name.endsWith(`.${end}`))),
+    ...saved.filter((end) => !names.some((name) => name.endsWith(end))),
+  ]
+}
+
+/** The configuration without the entries that no module of the model has the name of. */
+export function withoutUnmatched(model: ModelConfig, config: AdapterConfig): AdapterConfig {
+  const unmatched = unmatchedNames(model, config, "language")
+  if (unmatched.length === 0) return config
+  const rest = (names: readonly string[] | undefined) => names?.filter((name) => !unmatched.includes(name))
+  const { targetModules, modulesToSave } = config
+  return {
+    ...config,
+    targetModules: typeof targetModules === "string" ? targetModules : rest(targetModules),
+    modulesToSave: rest(modulesToSave),
+  }
+}
+
+function refusalOf(name: string): string {
+  if (name === embedding || name === languageHead)
+    return `target_modules matches ${quote(name)}; a pair beside the embedding or the head is not supported: name it in modules_to_save`
+  return `target_modules matches ${quote(name)}, which is no linear layer of the transformer`
+}
+
+/** In the order of the engine. */
+export function projectionNames({ layers }: Pick<ModelConfig, "layers">): string[] {
+  return Array.from({ length: layers }, (_, layer) => {
+    return projections.map((name, i) => `model.layers.${layer}.${i < 4 ? "self_attn" : "mlp"}.${name}`)
+  }).flat()
+}
+
+/** Every module by the name that transformers gives it, those that hold others too. */
+function moduleNames(model: ModelConfig, head: Head): string[] {
+  const names = new Set<string>()
+  for (const tensor of tensorShapes({ ...model, tieEmbeddings: false }, head).keys()) {
+    const parts = tensor.split(".").slice(0, -1)
+    for (let end = 1; end <= parts.length; end++) names.add(parts.slice(0, end).join("."))
+  }
+  return [...names, "model.rotary_emb"]
+}

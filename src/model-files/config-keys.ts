@@ -1,0 +1,123 @@
+import type { ConfigFields } from "./config-fields.ts"
+import { describe } from "./config-fields.ts"
+import { keySet, warnOfUnknownKeys, warnOnce } from "./known-keys.ts"
+
+// Keys of config.json and generation_config.json: read, without effect here, or refused. All others are named in a warning.
+
+const read = keySet(
+  "architectures model_type vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads",
+  "head_dim hidden_act rms_norm_eps rope_theta rope_scaling rope_parameters original_max_position_embeddings",
+  "partial_rotary_factor tie_word_embeddings max_position_embeddings eos_token_id quantization_config",
+  "attention_bias mlp_bias use_sliding_window layer_types attention_dropout auto_map",
+)
+
+/** Keys that transformers' Qwen2, Qwen3 and Llama do not compute with, or only in ways that leave the results as they are. */
+const withoutEffect = keySet(
+  // Token ids that the tokenizer's files name too, and how files were made.
+  "bos_token_id pad_token_id sep_token_id decoder_start_token_id tokenizer_class transformers_version torch_dtype dtype _name_or_path",
+  "name_or_path _commit_hash finetuning_task task_specific_params prefix problem_type id2label label2id num_labels architecture",
+  "unsloth_version unsloth_fixed unsloth_free use_unsloth _attn_implementation_autoset _attn_implementation attn_implementation",
+  // First values, caches and outputs of a library.
+  "initializer_range use_cache return_dict output_attentions output_hidden_states torchscript use_bfloat16 pruned_heads",
+  "is_decoder is_encoder_decoder add_cross_attention cross_attention_hidden_size chunk_size_feed_forward tie_encoder_decoder",
+  "tf_legacy_loss return_dict_in_generate output_scores gradient_checkpointing use_return_dict num_return_sequences",
+  // Of sliding windows, which are refused where they are in use; parallel slices of the same products.
+  "sliding_window max_window_layers pretraining_tp base_model_tp_plan base_model_pp_plan",
+  // How generate() would sample by default in older files; the settings of this package decide.
+  "max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p",
+  "length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size repetition_penalty bad_words_ids forced_bos_token_id",
+  "forced_eos_token_id remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens",
+)
+
+/** Keys that change the computation in models related to these; the value that would leave it as it is. */
+const neutral: Readonly<Record<string, unknown>> = {
+  attn_logit_softcapping: undefined,
+  final_logit_softcapping: undefined,
+  query_pre_attn_scalar: undefined,
+  clip_qkv: undefined,
+  embedding_multiplier: 1,
+  residual_multiplier: 1,
+  attention_multiplier: undefined,
+  logits_scaling: 1,
+  logit_scale: 1,
+  scale_emb: 1,
+  scale_depth: undefined,
+  dim_model_base: undefined,
+  qkv_bias: false,
+  use_bias: false,
+  lm_head_bias: false,
+  use_qk_norm: false,
+  qk_layernorm: false,
+  use_mrope: false,
+  alibi: false,
+  no_rope_layers: undefined,
+  num_experts: 0,
+  num_local_experts: 0,
+  n_routed_experts: 0,
+  num_experts_per_tok: 0,
+  kv_lora_rank: undefined,
+  num_nextn_predict_layers: 0,
+  num_mtp_layers: 0,
+  compression_config: undefined,
+}
+
+const rotary = keySet(
+  "rope_theta rope_type type factor low_freq_factor high_freq_factor original_max_position_embeddings partial_rotary_factor",
+)
+
+/** Refuses keys that change the computation and are not implemented; names unknown ones and those that only act in training. */
+export function checkConfigKeys({ json, fail }: ConfigFields, file: string): void {
+  for (const [key, value] of Object.entries(neutral)) {
+    const given = json[key] ?? undefined
+    if (given === undefined || given === value) continue
+    throw fail(`${key} is ${describe(given)}, which changes what the model computes and is not supported`)
+  }
+  const known = { has: (key: string) => read.has(key) || withoutEffect.has(key) || key in neutral }
+  warnOfUnknownKeys(file, json, known)
+  for (const key of ["rope_scaling", "rope_parameters"]) {
+    const rope = json[key]
+    if (typeof rope === "object" && rope !== null)
+      warnOfUnknownKeys(`${file}, ${key}`, rope as Readonly<Record<string, unknown>>, rotary)
+  }
+  const dropout = json.attention_dropout ?? 0
+  if (dropout !== 0)
+    warnOnce(`${file}: attention_dropout is ${describe(dropout)}; training here drops nothing. Set it to 0 to say so.`)
+  if (json.auto_map !== undefined)
+    warnOnce(
+      `${file}: auto_map names Python code of the model's own, which is never run; the model is computed as its ` +
+        "model_type says. If that code computes something else, do not use this model here.",
+    )
+}
+
+const generation = keySet(
+  // Used by the tokenizer, or the same ids once more.
+  "eos_token_id bos_token_id pad_token_id decoder_start_token_id",
+  // How to sample by default: the settings of this package decide, and log-probabilities are those of what was sampled.
+  "do_sample temperature top_k top_p min_p typical_p top_h epsilon_cutoff eta_cutoff repetition_penalty max_length max_new_tokens",
+  // How a library computes, and how a file was made.
+  "transformers_version _from_model_config _commit_hash use_cache cache_implementation cache_config max_cache_len num_beams",
+  "early_stopping num_return_sequences output_attentions output_hidden_states output_scores output_logits num_beam_groups",
+  "return_dict_in_generate max_time low_memory disable_compile compile_config prefill_chunk_size remove_invalid_values",
+  "is_assistant num_assistant_tokens num_assistant_tokens_schedule assistant_confidence_threshold prompt_lookup_num_tokens",
+  "max_matching_ngram_size assistant_early_exit assistant_lookbehind target_lookbehind continuous_batching_config use_mtp",
+  "chat_format", // of Qwen's first files
+)
+
+/** Values of keys that would change which tokens are sampled, where they change nothing. */
+const idle: Readonly<Record<string, unknown>> = {
+  length_penalty: 1,
+  diversity_penalty: 0,
+  encoder_repetition_penalty: 1,
+  no_repeat_ngram_size: 0,
+  encoder_no_repeat_ngram_size: 0,
+  min_length: 0,
+  renormalize_logits: false,
+  token_healing: false,
+  guidance_scale: 1,
+}
+
+/** Names the keys of generation_config.json that have no effect here: penalties and lists of tokens among them. */
+export function checkGenerationKeys(file: string, json: Readonly<Record<string, unknown>>): void {
+  const acting = Object.entries(json).filter(([key, value]) => !(key in idle && idle[key] === value))
+  warnOfUnknownKeys(file, Object.fromEntries(acting), generation)
+}

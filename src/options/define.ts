@@ -1,0 +1,74 @@
+import type { About } from "./about.ts"
+import { withDefaults } from "./defaults.ts"
+import type { Fields, OptionsOf } from "./table.ts"
+
+// An algorithm in one value: its factory, with its name, options and description as properties. Registries, YAML names and
+// docs/algorithms.md are made of these values.
+
+/** Variants of an algorithm: the same factory under another name, with other defaults. */
+export type Variants<F extends Fields> = Readonly<
+  Record<string, { readonly defaults: OptionsOf<F>; readonly about: About }>
+>
+
+/** A factory that carries its name in configurations, its options and its description. */
+export type Defined<Name extends string, F extends Fields, Make, V> = Make & {
+  readonly name: Name
+  readonly fields: F
+  readonly make: Make
+  readonly about: About
+  readonly variants: V
+}
+
+/**
+ * Function that defines algorithms of one kind.
+ *
+ * @typeParam Value - result of an algorithm's factory, such as an estimator or a loss
+ */
+export function defining<Value>() {
+  return <
+    const Name extends string,
+    F extends Fields,
+    Make extends (options: never) => Value,
+    const V extends Variants<F> = Readonly<Record<never, never>>,
+  >(definition: {
+    readonly name: Name
+    readonly fields: F
+    readonly about: About
+    readonly variants?: V
+    make: Make
+  }): Defined<Name, F, Make, V> => {
+    const { name, fields, about, make, variants = {} } = definition
+    const factory = (options: never) => make(options)
+    Object.defineProperty(factory, "name", { value: name })
+    return Object.assign(factory, { fields, about, make, variants }) as unknown as Defined<Name, F, Make, V>
+  }
+}
+
+interface AnyDefined {
+  readonly name: string
+  readonly fields: Fields
+  readonly make: (options: never) => unknown
+  readonly about: About
+  readonly variants: Variants<Fields>
+}
+
+/** Definitions of a module's exports by their names in configurations, variants among them, which keep the `name` of their definition. */
+type ByName<Exports> = {
+  readonly [D in Exports[keyof Exports] as D extends { readonly name: infer Name; readonly variants: infer V }
+    ? (Name & string) | (keyof V & string)
+    : never]: D extends AnyDefined ? Pick<D, "name" | "fields" | "make" | "about"> : never
+}
+
+/** Registry of all definitions that a module exports, in the order of their names: the module is the list. */
+export function byName<Exports extends object>(exports: Exports): ByName<Exports> {
+  const all = Object.values(exports as Readonly<Record<string, AnyDefined>>).flatMap(
+    ({ name, fields, make, about, variants }) => [
+      { selected: name, name, fields, make, about },
+      ...Object.entries(variants).map(([selected, { defaults, about: own }]) => {
+        return { selected, name, fields: withDefaults(fields, defaults), make, about: own }
+      }),
+    ],
+  )
+  all.sort((a, b) => (a.selected < b.selected ? -1 : 1))
+  return Object.fromEntries(all.map(({ selected, ...definition }) => [selected, definition])) as ByName<Exports>
+}

@@ -1,0 +1,84 @@
+// Names that options, their values and metrics had in earlier versions. An old name is refused with the new one.
+//
+// - `options`: old name -> new name, in the same group. "guards.mostAge" as the old name applies in groups called guards only, and goes
+//   before plain "mostAge". A new name with dots, "optimizer.rate", is one that moved into a group beside it.
+// - `values`: the option, "=" and the old value -> new value: "unit=span" -> "turn". The name of a choice is the option "name".
+// - `metrics`: old name -> new name: "reply/cut" -> "completion/truncated".
+//
+// An entry applies only where the old name is unknown and the new one is known, so a name can stay valid in other groups. test/options/renamed.test.ts
+// tries each entry.
+export const renamed: {
+  readonly options: Readonly<Record<string, string>>
+  readonly values: Readonly<Record<string, string>>
+  readonly metrics: Readonly<Record<string, string>>
+} = {
+  options: {
+    leastGroupSize: "minGroupSize",
+    leastEntropy: "minEntropy",
+    leastValid: "minValid",
+    mostRepetition: "maxRepetition",
+    mostConstant: "maxConstant",
+    mostAge: "maxAge",
+    leastTurns: "minTurns",
+    leastSteps: "minSteps",
+    leastDeviation: "minStd",
+    leastAdvantage: "minAdvantage",
+    headStart: "warmupIterations",
+    batchRows: "batchSteps",
+    klIn: "klPlacement",
+    librarySampling: "sampleWithCublas",
+    cacheBytes: "kvCacheBytes",
+    maxReplyTokens: "maxCompletionTokens",
+    likeliestWeight: "topWeight",
+    refills: "maxRefillRounds",
+    retries: "maxRetries",
+    resamples: "maxResamples",
+    forks: "maxForks",
+    "initialize.deviation": "initStd",
+    "training.turns": "turnHooks",
+    "environment.around": "wrapper",
+    clone: "sft",
+  },
+  values: { "normalization=std": "sample" },
+  metrics: {
+    "reply/cut": "completion/truncated",
+    "reply/tokens": "completion/tokens",
+    "reply/valid": "action/valid",
+    "rows/unmerged": "sequence/unmerged",
+    "clone/epoch": "sft/epoch",
+    "clone/loss": "sft/loss",
+    "clone/rows": "sft/rows",
+  },
+}
+
+/**
+ * New name of an option that is unknown: as a path, like the old one. undefined where it was not renamed.
+ *
+ * @param known - names of the options of its group
+ */
+export function newName(path: readonly string[], known: readonly string[]): readonly string[] | undefined {
+  const above = path.slice(0, -1)
+  const to = lookup(renamed.options, path)?.split(".")
+  return to && known.includes(to[0]!) ? [...above, ...to] : undefined
+}
+
+/**
+ * New name of a value that its option refuses; undefined where it was not renamed.
+ *
+ * @param known - whether the option takes a value
+ */
+export function newValue(
+  path: readonly string[],
+  value: unknown,
+  known: (value: string) => boolean,
+): string | undefined {
+  if (typeof value !== "string") return undefined
+  const to = lookup(renamed.values, [...path.slice(0, -1), `${path.at(-1)}=${value}`])
+  return to !== undefined && known(to) ? to : undefined
+}
+
+/** Entry with the group's name, or without. */
+function lookup(table: Readonly<Record<string, string>>, path: readonly string[]): string | undefined {
+  const keys = [path.slice(-2).join("."), path.at(-1) ?? ""]
+  return keys.filter((key) => Object.hasOwn(table, key)).map((key) => table[key])[0]
+}

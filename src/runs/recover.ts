@@ -1,0 +1,35 @@
+import { resolveFolder } from "../files/atomic-directory.ts"
+import { inside } from "../files/inside.ts"
+import { acquireLock, releaseLock } from "../files/lock.ts"
+import { settleFolder } from "../files/replace-files.ts"
+import { listCheckpoints } from "./checkpoint.ts"
+import { runFiles } from "./files.ts"
+import { folderState } from "./folder.ts"
+import { hasReplaced, settleRun } from "./replaced.ts"
+
+/**
+ * Finishes interrupted writes in a model's or a run's folder that the journal of this machine does not know: those of another machine,
+ * user or container, or from before the folder was moved. Links are refused all the same.
+ *
+ * @returns the folders in which a write was finished
+ * @throws GigpoError `UNSAFE_PATH`, `RUN_LOCKED`, `IO`
+ */
+export async function recover(folder: string): Promise<string[]> {
+  const path = await resolveFolder(folder)
+  if ((await folderState(path)) !== "run") return await recoverFolder(path)
+  const lock = await acquireLock(await inside(path, runFiles.lock))
+  try {
+    const found = (await hasReplaced(path)) ? [path] : []
+    await settleRun(path, { accept: true })
+    const parent = await inside(path, runFiles.checkpoints)
+    const steps = (await listCheckpoints(parent)).map((step) => `${runFiles.checkpoints}/step-${step}`)
+    for (const name of [runFiles.model, ...steps]) found.push(...(await recoverFolder(await inside(path, name))))
+    return found
+  } finally {
+    await releaseLock(lock)
+  }
+}
+
+async function recoverFolder(folder: string): Promise<string[]> {
+  return (await settleFolder(folder, { accept: true, tidy: true })) ? [folder] : []
+}

@@ -1,0 +1,118 @@
+import { setMaxListeners } from "node:events"
+import { setImmediate } from "node:timers/promises"
+import { isMainThread } from "node:worker_threads"
+import { linkAbort } from "../util/linked-abort.ts"
+import { onStops, type Stopped, stopNames } from "../util/stop-signals.ts"
+import { warn, warner } from "../util/warn.ts"
+import type { Run } from "./run.ts"
+
+/** Work that a signal stops. */
+export interface Stoppable {
+  readonly run?: Run | undefined
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Whether Ctrl-C, SIGTERM and SIGHUP save the run before they end the process. A second signal ends it at once. Signals that the
+   * program listens to itself are left to it, and worker threads get none. Default true; without a run nothing is saved.
+   */
+  readonly handleSignals?: boolean | undefined
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/** Ends one piece of work and keeps what it has come to. */
+type End = (stopped: Stopped) => Promise<void>
+
+/** All work under way: a signal ends the process once every one is saved. */
+const underWay = new Set<End>()
+let stopping: Stopped | undefined
+let stopListening: (() => void) | undefined
+
+/** Runs `work` so that a signal saves its run before the process ends. */
+export async function* saveOnSignal<T>(
+  setup: Stoppable,
+  work: (signal: AbortSignal | undefined) => AsyncGenerator<T, void, undefined>,
+): AsyncGenerator<T, void, undefined> {
+  const { run, signal, handleSignals = true } = setup
+  const onWarning = warner(setup.onWarning)
+  if (!run || !handleSignals || !isMainThread) return yield* work(signal)
+
+  if (stopping) return await processEnds()
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal) // every episode in flight listens
+  const unlink = linkAbort(signal, controller)
+  const reports = work(controller.signal)
+
+  let tellEnd = () => {}
+  const ended = new Promise<void>((resolve) => {
+    tellEnd = resolve
+  })
+  let resting = false
+  const end: End = async (stopped) => {
+    onWarning(`${stopped.message} The run in ${run.directory} is being saved; once more ends it at once.`)
+    controller.abort(stopped)
+    // Between two reports nothing is computed that could hear of it.
+    await (resting ? reports.return() : ended)
+    await run.close()
+    onWarning(stateOf(run))
+  }
+  begin(end)
+  try {
+    for (;;) {
+      const { done, value } = await reports.next()
+      if (done) return
+      resting = true
+      yield value
+      resting = false
+    }
+  } catch (error) {
+    // A stop is reported by the exit code alone, any other error by the reports.
+    if (stopping && error !== stopping) onWarning(error instanceof Error ? error.message : String(error))
+    throw error
+  } finally {
+    await reports.return() // where the reports were left
+    tellEnd()
+    if (stopping) await processEnds()
+    underWay.delete(end)
+    if (underWay.size === 0) stopListening?.()
+    unlink()
+  }
+}
+
+/** Never: what comes after the work must not run any more, nor fail before all is saved. */
+function processEnds(): Promise<never> {
+  return new Promise(() => {})
+}
+
+function begin(end: End): void {
+  if (underWay.size === 0) {
+    // What the program listens to is its own affair.
+    const free = stopNames.filter((name) => process.listenerCount(name) === 0)
+    stopListening = onStops(free, stopAll, leave)
+  }
+  underWay.add(end)
+}
+
+function stopAll(stopped: Stopped): boolean {
+  if (process.listenerCount(stopped.signal) > 1) {
+    // The program now listens, too. Its check of the listeners must not find one that does nothing.
+    stopListening?.()
+    return false
+  }
+  stopping = stopped
+  void Promise.allSettled([...underWay].map((end) => end(stopped)))
+    .then(async (ends) => {
+      for (const one of ends) if (one.status === "rejected") warn(String(one.reason))
+      await setImmediate() // warnings are printed by then
+    })
+    .then(() => leave(stopped))
+  return true
+}
+
+function leave({ exitCode }: Stopped): never {
+  process.exit(exitCode)
+}
+
+function stateOf(run: Run): string {
+  const { directory, iteration, saved } = run
+  if (saved) return `The state after iteration ${iteration} is saved in ${directory}; resume: true continues from it.`
+  return `Nothing was saved in ${directory} yet; resume: true begins again.`
+}

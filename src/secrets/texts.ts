@@ -1,0 +1,121 @@
+import { isPlain, looksSecret, type Secrecy, secrecyOf } from "./names.ts"
+
+// Secrets in texts: addresses, headers, assignments, flags, JSON. Every expression begins where a word does, so that the time is
+// proportional to the text.
+
+export const redacted = "[redacted]"
+
+/** A value, quoted or up to a blank; quotes may be escaped, as in JSON inside of a text. */
+const value = String.raw`(?:\\*"[^"]*"|\\*'[^']*'|[^\s&;,"'{}\[\]()]+)`
+
+/** What hides one kind of secret. */
+type Rule = (text: string) => string
+
+const replacing =
+  (pattern: RegExp, replace: (...found: string[]) => string): Rule =>
+  (text) =>
+    text.replace(pattern, replace)
+
+const rules: readonly Rule[] = [
+  replacing(/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*(-----END [A-Z ]{0,30}PRIVATE KEY-----)?/g, () => redacted),
+  // https://user:password@host
+  replacing(/(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]*@/gi, (_, scheme) => `${scheme}${redacted}@`),
+  // Authorization: Bearer x, Cookie: a=b; c=d: the rest of the line, or of what is quoted.
+  replacing(
+    /(?<![\w-])((?:(?:proxy-)?authorization|(?:set-)?cookie)\\*["']?\s{0,20}[:=]\s{0,20}\\*["']?)((?:Bearer|Basic|Token|Digest|ApiKey)\s+)?(?:=\\*"[^"]*"|=\\*'[^']*'|[^"'\r\n])+/gi,
+    (_, head, scheme = "") => `${head}${scheme}${redacted}`,
+  ),
+  withoutPairs,
+  // --name value
+  replacing(
+    new RegExp(String.raw`(?<!\S)(--?[A-Za-z][\w-]{0,60})(\s{1,20})(?!-)(${value})`, "g"),
+    (all, name, blank, given) => (isSecret(secrecyOf(name!), given!) ? `${name}${blank}${redacted}` : all!),
+  ),
+  // -u user:password
+  replacing(
+    /(?<!\S)(-u|--user|--proxy-user)(=|\s{1,20})(["']?)(?!\d+:\d+(?!\S))([^\s:"']{1,100}:)[^\s"']+/g,
+    (_, name, between, quote, user) => `${name}${between}${quote}${user}${redacted}`,
+  ),
+  // Bearer x, where it is no prose
+  replacing(/(?<![\w-])(Bearer|Basic)(\s{1,20})([\w.~+/=-]{8,})/gi, (all, scheme, blank, token) =>
+    looksSecret(token!) ? `${scheme}${blank}${redacted}` : all!,
+  ),
+  // Tokens that are known by how they begin, or by the service that they are for.
+  replacing(
+    /(?<!\w)((?:sk-|hf_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|tml-|npm_|pypi-|gsk_|xai-|[rsp]k_(?:live|test)_|SG\.|ya29\.)[\w.-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|gigpo-[\w-]{43}|(?<!-)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)/g,
+    () => redacted,
+  ),
+  replacing(
+    /(hooks\.slack\.com\/services\/|\/api\/webhooks\/\d{1,30}\/|api\.telegram\.org\/bot)[\w:/-]+/g,
+    (_, service) => `${service}${redacted}`,
+  ),
+]
+
+/** A text without its secrets. What surrounds them stays. */
+function textWithoutSecrets(text: string): string {
+  return rules.reduce((told, rule) => rule(told), text)
+}
+
+/** The value of a flag that follows in a list of arguments: ["--api-key", "x"], ["-u", "me:x"], ["x-api-key:", "x"]. */
+export function argumentWithoutSecrets(argument: string, before: readonly unknown[]): string {
+  const attached =
+    before.some((word) => /(^|\/)(mysql|mariadb|sshpass)[\w-]*$/.test(String(word))) && /^-p./.test(argument)
+  if (attached) return `-p${redacted}`
+  const name = before.at(-1)
+  if (typeof name !== "string" || argument === "") return textWithoutSecrets(argument)
+  if (/^-[pP]$/.test(name) && isPassword(argument, before)) return redacted
+  if (name === "-a" && before.some((word) => /(^|\/)redis-cli$/.test(String(word)))) return redacted
+  const flagOrHeader = /^(--?[\w-]+:?|[\w-]+:)$/.test(name) && !argument.startsWith("-")
+  if (flagOrHeader && isSecret(secrecyOf(name), argument)) return redacted
+  if (!/^(-u|--user|--proxy-user)$/.test(name)) return textWithoutSecrets(argument)
+  return textWithoutSecrets(`${name} ${argument}`).slice(name.length + 1)
+}
+
+/** Arguments before one that tell what it is. */
+export const lookedBack = 32
+
+/** A command on one line, without its secrets: for messages. */
+export function commandWithoutSecrets(command: readonly string[]): string {
+  const told = command.map((word, at) => argumentWithoutSecrets(word, command.slice(Math.max(at - lookedBack, 0), at)))
+  return told.join(" ")
+}
+
+/** Programs whose -p has another meaning. */
+const others = /^(mkdir|cp|rsync|cargo|perl|tar|ps)$/
+
+/** Whether what follows -p is no port, and no option of a program that has another one. */
+function isPassword(argument: string, before: readonly unknown[]): boolean {
+  if (/^[\d.:/-]*(\/(tcp|udp))?$/.test(argument)) return false
+  const words = before.map((word) => String(word).split("/").at(-1)!)
+  return !words.some((word) => others.test(word)) && words.at(-2) !== "node"
+}
+
+function isSecret(secrecy: Secrecy, text: string): boolean {
+  return secrecy === "strong" || (secrecy === "weak" && !isPlain(text))
+}
+
+/** name=value, name: value, "name": "value". The value of a name that is no secret's may hold further pairs. */
+function withoutPairs(text: string): string {
+  const name = /(?<![\w.-])(-{0,2}[A-Za-z_][\w.-]{0,100})(\\*["']?\s{0,20}[:=]\s{0,20})/g
+  const after = new RegExp(value, "y")
+  let [told, done] = ["", 0]
+  for (let found = name.exec(text); found; found = name.exec(text)) {
+    const secrecy = /authorization$|cookie$/i.test(found[1]!) ? undefined : secrecyOf(found[1]!)
+    if (secrecy === undefined) continue
+    after.lastIndex = name.lastIndex
+    const given = after.exec(text)?.[0]
+    if (given === undefined || !isValue(given, secrecy, found[2]!)) continue
+    const [open] = /^(?:\\*["'])?/.exec(given)!
+    const close = given.endsWith(open) ? open : open.at(-1)!
+    told += `${text.slice(done, name.lastIndex)}${open}${redacted}${close}`
+    done = name.lastIndex = after.lastIndex
+  }
+  return told + text.slice(done)
+}
+
+/** Whether what follows a name is its secret, and not a count, nothing, or prose, in which a colon follows many a word. */
+function isValue(given: string, secrecy: Secrecy, between: string): boolean {
+  const inner = given.replace(/^\\*["']/, "").replace(/\\?["']$/, "")
+  const prose = /^\s*:\s/.test(between) && secrecy === "weak" && !looksSecret(inner)
+  return inner !== "" && inner !== redacted && !prose && isSecret(secrecy, inner)
+}

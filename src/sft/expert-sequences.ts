@@ -1,0 +1,112 @@
+import type { Sampler } from "../engine/engine.ts"
+import { type Sequence, stepSequence } from "../engine/rows.ts"
+import type { Environment } from "../environment/environment.ts"
+import { rolloutDefaults } from "../rollout/options.ts"
+import { rollout } from "../rollout/rollout.ts"
+import { drawnTasks } from "../rollout/tasks.ts"
+import type { ChatCodec } from "../tokenizer/chat-codec.ts"
+import { playerOf, type TeacherSetup } from "../training/player.ts"
+import type { Progress } from "../training/progress.ts"
+import { layOutSequences } from "../training/rows.ts"
+import { collectSteps } from "../training/steps.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Random } from "../util/random.ts"
+import { warner } from "../util/warn.ts"
+import { expertEpisodes, Failed, Invalid } from "./expert-episodes.ts"
+
+interface ExpertRowsSetup<Task> extends TeacherSetup<Task> {
+  readonly policy: Pick<Sampler, "vocabularySize" | "maxPositions">
+  readonly tokenizer: ChatCodec
+  readonly signal?: AbortSignal | undefined
+  /** Told of how many episodes were played. */
+  readonly onExpert?: ((progress: Progress) => void) | undefined
+  /** Told of failed episodes. Default: a warning of Node.js. */
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/** The expert's steps over whole episodes of the training split, as rows that have no credit. */
+export async function expertRows<Task>(
+  setup: ExpertRowsSetup<Task>,
+  tasks: number,
+  random: Random,
+): Promise<Sequence[]> {
+  const { environment, policy } = setup
+  const rows =
+    (setup.agent ?? setup.expert) ? await agentRows(setup, tasks, random) : await environmentRows(setup, tasks, random)
+  if (rows.length === 0)
+    throw new GigpoError("BAD_ENVIRONMENT", `The expert of ${environment.name} gave no reply in ${tasks} tasks.`)
+  const longest = rows.reduce((most, { tokens }) => Math.max(most, tokens.length), 0)
+  if (longest > policy.maxPositions)
+    throw new GigpoError(
+      "BAD_ARGUMENT",
+      `A step of the expert has ${longest} tokens, but the model takes ${policy.maxPositions}: raise maxPositions or shorten the prompt.`,
+    )
+  return rows
+}
+
+async function environmentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, random: Random): Promise<Sequence[]> {
+  const { tokenizer, signal, onExpert } = setup
+  const onWarning = warner(setup.onWarning)
+  const environment = setup.environment as Environment<Task> // expertEpisodes asks for what is missing of it
+  const end = tokenizer.eosTokens[0]!
+  const rows: Sequence[] = []
+  const invalid = new Invalid()
+  for await (const steps of expertEpisodes({ environment, tasks, random, signal, onExpert, onWarning })) {
+    for (const { messages, reply, valid } of steps) {
+      invalid.count(valid, reply)
+      const { tokens, attachments } = await tokenizer.encodeChat(messages)
+      const said = stepSequence(tokens, Int32Array.from([...tokenizer.encode(reply), end]))
+      rows.push(attachments ? { ...said, attachments } : said)
+    }
+  }
+  invalid.report(onWarning)
+  return rows
+}
+
+/** What the agent's calls and the expert's replies are as training records them: prompts that are cloned are those that are trained. */
+async function agentRows<Task>(setup: ExpertRowsSetup<Task>, tasks: number, random: Random): Promise<Sequence[]> {
+  const { environment, tokenizer, expert, signal, onExpert } = setup
+  const onWarning = warner(setup.onWarning)
+  if (typeof expert !== "function")
+    throw new GigpoError("BAD_ARGUMENT", "With an agent give expert, a function that replies in the model's place.")
+  await using player = playerOf(setup)
+  using drawn = drawnTasks(environment as Environment<Task>, "train", random.fork("tasks"))
+  const { groups } = await rollout({
+    ...rolloutDefaults,
+    policy: { ...silent, vocabularySize: setup.policy.vocabularySize },
+    tokenizer,
+    play: player.play,
+    tasks: drawn,
+    groups: tasks,
+    groupSize: 1,
+    random: random.fork("agent"),
+    maxPositions: mostPositions,
+    signal,
+    onEpisode: (done, total) => onExpert?.({ stage: "expert", done, total }),
+  })
+  const failed = new Failed()
+  const episodes = groups.map(({ episodes }) => episodes)
+  for (const [index, [episode]] of episodes.entries()) failed.count(index, episode!.error)
+  failed.report(onWarning)
+  const invalid = new Invalid()
+  for (const { text, valid } of episodes.flat().flatMap(({ steps }) => steps)) invalid.count(valid, text)
+  invalid.report(onWarning)
+  return layOutSequences(collectSteps(episodes)).map(({ tokens, spans }) => ({
+    tokens,
+    spans: spans.map(({ start, length, task, constraint }) => ({
+      ...{ start, length },
+      ...(task !== undefined && { task }),
+      ...(constraint !== undefined && { constraint }),
+    })),
+  }))
+}
+
+/** Rows that are too long for the model are told of by their length. */
+const mostPositions = 2 ** 24
+
+/** Nobody asks it: the expert speaks. */
+const silent = {
+  maxPositions: mostPositions,
+  deterministic: true,
+  sample: () => Promise.reject(new GigpoError("INTERNAL", "An expert's episode asked the model.")),
+}

@@ -1,0 +1,108 @@
+import type { DataContext } from "../data/data.ts"
+import type { Trainable } from "../engine/engine.ts"
+import type { Sequence } from "../engine/rows.ts"
+import type { TokenLoss } from "../loss/token-loss.ts"
+import { runsItself, statisticsOf } from "../training/accumulate.ts"
+import type { TeacherSetup } from "../training/player.ts"
+import { byTask } from "../training/rows.ts"
+import { GigpoError } from "../util/errors.ts"
+import type { Random } from "../util/random.ts"
+import { warner } from "../util/warn.ts"
+import { type DataRows, dataRows } from "./data-sequences.ts"
+import { expertRows } from "./expert-sequences.ts"
+import { weighByImplicitQ } from "./implicit-q.ts"
+import type { ResolvedSftOptions } from "./options.ts"
+import type { SftSetup } from "./sft.ts"
+
+/** What is cloned: the rows of each item that no batch divides, with the items of one task together. */
+export type SftSequences = readonly (readonly (readonly Sequence[])[])[]
+
+/** Whether a loss is of preference pairs; one of somebody's own may be of either. */
+function wantsPairs({ loss }: ResolvedSftOptions): boolean | undefined {
+  return "name" in loss ? loss.name === "dpo" : undefined
+}
+
+/** The replies of the data, or else of the expert, with what the loss reads of the model as it is now. */
+export async function sftSequences<Task>(
+  setup: SftSetup<Task>,
+  options: ResolvedSftOptions,
+  loss: TokenLoss,
+  random: Random,
+): Promise<SftSequences> {
+  const { rows, paired } =
+    setup.data === undefined ? await played(setup, options, random) : await brought(setup, options)
+  const weighed = options.implicitQ
+    ? await weighByImplicitQ(setup, rows, options.implicitQ, random.fork("values"))
+    : rows
+  const known = loss.needs?.includes("reference") ? await withReference(setup, weighed) : weighed
+  return byTask(known).map((task) => (paired ? [task] : task.map((row) => [row])))
+}
+
+async function played<Task>(setup: SftSetup<Task>, options: ResolvedSftOptions, random: Random): Promise<DataRows> {
+  if (wantsPairs(options))
+    throw bad(
+      "The loss dpo learns from preference pairs, which an expert does not give: give data with chosen and rejected.",
+    )
+  if (options.implicitQ)
+    throw bad(
+      "implicitQ weighs replies of which it is known what they earned: give data, the episodes that a run recorded.",
+    )
+  if (setup.environment === undefined) throw bad("sft needs an expert or data: give an environment, or data.")
+  return {
+    rows: await expertRows(setup as SftSetup<Task> & TeacherSetup<Task>, options.tasks, random),
+    paired: false,
+  }
+}
+
+async function brought<Task>(setup: SftSetup<Task>, options: ResolvedSftOptions): Promise<DataRows> {
+  const { policy, tokenizer, signal, agent, expert } = setup
+  const onWarning = warner(setup.onWarning)
+  if (options.implicitQ && wantsPairs(options))
+    throw bad(
+      "implicitQ weighs replies by what they earned, which pairs do not tell: leave it out, or take cross-entropy.",
+    )
+  if (agent !== undefined || expert !== undefined)
+    throw bad("data and an expert are both given; one of them is learned from.")
+  const { replies, successes, tooLong } = options
+  const context: DataContext = { tokenizer, replies, successes, signal, onWarning }
+  return await dataRows({ ...context, policy, data: setup.data!, tooLong, pairs: wantsPairs(options) })
+}
+
+/** The reference is the model before its first step: its log-probabilities are taken once, and no copy of it is kept. */
+async function withReference(
+  { policy, signal }: Pick<SftSetup, "policy" | "signal">,
+  rows: readonly Sequence[],
+): Promise<Sequence[]> {
+  const { logProbs } = await policy.logProbs(rows, { signal })
+  let end = 0
+  return rows.map((row) => {
+    const spans = row.spans.map((span) => {
+      const start = end
+      end += span.length
+      return { ...span, referenceLogProbs: logProbs.subarray(start, end) }
+    })
+    return { ...row, spans }
+  })
+}
+
+/** Refuses a loss that asks for what a cloning, or its engine, does not have. */
+export async function checkSftLoss(policy: Trainable, loss: TokenLoss): Promise<void> {
+  const strange = loss.teacherTop ? "teacher" : loss.needs?.find((need) => need === "teacher" || need === "hellinger")
+  if (strange !== undefined)
+    throw bad(`The loss ${loss.name} needs "${strange}", which there is not in cloning: take another.`)
+  const native = loss.native?.({ iteration: 0, iterations: 1 })
+  const refusals = await policy.check({
+    loss: runsItself(policy, native) ?? "linear",
+    entropyCoefficients: loss.needs?.includes("entropy") ?? false,
+    statistics: statisticsOf(loss),
+    models: [],
+    optimizer: { learningRate: 0 },
+    manySpans: true,
+    checkpoints: false,
+  })
+  if (refusals.length > 0) throw bad(`The engine cannot train with the loss ${loss.name}. ${refusals.join(" ")}`)
+}
+
+function bad(message: string): GigpoError {
+  return new GigpoError("BAD_ARGUMENT", message)
+}

@@ -1,0 +1,60 @@
+import { malformed } from "./bits.ts"
+import { type HuffmanTable, readHuffman, readStream } from "./huffman.ts"
+
+/** Bytes of a block, at most. */
+export const largestBlock = 131_072
+
+export interface Literals {
+  readonly bytes: Uint8Array
+  /** Bytes of the section. */
+  readonly length: number
+  /** Table for blocks that name none. */
+  readonly table: HuffmanTable | undefined
+}
+
+/** Reads the literals at the beginning of a block. */
+export function readLiterals(block: Uint8Array, before: HuffmanTable | undefined): Literals {
+  const [head, format] = [block[0] ?? 0, ((block[0] ?? 0) >> 2) & 3]
+  const kind = head & 3
+  if (kind < 2) {
+    const bytes = format === 1 ? 2 : format === 3 ? 3 : 1
+    const size = littleEndian(block, 0, bytes) >>> (bytes === 1 ? 3 : 4)
+    const length = bytes + (kind === 0 ? size : 1)
+    if (size > largestBlock || length > block.length) throw malformed()
+    const found = kind === 0 ? block.subarray(bytes, length) : new Uint8Array(size).fill(block[bytes]!)
+    return { bytes: found, length, table: before }
+  }
+  const header = format < 2 ? 3 : format + 2
+  const bits = format < 2 ? 10 : 4 * format + 6
+  const sizes = littleEndian(block, 0, header)
+  const size = Math.floor(sizes / 16) % 2 ** bits
+  const length = header + (Math.floor(sizes / 2 ** (4 + bits)) % 2 ** bits)
+  if (size > largestBlock || length > block.length) throw malformed()
+  const section = block.subarray(header, length)
+  const described = kind === 2 ? readHuffman(section) : { table: before, length: 0 }
+  if (!described.table) throw malformed()
+  const bytes = new Uint8Array(size)
+  const streams = section.subarray(described.length)
+  if (format === 0) readStream(described.table, streams, bytes)
+  else readFourStreams(described.table, streams, bytes)
+  return { bytes, length, table: described.table }
+}
+
+/** Behind the lengths of the first three. */
+function readFourStreams(table: HuffmanTable, streams: Uint8Array, to: Uint8Array): void {
+  const each = (to.length + 3) >> 2
+  let from = 6
+  for (let i = 0; i < 4; i++) {
+    const end = i < 3 ? from + littleEndian(streams, 2 * i, 2) : streams.length
+    if (end > streams.length || from > end || 3 * each > to.length) throw malformed()
+    readStream(table, streams.subarray(from, end), to.subarray(i * each, i < 3 ? (i + 1) * each : to.length))
+    from = end
+  }
+}
+
+export function littleEndian(bytes: Uint8Array, at: number, count: number): number {
+  if (at + count > bytes.length) throw malformed()
+  let value = 0
+  for (let i = count - 1; i >= 0; i--) value = value * 256 + bytes[at + i]!
+  return value
+}

@@ -1,0 +1,36 @@
+import { isObject, type JsonObject } from "../files.ts"
+import { isList, show, Unsupported } from "./fields.ts"
+
+/** Keys of tokenizer_config.json that, where true, give a text other ids than tokenizer.json alone. */
+const changing = [
+  "split_special_tokens",
+  "do_lower_case",
+  "do_lowercase",
+  "do_lowercase_and_remove_accent",
+  "remove_space",
+  "strip_accents",
+]
+
+/** Fails with Unsupported where tokenizer_config.json asks for other ids than tokenizer.json. */
+export function checkConfig(config: JsonObject, json: JsonObject): void {
+  for (const key of changing)
+    if (config[key] === true)
+      throw new Unsupported(`does not do what ${key} in tokenizer_config.json beside it asks for`)
+  const prefix = config.add_prefix_space
+  if (typeof prefix !== "boolean") return
+  const prepends = addsPrefixSpace(json.normalizer) ?? addsPrefixSpace(json.pre_tokenizer) ?? false
+  if (prefix !== prepends) {
+    const does = prepends ? "puts a space before texts" : "puts no space before texts"
+    throw new Unsupported(`${does}, but add_prefix_space in tokenizer_config.json beside it is ${show(prefix)}`)
+  }
+}
+
+/** Whether a normalizer or pre-tokenizer puts a space before a text; undefined where it has nothing to do with that. */
+function addsPrefixSpace(part: unknown): boolean | undefined {
+  if (!isObject(part)) return undefined
+  const steps = part.normalizers ?? part.pretokenizers
+  if (isList(steps)) return steps.map(addsPrefixSpace).find((adds) => adds !== undefined)
+  if (part.type === "Prepend") return true
+  if (part.type === "Metaspace") return part.prepend_scheme !== "never"
+  return part.type === "ByteLevel" ? part.add_prefix_space === true : undefined
+}

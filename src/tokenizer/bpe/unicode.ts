@@ -1,0 +1,97 @@
+import { type CodePoints, classSource, difference, parseCodePoints, rangeSource, union } from "./code-points.ts"
+import {
+  categoryNames,
+  categoryRuns,
+  formerPunctuation,
+  laterNormalization,
+  laterNumbers,
+  laterPunctuation,
+} from "./unicode-tables.ts"
+
+const categories: ReadonlyMap<string, CodePoints> = (() => {
+  const sets = new Map<string, number[]>(categoryNames.map((name) => [name, []]))
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^"
+  let at = 0
+  for (const [, letter, length] of categoryRuns.matchAll(/([A-Z[\]^])([0-9a-v]*)/g)) {
+    const end = at + (length ? Number.parseInt(length, 32) : 1)
+    sets.get(categoryNames[letters.indexOf(letter!)]!)!.push(at, end)
+    at = end
+  }
+  return sets
+})()
+
+/** White space: the same for the library's regular expressions and for its normalizers and added tokens. */
+export const whiteSpace: CodePoints = parseCodePoints("9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000")
+
+const cached = new Map<string, CodePoints>([["White_Space", whiteSpace]])
+
+/** Property as in `\p{…}`: a general category ("Lu"), a group of them ("L") or White_Space; undefined for others. */
+export function property(name: string): CodePoints | undefined {
+  const known = categories.get(name) ?? cached.get(name)
+  if (known || !/^[LMNPSZC]$/.test(name)) return known
+  const set = union(...categoryNames.filter((category) => category[0] === name).map((part) => categories.get(part)!))
+  cached.set(name, set)
+  return set
+}
+
+/** Code points that a Unicode version may give a category, in stretches without gaps; the other planes are empty or private. */
+const scanned: readonly (readonly [first: number, end: number])[] = [
+  [0, 0xd800],
+  [0xe000, 0x40000],
+  [0xe0000, 0xf0000],
+]
+
+/** A property as the engine's own regular expressions know it. */
+function nativeProperty(name: string): CodePoints {
+  const run = new RegExp(`\\p{${name}}+`, "gu")
+  return scanned.flatMap(([first, end]) => {
+    let text = ""
+    for (let codePoint = first; codePoint < end; codePoint++) text += String.fromCodePoint(codePoint)
+    return Array.from(text.matchAll(run), ([found]) => {
+      const start = found.codePointAt(0)!
+      return [start, start + [...found].length]
+    }).flat()
+  })
+}
+
+const sources = new Map<string, string>([["White_Space", classSource(whiteSpace)]])
+
+/**
+ * A property for a class of a regular expression with flag v; undefined for unknown ones. It is the engine's own property without what
+ * later versions of Unicode add: a list of all characters would be slow to match.
+ */
+export function propertySource(name: string): string | undefined {
+  const set = property(name)
+  if (!set || sources.has(name)) return sources.get(name)
+  const native = nativeProperty(name)
+  const [missing, extra] = [difference(set, native), difference(native, set)]
+  const source = `[[\\p{${name}}${rangeSource(missing)}]--${classSource(extra)}]`
+  sources.set(name, source)
+  return source
+}
+
+const letterLike = union(...["L", "M", "Nd", "Nl", "Pc"].map((name) => property(name)!))
+const circledLetters = parseCodePoints("24b6-24e9 1f130-1f149 1f150-1f169 1f170-1f189")
+
+/** `\w` of patterns. */
+export function patternWordSource(): string {
+  const properties = ["L", "M", "Nd", "Nl", "Pc"].map((name) => propertySource(name)!)
+  return `[${properties.join("")}${rangeSource(circledLetters)}${rangeSource(parseCodePoints("b2-b3 b9 bc-be"))}]`
+}
+/** What bounds added tokens with `single_word`. */
+export const wordCharacters: CodePoints = union(letterLike, circledLetters, parseCodePoints("200c-200d"))
+
+/** Characters that the pre-tokenizer Digits cuts. */
+export const digits: CodePoints = union(property("N")!, parseCodePoints(laterNumbers))
+
+/** Characters that the pre-tokenizer Punctuation cuts. */
+export const punctuation: CodePoints = union(
+  difference(property("P")!, parseCodePoints(laterPunctuation)),
+  parseCodePoints(formerPunctuation),
+  parseCodePoints("21-2f 3a-40 5b-60 7b-7e"),
+)
+
+/** Class of the code points that the library's normalizers leave alone, whatever newer Unicode versions do with them; for flag v. */
+export function neverNormalized(): string {
+  return `[${propertySource("Cn")}${rangeSource(parseCodePoints(laterNormalization))}]`
+}

@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto"
+import { GigpoError } from "../util/errors.ts"
+import { Pace } from "../util/pace.ts"
+import { ChatContent, ContentMarks } from "./chat-content.ts"
+import type { EncodeInPieces } from "./encoder.ts"
+import type { AddedToken } from "./marks.ts"
+import { checkProbe, partsOf, plainlyRendered, type TemplateChat } from "./rendered-parts.ts"
+import type { ChatMessage, RenderChatOptions } from "./tokenizer.ts"
+
+/** What of a tokenizer is needed to write chats. */
+export interface ChatTemplates {
+  renderChat(messages: readonly ChatMessage[], options: RenderChatOptions): Promise<string>
+  encode(text: string, literal?: ReadonlySet<number>): Int32Array
+  /** Default: `encode`, however long that takes. */
+  readonly encodeInPieces?: EncodeInPieces | undefined
+  readonly chatTemplate?: string | undefined
+  readonly toolTemplate?: string | undefined
+  /** Tokens that are read within text. Default: none. */
+  readonly addedTokens?: readonly AddedToken[] | undefined
+}
+
+export interface WriteOptions {
+  /** Messages to write, from the first on. Default: all. */
+  readonly end?: number
+  readonly addGenerationPrompt?: boolean
+}
+
+/**
+ * Writes one chat by the model's template so that marks in contents stay text, and refuses contents that the template
+ * leaves out. Written text holds masks: parts of it are for `encode` and `plain` of the same writer.
+ */
+export class ChatWriter {
+  readonly #templates: ChatTemplates
+  readonly #content: ChatContent
+  readonly #known: Known
+  readonly #pace = new Pace()
+
+  private constructor(templates: ChatTemplates, content: ChatContent, known: Known) {
+    this.#templates = templates
+    this.#content = content
+    this.#known = known
+  }
+
+  /** @param variables - of the template; `tools` is one of them. */
+  static async of(
+    templates: ChatTemplates,
+    messages: readonly ChatMessage[],
+    variables: Readonly<Record<string, unknown>> = {},
+  ): Promise<ChatWriter> {
+    const known = await knowledge(templates)
+    try {
+      const content = await new Pace().through(ChatContent.of(known.marks, messages, variables, known.source))
+      return new ChatWriter(templates, content, known)
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause
+      throw new GigpoError("BAD_ARGUMENT", "The messages or tools nest too deep: send flatter ones.", { cause })
+    }
+  }
+
+  /** The messages, with masks. */
+  get messages(): readonly ChatMessage[] {
+    return this.#content.messages
+  }
+
+  /**
+   * Text of the chat, with masks. Fails as `Tokenizer.renderChat` does, and with `NotRendered` (BAD_TOKENIZER) where
+   * something of the chat is missing in the text.
+   */
+  async write({ end, addGenerationPrompt = true }: WriteOptions = {}): Promise<string> {
+    const chat: TemplateChat = {
+      messages: this.#content.messages.slice(0, end),
+      variables: this.#content.variables,
+    }
+    const render = ({ messages, variables }: TemplateChat) =>
+      this.#templates.renderChat(messages, { addGenerationPrompt, variables })
+    const text = await render(chat)
+    const { parts, probe } = partsOf(chat, this.#known.thinks)
+    const shape = shapeOf(chat, addGenerationPrompt)
+    const plainly = plainlyRendered(parts, text)
+    if (plainly && this.#known.rendered.has(shape)) return text
+    if (this.#pace.due()) await this.#pace.rest()
+    const probed = await render(probe).catch((error: unknown) => {
+      // A template may check what it is given. Then the text alone has to do.
+      if (plainly && GigpoError.is(error) && error.code === "BAD_TOKENIZER") return undefined
+      throw error
+    })
+    if (probed !== undefined) checkProbe(parts, probed)
+    if (this.#known.rendered.size >= mostShapes) this.#known.rendered.clear()
+    this.#known.rendered.add(shape)
+    return text
+  }
+
+  /** Ids of a part of what was written. */
+  encode = (part: string): Int32Array => {
+    const { text, literal } = this.#content.unmasked(part)
+    return this.#templates.encode(text, literal)
+  }
+
+  /**
+   * The same in short pieces of work, so that other work of the process continues meanwhile.
+   *
+   * @throws TooManyTokens where there are more than `most` ids; default: any number
+   */
+  async encodePaced(part: string, most?: number): Promise<Int32Array> {
+    const { encodeInPieces } = this.#templates
+    if (!encodeInPieces) return this.encode(part)
+    const { text, literal } = this.#content.unmasked(part)
+    return await this.#pace.through(encodeInPieces(text, { literal, most }))
+  }
+
+  /** A part of what was written, as text. */
+  plain(part: string): string {
+    return this.#content.unmasked(part).text
+  }
+}
+
+const mostShapes = 2 ** 12
+
+/** What is known of a tokenizer's templates. */
+interface Known {
+  readonly marks: ContentMarks
+  readonly source: string
+  readonly thinks: boolean
+  /** Shapes of chats that are rendered whole. */
+  readonly rendered: Set<string>
+}
+
+const knownOf = new WeakMap<ChatTemplates, Promise<Known>>()
+
+function knowledge(templates: ChatTemplates): Promise<Known> {
+  const known = knownOf.get(templates) ?? learn(templates)
+  knownOf.set(templates, known)
+  return known
+}
+
+async function learn(templates: ChatTemplates): Promise<Known> {
+  const { addedTokens = [], chatTemplate = "", toolTemplate = "" } = templates
+  const turn = (role: string): ChatMessage => ({ role, content: "x" })
+  const chat = ["user", "assistant", "user"].map(turn)
+  const turns = await templates.renderChat(chat, { addGenerationPrompt: false }).catch((error: unknown) => {
+    if (GigpoError.is(error)) return "" // what the template takes is seen when chats come
+    throw error
+  })
+  const source = chatTemplate + toolTemplate
+  return {
+    marks: new ContentMarks(addedTokens, turns),
+    source,
+    thinks: /think|reasoning/i.test(source),
+    rendered: new Set(),
+  }
+}
+
+/** Digest of what decides which parts of a chat a template looks at. */
+function shapeOf({ messages, variables }: TemplateChat, addGenerationPrompt: boolean): string {
+  const { tools, ...others } = variables
+  const shapes = messages.map(({ role, content, reasoning_content: reasoning, name, tool_calls: calls }) => [
+    role,
+    ...[content, reasoning, name].map((text) => (text ?? "") !== ""),
+    calls?.length ?? 0,
+  ])
+  const simple = Object.entries(others).map(([key, value]) => [key, typeof value === "object" ? value !== null : value])
+  const shape = JSON.stringify([shapes, Array.isArray(tools) && tools.length > 0, simple, addGenerationPrompt])
+  return createHash("sha256").update(shape).digest("base64")
+}

@@ -1,0 +1,37 @@
+import { isObject } from "../../options/read.ts"
+import { outcomes } from "../../rollout/outcome.ts"
+import type { Block, Written } from "./file.ts"
+import { below, type Check, checked, isCount, isNumber, isText, listOf } from "./shape.ts"
+
+const isChecksum: Check = (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32
+const isPosition: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** The summary of an iteration, without members that no version writes. Throws for anything else. */
+export function checkSummary(summary: unknown, iteration: number): Written {
+  const { group, tasks } = isObject(summary) ? summary : {}
+  const [episodes, labels] = [group, tasks].map((list) => (Array.isArray(list) ? list.length : 0))
+  const { blocks, ...columns } = checked<Written>(summary, {
+    iteration: (value) => value === iteration,
+    group: listOf(isCount),
+    member: listOf(isCount, episodes),
+    task: listOf(below(labels!), episodes),
+    outcome: listOf(below(outcomes.length), episodes),
+    success: listOf((value) => value === null || isNumber(value), episodes),
+    return: listOf(isNumber, episodes),
+    steps: listOf(isCount, episodes),
+    tokens: listOf(isCount, episodes),
+    tasks: listOf(isText),
+    blocks: listOf(isObject),
+  })
+  return { ...columns, blocks: blocks.map(checkBlock) }
+}
+
+function checkBlock(block: unknown): Block {
+  return checked<Block>(block, {
+    offset: isPosition,
+    bytes: isPosition,
+    checksum: isChecksum,
+    length: isCount,
+    groups: listOf(isCount),
+  })
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest"
+import { parse } from "yaml"
+import { renderMainKeys } from "../../src/cli/config/brief.ts"
+import { entryAt, isKey } from "../../src/cli/config/entry-at.ts"
+import { mainKeys } from "../../src/cli/config/main-keys.ts"
+import { renderConfig } from "../../src/cli/config/render.ts"
+import { resolveConfig } from "../../src/cli/config/resolve.ts"
+
+const keys = mainKeys.flatMap((group) => group.keys)
+
+describe("the main keys", () => {
+  const text = renderMainKeys()
+
+  it("are about sixty, each known and named once", () => {
+    expect(keys.length).toBeGreaterThan(50)
+    expect(keys.length).toBeLessThan(75)
+    expect(new Set(keys).size).toBe(keys.length)
+    for (const key of keys) {
+      const { entry } = entryAt(key.replace(/\.name$/, ""))
+      expect("validate" in entry || (key.endsWith(".name") && "variants" in entry), key).toBe(true)
+    }
+  })
+
+  it("are shown on a line each, with a description", () => {
+    const lines = text.split("\n").filter((line) => /: .* # ./.test(line))
+    expect(lines.length).toBe(keys.length)
+    for (const [index, line] of lines.entries())
+      expect(line).toMatch(new RegExp(`^ *(# )?${keys[index]!.split(".").at(-1)}:.* # .{8,}\\.$`))
+    expect(text).toMatch(/^# Rollout\n {2}rollout:\n {4}temperature: 1 +# Sampling temperature\.$/m)
+    expect(text).toMatch(/^device: auto +# .* \(auto \| cpu \| cuda\)\.$/m)
+    expect(text).toMatch(/^ {4}# learningRate: +# .* Default: 100 \/ the weights of the model/m)
+  })
+
+  it("are a configuration that changes nothing", () => {
+    expect(Object.keys(parse(text))).toEqual([
+      "seed",
+      "device",
+      "recompute",
+      "training",
+      "tensorboard",
+      "episodes",
+      "sft",
+      "initialize",
+    ])
+    const sets = ["model=m", "environment.name=sokoban"]
+    expect(resolveConfig(text, sets)).toEqual(resolveConfig("", sets))
+  })
+})
+
+describe("one branch", () => {
+  const part = (key: string, config?: Parameters<typeof renderConfig>[0]) => renderConfig(config, undefined, { key })
+
+  it("of a choice is a name with its options, which can be pasted", () => {
+    const text = part("training.estimator.ppo")
+    expect(text).toMatch(/^training:\n {2}# How .*\n {2}estimator:\n {4}name: ppo\n/)
+    expect(text).toContain("    lambda: 1\n")
+    expect(text).not.toContain("omega")
+    const least = "model: m\nenvironment: { name: sokoban }\n"
+    expect(resolveConfig(`${least}${text}`).training.estimator).toMatchObject({ name: "ppo", lambda: 1 })
+  })
+
+  it("of a choice that a configuration has made has its values; of another the defaults", () => {
+    const config = resolveConfig("model: m\nenvironment: sokoban\ntraining: { estimator: { name: ppo, lambda: 0.5 } }")
+    expect(part("training.estimator.ppo", config)).toContain("    lambda: 0.5\n")
+    expect(part("training.estimator.ppo.lambda", config)).toMatch(/^training:\n {2}estimator:\n.* {4}lambda: 0\.5\n$/s)
+    expect(part("training.estimator.grpo", config)).toMatch(/ name: grpo\n/)
+  })
+
+  it("names the others instead of explaining them, unless all are asked for", () => {
+    const text = part("training")
+    expect(text).toContain("    # Options of another: gigpo config training.estimator.")
+    expect(text.split("\n").length).toBeLessThan(500)
+    expect(renderConfig(undefined, undefined, { key: "training", all: true }).split("\n").length).toBeGreaterThan(1000)
+  })
+
+  it.each([
+    ["trainng", "training"],
+    ["estimator", "training.estimator"],
+    ["clipLow", "training.loss.clipped-surrogate.clipLow"],
+    ["hgpo", "training.estimator.hgpo"],
+    ["training.estimator.hgp", "training.estimator.hgpo"],
+    ["training.estimator.hgpo.gama", "training.estimator.hgpo.gamma"],
+    ["environment.sokobn", "environment.sokoban"],
+  ])("that is unknown is refused: %s was meant to be %s", (key, meant) => {
+    expect(() => part(key)).toThrow(`${key} is not a key of a configuration; did you mean ${meant}?`)
+  })
+
+  it("differs from a file by its form", () => {
+    expect(["training", "training.estimator.dr-grpo", "nowhere"].map(isKey)).toEqual([true, true, true])
+    expect(["my.yaml", "config.json", "runs/first", "./training", ""].map(isKey)).toEqual(Array(5).fill(false))
+  })
+})

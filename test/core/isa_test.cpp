@@ -1,0 +1,39 @@
+// Which instruction sets are taken for supported, against the compiler's own answer.
+#include "core/cpu/isa.h"
+
+#include "test/core/each_isa.h"
+
+using namespace gigpo;
+using cpu::Isa;
+
+namespace {
+
+void the_compiler_says_the_same() {
+#if defined(GIGPO_X86) && defined(__GNUC__) && !defined(__clang__)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  CHECK(cpu::isa_supported(Isa::avx2) == avx2);
+  CHECK(cpu::isa_supported(Isa::avx512) == avx512);
+  CHECK(cpu::isa_supported(Isa::avx512_bf16) == (avx512 && __builtin_cpu_supports("avx512bf16")));
+#endif
+  CHECK(cpu::isa_supported(Isa::portable));
+}
+
+// The default is the last that is supported.
+void the_best_is_taken() {
+  Isa best = Isa::portable;
+  for (const Isa isa : cpu::every_isa)
+    if (cpu::isa_supported(isa)) best = isa;
+  CHECK(cpu::isa() == best);
+}
+
+}  // namespace
+
+int main() {
+  return test::run_all(std::initializer_list<test::Test>{
+      {"the compiler says the same", the_compiler_says_the_same},
+      {"the best is taken", the_best_is_taken},
+  });
+}

@@ -1,0 +1,95 @@
+import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises"
+import { homedir, tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { checkSealed, isSealedName, removeTemporaries, seal, sealedName, temporaryOf } from "../../src/files/seal.ts"
+import { journalKey, stateFolder } from "../../src/files/state-folder.ts"
+
+let folder: string
+let state: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gigpo-seal-"))
+  state = join(folder, "state")
+  vi.stubEnv("GIGPO_STATE", state)
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await rm(folder, { recursive: true })
+})
+
+describe("the journal's key", () => {
+  it("lies where the system keeps such files, or where GIGPO_STATE says", () => {
+    const home = (...names: string[]) => join(homedir(), ...names)
+    expect(stateFolder({ GIGPO_STATE: "/volume/state" }, "linux")).toBe("/volume/state")
+    expect(stateFolder({}, "linux")).toBe(home(".local", "state", "gigpo"))
+    expect(stateFolder({ XDG_STATE_HOME: "/states" }, "linux")).toBe("/states/gigpo")
+    expect(stateFolder({ XDG_STATE_HOME: "states" }, "linux")).toBe(home(".local", "state", "gigpo"))
+    expect(stateFolder({}, "darwin")).toBe(home("Library", "Application Support", "gigpo"))
+    expect(stateFolder({ LOCALAPPDATA: "/local" }, "win32")).toBe(join("/local", "gigpo"))
+  })
+
+  it("is made when it is first written with, for its user alone, and once by several at a time", async () => {
+    expect(await journalKey(false)).toBeUndefined()
+    const keys = await Promise.all(Array.from({ length: 8 }, () => journalKey(true)))
+    expect(new Set(keys).size).toBe(1)
+    const path = join(state, "journal.key")
+    expect((await readFile(path, "utf8")).trim()).toBe(keys[0])
+    if (process.platform !== "win32") expect((await stat(path)).mode & 0o777).toBe(0o600)
+  })
+
+  it("lasts as long as the process where the state folder cannot be written", async () => {
+    await writeFile(state, "a file")
+    const path = await temporaryOf(join(folder, "a"))
+    expect(await isSealedName(path)).toBe(true)
+  })
+})
+
+describe("a seal", () => {
+  it("of a name holds at its place, whatever link leads there, and for this user", async () => {
+    const [inner, link] = [join(folder, "inner"), join(folder, "link")]
+    await mkdir(inner)
+    await symlink(inner, link)
+    const path = await temporaryOf(join(inner, "a"))
+    expect(path).toMatch(/a\.tmp-[0-9a-f]{24}$/)
+    expect(await isSealedName(path)).toBe(true)
+    expect(await isSealedName(path.replace(inner, link))).toBe(true)
+    const forged = path.replace(/.{4}$/, (end) => (end === "0000" ? "1111" : "0000"))
+    for (const other of [path.replace(inner, folder), path.replace("a.tmp", "b.tmp"), forged, join(inner, "a")])
+      expect(await isSealedName(other), other).toBe(false)
+    vi.stubEnv("GIGPO_STATE", join(folder, "another"))
+    expect(await isSealedName(path)).toBe(false)
+  })
+
+  it("names every temporary file differently", async () => {
+    const names = await Promise.all(Array.from({ length: 100 }, () => sealedName(join(folder, "a-"))))
+    expect(new Set(names).size).toBe(100)
+  })
+
+  it("of a folder holds for its owner and its text", async () => {
+    const [owner, waiting] = [join(folder, "model"), join(folder, "model", "waiting")]
+    await mkdir(waiting, { recursive: true })
+    await seal(waiting, owner, "text")
+    await checkSealed(waiting, owner, "text")
+    const refusal = { code: "UNFINISHED_WRITE", message: expect.stringMatching(/gigpo recover/) }
+    await expect(checkSealed(waiting, owner, "other")).rejects.toMatchObject(refusal)
+    await cp(owner, join(folder, "copy"), { recursive: true })
+    await expect(checkSealed(join(folder, "copy", "waiting"), join(folder, "copy"), "text")).rejects.toMatchObject(
+      refusal,
+    )
+    await rename(owner, join(folder, "moved"))
+    await expect(checkSealed(join(folder, "moved", "waiting"), join(folder, "moved"), "text")).rejects.toMatchObject(
+      refusal,
+    )
+  })
+
+  it("lets nothing be removed that another left", async () => {
+    const [own, other] = [await temporaryOf(join(folder, "a")), join(folder, "a.tmp-0123456789abcdef01234567")]
+    for (const path of [own, other]) await mkdir(path)
+    await removeTemporaries(
+      folder,
+      [own, other].map((path) => path.slice(folder.length + 1)),
+    )
+    expect(await stat(other).then(() => "there")).toBe("there")
+    await expect(stat(own)).rejects.toMatchObject({ code: "ENOENT" })
+  })
+})

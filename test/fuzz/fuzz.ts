@@ -1,0 +1,131 @@
+import { spawn } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+export interface Finding {
+  readonly index: number
+  /** internal, uncaught, unhandled, slow, memory, "seed refused", crash or hang. */
+  readonly kind: string
+  readonly [more: string]: unknown
+}
+
+export interface FuzzLimits {
+  /** Seconds of processor time of one input, in all threads. */
+  readonly seconds: number
+  /** Bytes by which one input may raise the peak of resident memory: so many, and so many for each byte of the input. */
+  readonly bytes: number
+  readonly multiple: number
+}
+
+export interface FuzzOptions {
+  /** Seconds in which inputs are tried. */
+  readonly seconds: number
+  readonly seed: string
+  /** Numbers of the first input, and of the one after the last. One alone is kept as a file. */
+  readonly from: number
+  readonly to: number
+  readonly limits: FuzzLimits
+}
+
+/** An input hangs after so many times the seconds that it may take, or after so many seconds of waiting. */
+const [hangs, waits] = [10, 120]
+/** No other process is started where one could not even read the seeds. */
+const neverReady = Number.MAX_VALUE
+/** Findings of a target after which the rest are more of the same. */
+const most = 20
+const workerFile = fileURLToPath(new URL("worker.mjs", import.meta.url))
+
+/**
+ * Gives mutated inputs to a target, in processes of their own: an input that ends or holds a process is found by the parent process, and
+ * another process continues with the next input.
+ */
+export async function fuzz(
+  name: string,
+  { seconds, seed, from, to, limits }: FuzzOptions,
+): Promise<{ readonly tried: number; readonly findings: readonly Finding[] }> {
+  const folder = mkdtempSync(join(tmpdir(), `gigpo-fuzz-${name}-`))
+  const job = {
+    ...{ name, seed, folder, limits, last: to },
+    save: to - from === 1 ? join(tmpdir(), `gigpo-fuzz-${name}-${seed}-${from}`) : undefined,
+  }
+  const findings: Finding[] = []
+  let [first, left] = [from, seconds]
+  try {
+    while (first < to && left > 0 && findings.length < most) {
+      const ended = await runWorker({ ...job, first, seconds: left }, findings)
+      first = ended.next
+      left -= ended.seconds
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { tried: first - from, findings }
+}
+
+interface Job {
+  readonly folder: string
+  readonly first: number
+  readonly limits: FuzzLimits
+  readonly [more: string]: unknown
+}
+
+/** The number of the next input, and the seconds that the tried ones took. */
+function runWorker(job: Job, findings: Finding[]): Promise<{ readonly next: number; readonly seconds: number }> {
+  const child = spawn(process.execPath, ["--max-old-space-size=2048", workerFile, JSON.stringify(job)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  const at = () => Number(readOr(join(job.folder, "progress"), "")) || job.first
+  let [output, errors, hung, done, ready] = ["", "", false, false, Number.POSITIVE_INFINITY]
+  child.stderr.on("data", (text) => {
+    errors = `${errors}${text}`.slice(-2000)
+  })
+  child.stdout.on("data", (text) => {
+    const lines = `${output}${text}`.split("\n")
+    output = lines.pop()!
+    for (const line of lines.filter((one) => one.startsWith('{"index"'))) {
+      const finding: Finding = JSON.parse(line)
+      if (finding.kind === "ready") ready = performance.now()
+      else if (finding.kind === "done") done = true
+      else findings.push(finding)
+    }
+    if (findings.length < most) return
+    done = true
+    child.kill("SIGKILL")
+  })
+  let seen = { index: -1, cpu: 0, since: performance.now() }
+  const watch = setInterval(() => {
+    const [index, cpu] = [at(), cpuSeconds(child.pid!)]
+    if (index !== seen.index) seen = { index, cpu, since: performance.now() }
+    if (cpu - seen.cpu < hangs * job.limits.seconds && performance.now() - seen.since < waits * 1000) return
+    hung = true
+    child.kill("SIGKILL")
+  }, 200)
+  return new Promise((resolve, reject) => {
+    child.once("error", reject)
+    child.once("close", (code, signal) => {
+      clearInterval(watch)
+      const index = at()
+      if (!done) findings.push({ index, ...(hung ? { kind: "hang" } : { kind: "crash", code, signal, errors }) })
+      const seconds = (performance.now() - ready) / 1000
+      resolve({ next: index + (done ? 0 : 1), seconds: Number.isFinite(seconds) ? seconds : neverReady })
+    })
+  })
+}
+
+/** Processor time of a process and its threads, as Linux counts it. Elsewhere only the time that passes ends a hang. */
+function cpuSeconds(pid: number): number {
+  const fields = readOr(`/proc/${pid}/stat`, "")
+    .replace(/^.*\) /s, "")
+    .split(" ")
+  return (Number(fields[11]) + Number(fields[12])) / 100 || 0
+}
+
+function readOr(path: string, otherwise: string): string {
+  try {
+    return readFileSync(path, "latin1")
+  } catch {
+    return otherwise
+  }
+}

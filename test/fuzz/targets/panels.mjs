@@ -1,0 +1,46 @@
+// Files of panels, which are opened, and of their evaluations, which are compared.
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { compareEvaluations } from "../../../dist/panel/compare.js"
+import { readEvaluation } from "../../../dist/panel/evaluation-file.js"
+import { openPanel } from "../../../dist/panel/panel.js"
+import { pinPanel } from "../../../dist/panel/pin.js"
+import { lines } from "./data.mjs"
+
+const digest = "0123456789abcdef".repeat(4)
+const header = {
+  ...{ evaluation: 1, gigpo: "0.0.0", panel: "doors@1", digests: { world: digest, prompt: digest, panel: digest } },
+  ...{
+    model: { name: "runs/a/model" },
+    tasks: 3,
+    repeats: 2,
+    seed: 7,
+    settings: { temperature: 0.4, environment: { history: 2 } },
+  },
+}
+const episodes = [0, 0, 1, 1, 2, 2].map((task, at) => ({
+  ...{ task, repeat: at % 2, key: `task ${task}`, kind: "place", outcome: "terminated", success: at % 3 === 0 },
+  ...{ return: at, steps: 3, metrics: { success: Number(at % 3 === 0) }, valid: 3, cut: 0 },
+}))
+
+export async function prepare(scratch) {
+  const [pinned, whole] = [join(scratch, "panel.json"), join(scratch, "whole.jsonl")]
+  await pinPanel(pinned, { name: "mine@1", about: "Mine.", environment: "number-line", options: {}, tasks: 12 })
+  const evaluation = lines(header, ...episodes)
+  writeFileSync(whole, evaluation)
+  const readers = {
+    "panel.json": async (path) => await openPanel(path),
+    "evaluation.jsonl": async (path) => compareEvaluations(await readEvaluation(whole), await readEvaluation(path)),
+  }
+  return {
+    seeds: [
+      { name: "panel.json", bytes: readFileSync(pinned) },
+      { name: "evaluation.jsonl", bytes: evaluation },
+    ],
+    async run({ name, bytes }) {
+      const path = join(scratch, `changed-${name}`)
+      writeFileSync(path, bytes)
+      await readers[name](path)
+    },
+  }
+}

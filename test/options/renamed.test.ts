@@ -1,0 +1,134 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { configFields } from "../../src/cli/config/fields.ts"
+import { checkArguments } from "../../src/options/arguments.ts"
+import { choice, group, integer, oneOf } from "../../src/options/field.ts"
+import { readTable } from "../../src/options/read.ts"
+import { renamed } from "../../src/options/renamed.ts"
+import type { Entry, Fields } from "../../src/options/table.ts"
+
+type Names = Record<string, string>
+const [options, values] = [renamed.options as Names, renamed.values as Names]
+
+const table: Fields = {
+  guards: group({ minGroupSize: integer(1, "Smallest group."), maxAge: integer(9, "Oldest.") }, "Guards."),
+  importance: group({ maxLag: integer(9, "Oldest.") }, "Importance."),
+  unit: oneOf("turn", ["turn", "trajectory"], "Unit."),
+  loss: choice("gspo", { gspo: { clip: integer(1, "Clip.") } }, "Loss.", { own: { validate: () => "is none" } }),
+}
+const complaints = (given: object) => readTable(given, table, "file").complaints.map(({ text }) => text)
+
+describe("a name of an earlier version", () => {
+  const kept = [{ ...options }, { ...values }] as const
+  beforeEach(() => {
+    Object.assign(options, { leastGroupSize: "minGroupSize", mostAge: "maxAge", "importance.mostAge": "maxLag" })
+    Object.assign(options, { clips: "clip", sizes: "nowhere", leastSize: "guards.minGroupSize" })
+    Object.assign(values, { "unit=span": "turn", "loss.name=sequence": "gspo", "unit=row": "episode" })
+  })
+  afterEach(() => {
+    for (const [index, names] of [options, values].entries()) {
+      for (const key of Object.keys(names)) delete names[key]
+      Object.assign(names, kept[index])
+    }
+  })
+
+  it("is refused with the new name", () => {
+    expect(complaints({ guards: { leastGroupSize: 3 } })).toEqual([
+      "guards.leastGroupSize was renamed to guards.minGroupSize.",
+    ])
+    expect(complaints({ leastSize: 3 })).toEqual(["leastSize was renamed to guards.minGroupSize."])
+    expect(complaints({ loss: { clips: 3 } })).toEqual(["loss.clips was renamed to loss.clip."])
+  })
+
+  it("can have another one in another group", () => {
+    expect(complaints({ guards: { mostAge: 3 } })).toEqual(["guards.mostAge was renamed to guards.maxAge."])
+    expect(complaints({ importance: { mostAge: 3 } })).toEqual(["importance.mostAge was renamed to importance.maxLag."])
+  })
+
+  it("is not explained where the new name is unknown, too", () => {
+    expect(complaints({ sizes: 3 })[0]).toMatch(/^sizes is not an option; /)
+    expect(complaints({ unit: "row" })).toEqual(['unit must be "turn" or "trajectory", not "row".'])
+  })
+
+  it("of a value or a choice is refused with the new one", () => {
+    expect(complaints({ unit: "span" })).toEqual([
+      'unit must be "turn" or "trajectory", not "span". "span" was renamed to "turn".',
+    ])
+    expect(complaints({ loss: "sequence" })).toEqual(['loss.name "sequence" was renamed to gspo.'])
+  })
+
+  it("is refused among arguments of functions", () => {
+    expect(() => checkArguments("make", { leastGroupSize: 1 }, { minGroupSize: true })).toThrow(
+      'make: "leastGroupSize" was renamed to "minGroupSize".',
+    )
+  })
+})
+
+/** Every group of options that a configuration can have, with the name of the group. */
+function* groups(fields: Fields, name = ""): Generator<readonly [name: string, fields: Fields]> {
+  yield [name, fields]
+  for (const [key, entry] of Object.entries(fields)) yield* groupsIn(entry, key)
+}
+
+function* groupsIn(entry: Entry, key: string): ReturnType<typeof groups> {
+  if ("fields" in entry) yield* groups(entry.fields, key)
+  else if ("variants" in entry)
+    for (const fields of Object.values(entry.variants)) yield* groups({ ...fields, ...entry.common }, key)
+}
+
+describe("the table of renamed names", () => {
+  const all = [...groups(configFields)]
+  const split = (old: string) => (old.includes(".") ? old.split(".") : [undefined, old]) as [string | undefined, string]
+
+  it("has new names that some group knows, and old ones that it does not", () => {
+    for (const [old, to] of Object.entries(renamed.options)) {
+      const [within, name] = split(old)
+      const found = all.filter(
+        ([group, fields]) => (within ?? group) === group && Object.hasOwn(fields, to.split(".")[0]!),
+      )
+      expect(found.length, `no group of a configuration has ${to}, the new name of ${old}`).toBeGreaterThan(0)
+      expect(
+        found.filter(([, fields]) => Object.hasOwn(fields, name)).map(([group]) => group),
+        old,
+      ).toEqual([])
+    }
+  })
+
+  it("has new values that their option takes, and old ones that it does not", () => {
+    for (const [old, to] of Object.entries(renamed.values)) {
+      const [option = "", value] = old.split("=")
+      const [within, name] = split(option)
+      const takes = (entry: Entry | undefined, one: unknown) =>
+        entry !== undefined && "validate" in entry && entry.validate(one) === undefined
+      const found =
+        name === "name"
+          ? all.flatMap(([, fields]) => {
+              const entry = fields[within ?? ""]
+              return entry && "variants" in entry ? [Object.keys(entry.variants)] : []
+            })
+          : all
+              .filter(([group, fields]) => (within ?? group) === group && takes(fields[name], to))
+              .map(([, fields]) => (takes(fields[name], value) ? [to, value] : [to]))
+      expect(found.filter((names) => names.includes(to)).length, old).toBeGreaterThan(0)
+      expect(
+        found.filter((names) => names.includes(value)),
+        old,
+      ).toEqual([])
+    }
+  })
+
+  it("has no name that is old and new at once", () => {
+    for (const names of Object.values(renamed))
+      expect(Object.values(names).filter((to) => Object.hasOwn(names, to))).toEqual([])
+  })
+
+  it("has no metric that a page still names", () => {
+    const docs = join(import.meta.dirname, "../../docs")
+    const pages = readdirSync(docs).filter((name) => name.endsWith(".md"))
+    const text = [...pages.map((name) => join(docs, name)), join(docs, "../README.md")]
+      .map((path) => readFileSync(path, "utf8"))
+      .join("\n")
+    expect(Object.keys(renamed.metrics).filter((old) => text.includes(`\`${old}\``))).toEqual([])
+  })
+})

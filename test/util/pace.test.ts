@@ -1,0 +1,58 @@
+import { expect, it } from "vitest"
+import { Pace } from "../../src/util/pace.ts"
+
+it("gives each turn of the event loop to one piece of work, however many are under way", async () => {
+  let turn = 0
+  let counting = true
+  const count = () => {
+    turn++
+    if (counting) setImmediate(count)
+  }
+  setImmediate(count)
+  /** Turns in which a piece of work had a stretch. */
+  const stretches: number[] = []
+  function* work() {
+    for (let stretch = 0; stretch < 5; stretch++) {
+      stretches.push(turn)
+      const until = performance.now() + 3
+      while (performance.now() < until);
+      yield
+    }
+  }
+  // The first stretch of each is begun here and now; those that follow are not.
+  const works = Array.from({ length: 16 }, () => new Pace().through(work()))
+  await Promise.all(works)
+  counting = false
+  const later = stretches.slice(16)
+  expect(later).toHaveLength(64)
+  expect(new Set(later).size).toBe(64)
+})
+
+it("continues with the others when one is aborted while it waits", async () => {
+  const abort = new AbortController()
+  const [gone, kept] = [new Pace(abort.signal), new Pace()]
+  const [first, second] = [gone.rest(), kept.rest()]
+  abort.abort(new Error("gone"))
+  await expect(first).rejects.toThrow("gone")
+  await second
+  await kept.rest()
+})
+
+it("gives every second turn to the work that has had least, and the others to what waited longest", async () => {
+  let stretches = 0
+  const work = async (count: number) => {
+    const pace = new Pace()
+    for (let stretch = 0; stretch < count; stretch++) {
+      await pace.rest()
+      stretches++
+    }
+  }
+  const long = Array.from({ length: 20 }, () => work(20))
+  for (let i = 0; i < 200; i++) await new Promise(setImmediate)
+  const before = stretches
+  await work(5)
+  // In the order of arrival it would be 5 rounds of 20.
+  expect(stretches - before).toBeLessThan(15)
+  await Promise.all(long)
+  expect(stretches).toBe(405)
+})

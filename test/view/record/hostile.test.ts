@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, it } from "vitest"
+import { episodesPath } from "../../../src/view/record/folder.ts"
+import { readEpisodes, readGroup, readSummaries } from "../../../src/view/record/read.ts"
+import { all } from "../../training/tiny.ts"
+import {
+  bomb,
+  type Forged,
+  type ForgedPart,
+  type Json,
+  type Packed,
+  packedText,
+  readForged,
+  readParts,
+  writeForged,
+  writeParts,
+} from "./forged.ts"
+import { plainGroups, record } from "./groups.ts"
+
+let run: string
+let good: Forged
+beforeEach(async () => {
+  run = await mkdtemp(join(tmpdir(), "gigpo-forged-"))
+  await record(
+    run,
+    [1, 2].map((iteration) => [iteration, plainGroups(2)] as const),
+  )
+  good = await readForged(episodesPath(run, 1))
+})
+afterEach(() => rm(run, { recursive: true }))
+
+/** So much may be taken beside what a process has: some constant, and a multiple of what is read. */
+const most = 250 * 2 ** 20
+const peak = () => process.resourceUsage().maxRSS * 1024
+
+/** The file is refused by its name whatever is read of it, in little memory, and the others are read. */
+async function refused(file: Parameters<typeof writeForged>[2]): Promise<void> {
+  await writeForged(run, 1, file)
+  const before = peak()
+  const fault = { code: "RUN_CORRUPT", message: expect.stringMatching(/iteration-1\.episodes cannot be read/) }
+  await expect(all(readEpisodes(run))).rejects.toMatchObject(fault)
+  await expect(readGroup(run, 1, 0)).rejects.toMatchObject(fault)
+  expect(peak() - before).toBeLessThan(most)
+  expect(await all(readEpisodes(run, { from: 2 }))).toHaveLength(2)
+}
+
+/** One column, and what it says then. */
+const changed = (name: string, change: (values: number[], part: ForgedPart) => number[]): Buffer => {
+  const parts = readParts(good.blocks[0]!)
+  const column = parts[0]!.arrays[name]!
+  column.values = change(column.values, parts[0]!)
+  return writeParts(parts)
+}
+
+it("is read as it was written, where nothing is changed", async () => {
+  const before = await all(readEpisodes(run))
+  await writeForged(run, 1, { summary: good.summary, blocks: good.blocks.map((block) => writeParts(readParts(block))) })
+  expect(await all(readEpisodes(run))).toEqual(before)
+})
+
+it.each<[string, string, (values: number[]) => number[]]>([
+  ["a prompt of 400 million tokens", "promptTokens", ([, ...rest]) => [400_000_000, ...rest]],
+  ["a reply of 400 million tokens", "replyTokens", ([, ...rest]) => [400_000_000, ...rest]],
+  ["a prompt that shares what is not there", "shared", ([, ...rest]) => [1000, ...rest]],
+  ["negative counts", "promptTokens", ([first, ...rest]) => [-first!, ...rest]],
+  ["a token that is not there", "prompts", ([, ...rest]) => [65_535, ...rest]],
+  ["a text that is not there", "observation", ([, ...rest]) => [99, ...rest]],
+  ["a column that is too short", "rewards", (values) => values.slice(1)],
+  ["a column that is too long", "logProbs", (values) => [...values, 0]],
+  ["tokens that are longer than their bytes", "tokenLengths", ([first, ...rest]) => [first! + 1, ...rest]],
+])("is refused with %s", async (_, name, change) => {
+  await refused({ summary: good.summary, blocks: [changed(name, change)] })
+})
+
+it.each<[string, (about: Json) => Json]>([
+  ["no episodes", ({ episodes: _, ...rest }) => rest],
+  [
+    "metrics of text",
+    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, metrics: "x" })) }),
+  ],
+  [
+    "an unknown outcome",
+    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, outcome: "won" })) }),
+  ],
+  [
+    "more steps than it has",
+    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, steps: 9 })) }),
+  ],
+  ["a task that is nested deep", (about) => ({ ...about, task: nested(5000) })],
+  [
+    "a last observation without text",
+    (about) => ({ ...about, episodes: (about.episodes as Json[]).map((one) => ({ ...one, last: {} })) }),
+  ],
+])("is refused where an account has %s", async (_, change) => {
+  const parts = readParts(good.blocks[0]!)
+  parts[0]!.about = change(parts[0]!.about)
+  await refused({ summary: good.summary, blocks: [writeParts(parts)] })
+})
+
+it("leaves out what no version writes", async () => {
+  const parts = readParts(good.blocks[0]!)
+  parts[0]!.about = { ...parts[0]!.about, strange: JSON.parse(nested(5000)) }
+  const strange = writeParts(parts.map(({ about, arrays }) => ({ about: { ...about, strange: 1 }, arrays })))
+  await writeForged(run, 1, { summary: good.summary, blocks: [strange] })
+  const [group] = await all(readEpisodes(run))
+  expect(Object.keys(group!)).toEqual(["iteration", "group", "task", "episodes"])
+})
+
+it("is refused where prompts that share their beginning take far more than the file", async () => {
+  const parts = readParts(good.blocks[0]!)
+  const [{ about, arrays }] = parts as [ForgedPart]
+  const [steps, long] = [20_000, 50_000]
+  const episodes = [{ ...(about.episodes as Json[])[0], steps }]
+  const wide = Object.fromEntries(
+    Object.entries(arrays).map(([name, { type, values }]) => {
+      const isOfSteps = values.length === arrays.rewards!.values.length
+      return [name, { type, values: isOfSteps ? Array(steps).fill(values[0]) : values }]
+    }),
+  )
+  wide.promptTokens!.values = Array(steps).fill(long)
+  wide.shared!.values = [0, ...Array(steps - 1).fill(long)]
+  wide.prompts!.values = Array(long).fill(0)
+  wide.replyTokens!.values = [...Array(steps - 1).fill(0), 0]
+  for (const name of ["replies", "logProbs"]) wide[name]!.values = []
+  const block = writeParts([{ about: { ...about, episodes }, arrays: wide }])
+  await refused({ summary: good.summary, blocks: [block] })
+})
+
+it("is refused where a block says that it is a gigabyte long", async () => {
+  await refused({ summary: good.summary, blocks: [await bomb(2 ** 30)] })
+})
+
+it("is refused where a block is longer than it says", async () => {
+  await refused({ summary: good.summary, blocks: [{ ...(await bomb(2 ** 30)), length: 1000 }] })
+})
+
+it("is refused where many blocks together are too long", async () => {
+  const block = await bomb(60 * 2 ** 20)
+  await refused({ summary: good.summary, blocks: Array(20).fill(block) })
+})
+
+it("is refused where blocks lie over one another", async () => {
+  const blocks = [{ offset: 8 }, { offset: 8 }]
+  await refused({ summary: { ...good.summary, blocks }, blocks: [good.blocks[0]!, good.blocks[0]!] })
+})
+
+it("is refused where its summary is a gigabyte of blanks", async () => {
+  await refused({ summary: await bomb(2 ** 30), blocks: good.blocks })
+})
+
+it.each<[string, (summary: Json) => Json | Packed]>([
+  ["is a million lists", () => packedText(`[${"[],".repeat(1_000_000)}[]]`)],
+  ["is nested deep", () => packedText(nested(50_000))],
+  ["is null", () => packedText("null")],
+  ["has columns of different lengths", (summary) => ({ ...summary, member: [0] })],
+  ["names a task that is not there", (summary) => ({ ...summary, task: [9, 9, 9, 9] })],
+  ["has an unknown outcome", (summary) => ({ ...summary, outcome: ["x", 0, 0, 0] })],
+  ["is of another iteration", (summary) => ({ ...summary, iteration: 7 })],
+  ["has no blocks", (summary) => ({ ...summary, blocks: [{ offset: 1e15 }] })],
+])("is refused where its summary %s", async (_, change) => {
+  await refused({ summary: change(good.summary), blocks: good.blocks })
+  const fault = { code: "RUN_CORRUPT", message: expect.stringMatching(/iteration-1\.episodes/) }
+  await expect(readSummaries(run)).rejects.toMatchObject(fault)
+  const told: unknown[] = []
+  expect(await readSummaries(run, { onUnreadable: (error) => told.push(error) })).toHaveLength(1)
+  expect(told).toEqual([expect.objectContaining(fault)])
+})
+
+function nested(deep: number): string {
+  return "[".repeat(deep) + "]".repeat(deep)
+}

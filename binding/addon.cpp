@@ -72,6 +72,8 @@ static Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("tokenLogProbs", function<token_log_probs_call>(env));
   exports.Set("clippedSurrogate", function<clipped_surrogate_call>(env));
   exports.Set("valueLoss", function<value_loss_call>(env));
+  exports.Set("quantize", function<quantize_call>(env));
+  exports.Set("dequantize", function<dequantize_call>(env));
   exports.Set("groupAnchors", function<group_anchors_call>(env));
   exports.Set("groupAnchorsOnGpu", function<group_anchors_on_gpu_call>(env));
   return exports;

@@ -4,6 +4,7 @@
 #pragma once
 #include "binding/convert.h"
 #include "binding/engine_thread.h"
+#include "binding/stored_type.h"
 
 namespace gigpo {
 
@@ -103,10 +104,11 @@ class LearnerObject : public Napi::ObjectWrap<Self> {
 
   Napi::Value write(const Napi::CallbackInfo& info) {
     const Buffer buffer = buffer_of(info[0]);
-    const auto type = choice<Stored>(info[4], "type", {{"F32", Stored::f32}, {"F16", Stored::f16}, {"BF16", Stored::bf16}});
+    const Stored type = stored_of(info[4]);
     const auto bytes = typed_array<uint8_t>(info[3], "bytes");
     const auto* from = reinterpret_cast<const std::byte*>(bytes.Data());
-    const int64_t count = int64_t(bytes.ElementLength()) / bytes_of(type);
+    const BlockShape block = block_of(type);
+    const int64_t count = int64_t(bytes.ElementLength()) / block.bytes * block.elements;
     const int64_t offset = offset_of(info, buffer, count);
     const auto copy = [=](Engine& engine, const std::atomic<bool>&) {
       Self::learner(engine).write(buffer, offset, from, type, count);

@@ -14,7 +14,7 @@
 #include "core/kernels/token_log_probs.h"
 #include "core/kernels/value_loss.h"
 #include "core/random.h"
-#include "core/stored_floats.h"
+#include "core/quantized.h"
 #include "core/tensor.h"
 
 namespace gigpo {
@@ -163,7 +163,7 @@ class Device {
   virtual void upload_floats(Tensor to, const std::byte* host, Stored type) {
     if (type == Stored::f32) return upload(to.data, host, to.columns * sizeof(float));
     std::vector<float> floats(to.columns);
-    to_floats(host, type, to.columns, floats.data());
+    dequantize(host, type, to.columns, floats.data());
     upload(to.data, floats.data(), floats.size() * sizeof(float));
   }
   virtual void zero(void* data, size_t bytes) = 0;

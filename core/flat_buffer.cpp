@@ -22,7 +22,7 @@ void FlatBuffer::staged(int64_t count, Body body) const {
 void FlatBuffer::write(int64_t offset, const std::byte* from, Stored type, int64_t count) {
   if (values_.type == Type::f32) return device_.upload_floats(range(offset, count), from, type);
   staged(count, [&](Tensor staging, int64_t first, int64_t n) {
-    device_.upload_floats(staging, from + first * bytes_of(type), type);
+    device_.upload_floats(staging, from + stored_bytes(type, first), type);
     device_.copy(staging, range(offset + first, n));
   });
 }

@@ -9,9 +9,21 @@
 
 namespace gigpo {
 
-enum class Stored : uint8_t { f32, f16, bf16 };  // little-endian
+// Little-endian. All but the first three are blocks of ggml.
+enum class Stored : uint8_t { f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs };
 
-constexpr int64_t bytes_of(Stored type) { return type == Stored::f32 ? 4 : 2; }
+struct BlockShape {
+  int64_t elements, bytes;
+};
+
+constexpr BlockShape block_of(Stored type) {
+  constexpr BlockShape shapes[] = {{1, 4},    {1, 2},     {1, 2},     {32, 18},   {32, 20},   {32, 22},  {32, 24},  {32, 34},
+                                   {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210}, {32, 18}, {256, 136}};
+  return shapes[int(type)];
+}
+
+// Bytes of `count` numbers, a whole number of blocks.
+constexpr int64_t stored_bytes(Stored type, int64_t count) { return count / block_of(type).elements * block_of(type).bytes; }
 
 // IEEE binary16, subnormals, infinities and NaN included, without a branch: exponent and fraction stand in their places of a float
 // whose exponent is 112 too small, which an exact product mends, and that of infinities and NaN is filled up.
@@ -21,7 +33,7 @@ inline float from_f16(uint16_t bits) {
   return std::bit_cast<float>(scaled | special | uint32_t{bits & 0x8000u} << 16);
 }
 
-// `from` need not be aligned.
+// One of the first three types; `dequantize` takes all. `from` need not be aligned.
 inline void to_floats(const std::byte* from, Stored type, int64_t count, float* to) {
   const auto each = [&](auto convert) {
     for (int64_t i = 0; i < count; i++) {

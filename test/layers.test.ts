@@ -9,7 +9,7 @@ const layers = [
   ["environment", "grammar", "model-files"],
   ["engine", "tokenizer"],
   ["chat", "loss", "rollout"],
-  ["data", "endpoint", "engine-server", "kernels", "runs"],
+  ["data", "endpoint", "engine-server", "export", "kernels", "runs"],
   ["agents", "credit"],
   ["algorithms", "training"],
   ["panel", "sft", "view"],

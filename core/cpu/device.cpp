@@ -59,7 +59,7 @@ class CpuDevice final : public Device {
   void upload_floats(Tensor to, const std::byte* host, Stored type) override {
     pool_.parallel_for((to.columns + floats_in_part - 1) / floats_in_part, [&](int64_t part) {
       const int64_t at = part * floats_in_part;
-      to_floats(host + at * bytes_of(type), type, std::min(floats_in_part, to.columns - at), to.floats() + at);
+      dequantize(host + stored_bytes(type, at), type, std::min(floats_in_part, to.columns - at), to.floats() + at);
     });
   }
   void zero(void* data, size_t bytes) override { std::memset(data, 0, bytes); }

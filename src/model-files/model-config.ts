@@ -6,7 +6,9 @@ import { memberTexts, parseJson, textOf } from "../json/text.ts"
 import { GigpoError } from "../util/errors.ts"
 import { type ConfigFields, type ConfigJson, configFields, describe, largestConfig } from "./config-fields.ts"
 import { checkConfigKeys } from "./config-keys.ts"
-import { parseRotary, type RopeScaling } from "./rotary-config.ts"
+import { readGgufConfig } from "./gguf/config.ts"
+import { isGguf } from "./gguf/open.ts"
+import { parseRotary, type RopeScaling, ropeScalingJson } from "./rotary-config.ts"
 
 /** A decoder with grouped-query attention, rotary positions, RMS norms and a SwiGLU feed-forward network. */
 export interface ModelConfig {
@@ -53,13 +55,14 @@ const families: Readonly<Record<ModelConfig["architecture"], Family>> = {
 }
 const architectures = Object.keys(families) as ModelConfig["architecture"][]
 
-/** Reads `config.json` of a model folder; see `parseModelConfig`. `IO` when the system cannot read. */
+/** Configuration of the model in a folder or a GGUF file; see `parseModelConfig`. `IO` when the system cannot read. */
 export async function readModelConfig(directory: string): Promise<ModelConfig> {
   return parseModelConfig(await readConfigJson(directory), join(directory, "config.json"))
 }
 
-/** The object in `config.json`, its fields unchecked: what `writeModelConfig` takes as `original`. */
+/** Object in `config.json`, or in place of it for a GGUF file; fields are unchecked. `writeModelConfig` takes it as `original`. */
 export async function readConfigJson(directory: string): Promise<ConfigJson> {
+  if (await isGguf(directory)) return await readGgufConfig(directory)
   const path = join(directory, "config.json")
   try {
     return configFields(parseJson(await readLinked(path, largestConfig)), path).json
@@ -214,15 +217,7 @@ function modelConfigJson(config: ModelConfig, options: ConfigOptions): ConfigJso
     hidden_act: "silu",
     rms_norm_eps: config.rmsNormEpsilon,
     rope_theta: config.ropeTheta,
-    ...(scaling && {
-      rope_scaling: {
-        rope_type: "llama3",
-        factor: scaling.factor,
-        low_freq_factor: scaling.lowFrequencyFactor,
-        high_freq_factor: scaling.highFrequencyFactor,
-        original_max_position_embeddings: scaling.originalMaxPositions,
-      },
-    }),
+    ...(scaling && { rope_scaling: ropeScalingJson(scaling) }),
     tie_word_embeddings: config.tieEmbeddings,
     max_position_embeddings: config.maxPositions,
     // The names of this field in transformers 4 and 5.

@@ -5,6 +5,7 @@ import { ioError, isSystemError, isThere } from "../files/io-error.ts"
 import { settleFolder } from "../files/replace-files.ts"
 import { GigpoError } from "../util/errors.ts"
 import { copiedName } from "./copied-files.ts"
+import { isGguf } from "./gguf/open.ts"
 import { isRun, stateOfRun } from "./run-models.ts"
 
 /**
@@ -17,6 +18,7 @@ import { isRun, stateOfRun } from "./run-models.ts"
 export async function checkModelFolder(directory: string): Promise<void> {
   if (typeof directory !== "string" || directory === "")
     throw new GigpoError("BAD_ARGUMENT", "A model is opened from its folder; give the folder's path.")
+  if (await isGguf(directory)) return
   if (!(await isFolder(directory))) throw bad(await absence(directory))
   if (await isRun(directory)) throw bad(`${directory} is a run, not a model. ${(await stateOfRun(directory)).about}`)
   await checkLinks(directory)
@@ -36,7 +38,8 @@ async function isFolder(directory: string): Promise<boolean> {
 }
 
 async function absence(directory: string): Promise<string> {
-  if (await isThere(directory)) return `${directory} is a file; give the folder that the model's files are in.`
+  if (await isThere(directory))
+    return `${directory} is a file; give the folder that the model's files are in, or a GGUF file.`
   // An owner and a name, where no folder of that name is.
   const mayBeName = /^[\w-][\w.-]*\/[\w.-]+$/.test(directory) && !(await isThere(dirname(directory)))
   const [name, folder] = mayBeName ? [directory, basename(directory)] : ["<name>", "<folder>"]

@@ -56,3 +56,14 @@ function isFilled(value: unknown): boolean {
     ? Object.keys(value).length > 0
     : value !== undefined && value !== null
 }
+
+/** Returns a scaling as `rope_scaling` of config.json. */
+export function ropeScalingJson(scaling: RopeScaling): Readonly<Record<string, unknown>> {
+  return {
+    rope_type: "llama3",
+    factor: scaling.factor,
+    low_freq_factor: scaling.lowFrequencyFactor,
+    high_freq_factor: scaling.highFrequencyFactor,
+    original_max_position_embeddings: scaling.originalMaxPositions,
+  }
+}

@@ -2,15 +2,13 @@ import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { ioError, isSystemError } from "../files/io-error.ts"
 import { GigpoError } from "../util/errors.ts"
+import type { ReadableGgufType } from "./gguf/types.ts"
 import { type HeaderEntry, malformed, parseUntrusted } from "./safetensors-header.ts"
 import { openShard, readFully, readSmallFile, type Shard } from "./safetensors-shard.ts"
 import { quote } from "./strict-json.ts"
 
-/** Element types that weights are read from; all little-endian. */
-export type WeightDtype = "F32" | "F16" | "BF16"
-
 export interface TensorInfo {
-  readonly dtype: WeightDtype
+  readonly dtype: ReadableGgufType
   readonly shape: readonly number[]
   readonly bytes: number
 }

@@ -188,16 +188,10 @@ export interface NativeLearner {
   /** Of the buffer "merged": the model's, and a head that the adapter has parted from the embedding. */
   readonly mergedParameters: readonly NativeParameter[]
   /**
-   * Copies `bytes` (little-endian, of `type`) to parameter `index`, from element `offset` on. They are read where they lie until the
+   * Copies `bytes` (little-endian, of `type`, a type of GGUF such as F32, BF16 or Q4_K) to parameter `index`, from element `offset` on. They are read where they lie until the
    * call is settled: nobody may change them.
    */
-  write(
-    buffer: NativeBuffer,
-    index: number,
-    offset: number,
-    bytes: Uint8Array,
-    type: "F32" | "F16" | "BF16",
-  ): Started<void>
+  write(buffer: NativeBuffer, index: number, offset: number, bytes: Uint8Array, type: string): Started<void>
   read(buffer: NativeBuffer, index: number, offset: number, count: number): Started<Float32Array>
   optimizerStep(step: {
     learningRate: number
@@ -416,6 +410,10 @@ export interface Native {
     clip: number,
   ): NativeValueLoss
   /** State i is bytes[offsets[i] … offsets[i + 1]) of tasks[i]. */
+  /** Numbers in a format of GGUF: F32, F16, BF16, Q8_0, Q4_0, Q5_0, Q4_K or Q6_K. The values are read until the promise is settled. */
+  quantize(type: string, values: Float32Array): Promise<Uint8Array>
+  /** Numbers of any format that is read, from whole blocks. The bytes are read until the promise is settled. */
+  dequantize(type: string, bytes: Uint8Array): Promise<Float32Array>
   groupAnchors(tasks: Int32Array, bytes: Uint8Array, offsets: Float64Array): { groups: Int32Array; count: number }
   /** The same off the event loop. The bytes are read where they lie until it is settled: nobody else may have them. */
   groupAnchorsOnGpu(

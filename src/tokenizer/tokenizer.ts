@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { checkIntact } from "../files/intact.ts"
 import { checkGenerationKeys } from "../model-files/config-keys.ts"
 import { templateFolder, tokenizerFiles } from "../model-files/copied-files.ts"
+import { isGguf } from "../model-files/gguf/open.ts"
 import { checkModelFolder } from "../model-files/model-folder.ts"
 import { checkArguments, type KeysOf } from "../options/arguments.ts"
 import { readOptions } from "../options/read.ts"
@@ -16,6 +17,7 @@ import { ChatWriter } from "./chat-writer.ts"
 import { checkTokenizerKeys } from "./config-keys.ts"
 import type { Encode, EncodeInPieces } from "./encoder.ts"
 import { badTokenizer, type JsonObject, readJson, sizeLimits } from "./files.ts"
+import { ggufTokenizerFolder } from "./gguf/open.ts"
 import { wallClock } from "./jinja/strftime.ts"
 import type { AddedToken } from "./marks.ts"
 import { endOfTurnIds, specialTokens } from "./special-tokens.ts"
@@ -97,11 +99,12 @@ export class Tokenizer implements ChatCodec {
    * pre-tokenizers and decoders each, which make at most 64 characters of one. Its patterns take linear time, or at most a second each
    * time: then `encode` and `decode` fail with BAD_TOKENIZER.
    */
-  static async open(directory: string, options: TokenizerOptions = {}): Promise<Tokenizer> {
+  static async open(model: string, options: TokenizerOptions = {}): Promise<Tokenizer> {
     checkArguments("Tokenizer.open", options, openKeys)
     const { chat, ...limits } = options
     const given = readOptions("Tokenizer.open: chat", chat, chatFields)
-    await checkModelFolder(directory)
+    await checkModelFolder(model)
+    const directory = (await isGguf(model)) ? await ggufTokenizerFolder(model) : model
     await checkIntact(directory, "tokenizer")
     const path = (name: string) => join(directory, name)
     const json = await readJson(path("tokenizer.json"), sizeLimits.tokenizer)
@@ -110,7 +113,7 @@ export class Tokenizer implements ChatCodec {
     checkTokenizerKeys(path("tokenizer_config.json"), config)
     const generation = await readJson(path("generation_config.json"), sizeLimits.config, "optional")
     if (generation) checkGenerationKeys(path("generation_config.json"), generation)
-    const model = await readJson(path("config.json"), sizeLimits.config, "optional")
+    const modelConfig = await readJson(path("config.json"), sizeLimits.config, "optional")
     const templates = new Map<string, ChatTemplate>()
     for (const [name, { source, file }] of await readTemplates(directory, config))
       templates.set(name, new ChatTemplate(source, file, limits))
@@ -121,7 +124,7 @@ export class Tokenizer implements ChatCodec {
         directory,
         json,
         config,
-        modelEos: generation?.eos_token_id ?? model?.eos_token_id,
+        modelEos: generation?.eos_token_id ?? modelConfig?.eos_token_id,
         templates,
         chat: given,
       })

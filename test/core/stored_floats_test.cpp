@@ -36,12 +36,12 @@ void numbers_arrive_as_they_are_stored() {
       FlatBuffer buffer(*device, kept, count + 2 * offset);
       buffer.zero();
       for (const Stored type : {Stored::f32, Stored::f16, Stored::bf16}) {
-        std::vector<std::byte> bytes(1 + count * bytes_of(type));
+        std::vector<std::byte> bytes(1 + stored_bytes(type, count));
         std::vector<float> wanted(count), found(count + 2 * offset);
         for (int64_t i = 0; i < count; i++) {
           const float number = 0.37f * float(i % 1001 - 500);
           const uint16_t half = type == Stored::bf16 ? to_bf16(number) : uint16_t(i & 0x7BFF);
-          std::memcpy(&bytes[1 + i * bytes_of(type)], type == Stored::f32 ? static_cast<const void*>(&number) : &half, bytes_of(type));
+          std::memcpy(&bytes[1 + stored_bytes(type, i)], type == Stored::f32 ? static_cast<const void*>(&number) : &half, stored_bytes(type, 1));
           wanted[i] = type == Stored::f32 ? number : type == Stored::bf16 ? from_bf16(half) : float(half_by_definition(half));
           if (kept == Type::bf16) wanted[i] = from_bf16(to_bf16(wanted[i]));
         }

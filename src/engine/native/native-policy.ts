@@ -16,7 +16,7 @@ import { warnOnce } from "../../model-files/known-keys.ts"
 import { type ModelConfig, readConfigJson, readModelConfig } from "../../model-files/model-config.ts"
 import { checkModelFolder, modelNames } from "../../model-files/model-folder.ts"
 import { checkTensors, countParameters } from "../../model-files/model-tensors.ts"
-import { openSafetensors } from "../../model-files/safetensors.ts"
+import { openTensors } from "../../model-files/open-tensors.ts"
 import { settleHead } from "../../model-files/tied-head.ts"
 import { type NativeCompletion, type NativeEngine, native } from "../../native/native.ts"
 import { checkArguments, checkList, type KeysOf } from "../../options/arguments.ts"
@@ -149,7 +149,7 @@ export class NativePolicy implements Trainable {
   ): Promise<NativePolicy> {
     await checkIntact(directory, "model")
     const stated = await readModelConfig(directory)
-    const files = await openSafetensors(directory)
+    const files = await openTensors(directory, stated)
     try {
       const config = await settleHead(stated, files)
       checkTensors(config, files)

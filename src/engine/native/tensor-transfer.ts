@@ -1,3 +1,4 @@
+import { elementsIn } from "../../model-files/gguf/types.ts"
 import { ChunkBuffers, type TensorFiles } from "../../model-files/safetensors.ts"
 import type { TensorSource } from "../../model-files/safetensors-writer.ts"
 import type { NativeBuffer, NativeLearner, NativeParameter, Started } from "../../native/native.ts"
@@ -42,7 +43,7 @@ export async function writeTensors(
         const at = offset
         written = settle(() => learner.write(buffer, index, at, bytes, dtype), signal)
         written.catch(() => {}) // it is awaited below, but may fail while the next chunk is read
-        offset += bytes.length / (dtype === "F32" ? 4 : 2)
+        offset += elementsIn(bytes.length, dtype)
       }
     }
   } finally {

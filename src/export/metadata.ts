@@ -1,0 +1,43 @@
+import { type GgufFamily, ggufFamilies } from "../model-files/gguf/families.ts"
+import type { TypedValue } from "../model-files/gguf/write.ts"
+import type { ModelConfig } from "../model-files/model-config.ts"
+import { GigpoError } from "../util/errors.ts"
+import { type Recipe, recipes } from "./recipes.ts"
+
+const text = (value: string): TypedValue => ({ type: "string", value })
+const u32 = (value: number): TypedValue => ({ type: "uint32", value })
+const f32 = (value: number): TypedValue => ({ type: "float32", value })
+
+/** Returns the conventions of a model's architecture in GGUF files, with their name. */
+export function familyOf({ architecture }: ModelConfig): { readonly name: string; readonly family: GgufFamily } {
+  for (const [name, family] of Object.entries(ggufFamilies))
+    if (family.architecture === architecture) return { name, family }
+  throw new GigpoError("BAD_MODEL", `${architecture} models cannot be exported as GGUF.`)
+}
+
+/** Returns the metadata that describes a model, without its tokenizer. */
+export function modelMetadata(config: ModelConfig, title: string, recipe: Recipe): Map<string, TypedValue> {
+  const { name } = familyOf(config)
+  const own: Readonly<Record<string, TypedValue>> = {
+    block_count: u32(config.layers),
+    context_length: u32(config.maxPositions),
+    embedding_length: u32(config.hiddenSize),
+    feed_forward_length: u32(config.intermediateSize),
+    "attention.head_count": u32(config.heads),
+    "attention.head_count_kv": u32(config.keyValueHeads),
+    "attention.key_length": u32(config.headSize),
+    "attention.value_length": u32(config.headSize),
+    "attention.layer_norm_rms_epsilon": f32(config.rmsNormEpsilon),
+    "rope.freq_base": f32(config.ropeTheta),
+    "rope.dimension_count": u32(config.headSize),
+    vocab_size: u32(config.vocabularySize),
+  }
+  return new Map<string, TypedValue>([
+    ["general.architecture", text(name)],
+    ["general.type", text("model")],
+    ["general.name", text(title)],
+    ["general.file_type", u32(recipes[recipe].fileType)],
+    ["general.quantization_version", u32(2)],
+    ...Object.entries(own).map(([key, value]) => [`${name}.${key}`, value] as const),
+  ])
+}

@@ -1,0 +1,63 @@
+import type { ModelConfig } from "../model-config.ts"
+
+/** Conventions of one architecture in GGUF files. */
+export interface GgufFamily {
+  readonly architecture: ModelConfig["architecture"]
+  readonly modelType: string
+  /**
+   * Whether the rows of the query and key projections are stored for rotary positions on neighboring pairs. Hugging Face pairs
+   * column i with column i + size / 2 of a head; llama.cpp's converter interleaves the two halves for this architecture only.
+   */
+  readonly interleaved: boolean
+}
+
+/** Architectures that are read, by `general.architecture`. */
+export const ggufFamilies: Readonly<Record<string, GgufFamily>> = {
+  llama: { architecture: "Llama", modelType: "llama", interleaved: true },
+  qwen2: { architecture: "Qwen2", modelType: "qwen2", interleaved: false },
+  qwen3: { architecture: "Qwen3", modelType: "qwen3", interleaved: false },
+}
+
+const layerTensors = {
+  attn_norm: "input_layernorm",
+  attn_q: "self_attn.q_proj",
+  attn_k: "self_attn.k_proj",
+  attn_v: "self_attn.v_proj",
+  attn_output: "self_attn.o_proj",
+  attn_q_norm: "self_attn.q_norm",
+  attn_k_norm: "self_attn.k_norm",
+  ffn_norm: "post_attention_layernorm",
+  ffn_gate: "mlp.gate_proj",
+  ffn_up: "mlp.up_proj",
+  ffn_down: "mlp.down_proj",
+} as const
+
+const modelTensors = { token_embd: "model.embed_tokens", output_norm: "model.norm", output: "lm_head" } as const
+
+/** Factors of the rotary frequencies; part of the configuration in Hugging Face's layout. */
+export const ropeFactors = "rope_freqs.weight"
+
+const inGguf = new Map<string, string>(Object.entries(layerTensors).map(([gguf, hub]) => [hub, gguf]))
+const topInGguf = new Map<string, string>(Object.entries(modelTensors).map(([gguf, hub]) => [hub, gguf]))
+
+/** Returns the Hugging Face name of a GGUF tensor; names without a counterpart are returned unchanged. */
+export function hubName(name: string): string {
+  const layer = /^blk\.(\d+)\.(\w+)\.(weight|bias)$/.exec(name)
+  const top = /^(\w+)\.(weight|bias)$/.exec(name)
+  const inLayer = layer && own(layerTensors, layer[2]!)
+  if (layer && inLayer) return `model.layers.${layer[1]}.${inLayer}.${layer[3]}`
+  const inModel = top && own(modelTensors, top[1]!)
+  return top && inModel ? `${inModel}.${top[2]}` : name
+}
+
+/** Returns the GGUF name of a tensor with a Hugging Face name. */
+export function ggufName(name: string): string {
+  const layer = /^model\.layers\.(\d+)\.(.+)\.(weight|bias)$/.exec(name)
+  if (layer) return `blk.${layer[1]}.${inGguf.get(layer[2]!)}.${layer[3]}`
+  const [, module, kind] = /^(.+)\.(weight|bias)$/.exec(name)!
+  return `${topInGguf.get(module!)}.${kind}`
+}
+
+function own(table: Readonly<Record<string, string>>, key: string): string | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined
+}

@@ -5,17 +5,17 @@ import { fields, Random } from "gigpo"
 import { begunAt, breadthFirst, generate, holdsKey, movesOf, neighbour, placeOf } from "./maze-world.mjs"
 
 export const options = {
-  size: fields.integer(4, "Places on each side.", { least: 3, most: 9 }),
-  loops: fields.integer(0, "Ways beyond those that join every place to every other exactly once.", { least: 0 }),
+  size: fields.integer(4, "Places on each side.", { min: 3, max: 9 }),
+  loops: fields.integer(0, "Ways beyond those that join every place to every other exactly once.", { min: 0 }),
   mazes: fields.integer(
     0,
     "How many mazes there are, each begun in from any place before its door; 0: every task has its own.",
     {
-      least: 0,
+      min: 0,
     },
   ),
-  maxSteps: fields.integer(40, "Steps after which an episode is cut off.", { least: 1 }),
-  history: fields.integer(4, "Past steps that the prompt shows: where each was taken, and which way.", { least: 0 }),
+  maxSteps: fields.integer(40, "Steps after which an episode is cut off.", { min: 1 }),
+  history: fields.integer(4, "Past steps that the prompt shows: where each was taken, and which way.", { min: 0 }),
   expert: fields.oneOf(
     "explore",
     ["explore", "shortest"],

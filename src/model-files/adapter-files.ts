@@ -8,6 +8,7 @@ import { type AdapterConfig, adapterConfigJson, parseAdapterConfig } from "./ada
 import { checkAdapterKeys } from "./adapter-keys.ts"
 import { type AdapterLayout, adapterLayout, isSameLayout, projectionNames, unmatchedNames } from "./adapter-layout.ts"
 import { type ConfigJson, configFields, describe, largestConfig } from "./config-fields.ts"
+import { isGguf } from "./gguf/open.ts"
 import { warnOnce } from "./known-keys.ts"
 import type { Head, ModelConfig } from "./model-config.ts"
 import { openSafetensors, type TensorFiles } from "./safetensors.ts"
@@ -171,6 +172,24 @@ export async function placeOfBase(directory: string): Promise<string | undefined
   } finally {
     await opened.close()
   }
+}
+
+/**
+ * Folder or GGUF file of the model that an adapter was trained beside: the one that the adapter names, else `given`, else where it was
+ * at the time.
+ *
+ * @throws GigpoError `BAD_MODEL` where none of them is there
+ */
+export async function findBase(directory: string, { base }: StoredAdapter, given?: string): Promise<string> {
+  for (const place of [() => base, () => given, () => placeOfBase(directory)]) {
+    const model = await place()
+    if (model !== undefined && ((await isThere(join(model, "config.json"))) || (await isGguf(model)))) return model
+  }
+  const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
+  throw new GigpoError(
+    "BAD_MODEL",
+    `The adapter in ${directory} ${where}. Give the model's folder as base, or put it into adapter_config.json.`,
+  )
 }
 
 /**

@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { type Command, Option } from "commander"
+import { type Recipe, recipes } from "../../export/recipes.ts"
 import { writeDirectory } from "../../files/atomic-directory.ts"
 import { replaceFile } from "../../files/atomic-file.ts"
 import { checkNewFile } from "../../files/check-new-file.ts"
@@ -7,6 +8,7 @@ import { logWarning } from "../../runs/check-metrics.ts"
 import { runFiles } from "../../runs/files.ts"
 import { readReports } from "../../runs/metrics-log.ts"
 import type { IterationReport } from "../../runs/report.ts"
+import { GigpoError } from "../../util/errors.ts"
 import { episodesToJsonl } from "../../view/record/to-jsonl.ts"
 import { episodesToParquet } from "../../view/record/to-parquet.ts"
 import { checkRun } from "../../view/runs.ts"
@@ -14,6 +16,7 @@ import { reportsToCsv } from "../../view/sinks/csv.ts"
 import { EventFile } from "../../view/sinks/event-file.ts"
 import { type TrustArgument, trustOption } from "../arguments.ts"
 import { exportAdapter } from "../export-adapter.ts"
+import { exportAsGguf } from "../export-gguf.ts"
 import { someRecorded } from "../recorded.ts"
 import { activity } from "../terminal/activity.ts"
 import { interruptible } from "../terminal/interrupt.ts"
@@ -23,6 +26,7 @@ interface ExportArguments extends TrustArgument {
   readonly as: string
   readonly out: string
   readonly overwrite?: boolean
+  readonly type?: Recipe
 }
 
 interface How {
@@ -47,15 +51,21 @@ export function exportCommand(command: Command): Command {
     .description(
       "Writes the numbers of all reports, as a table with a row a report (csv) or for TensorBoard (tensorboard, a folder), or the recorded " +
         "episodes: an episode a line (jsonl), or a table with a row a step (parquet). What a run on an engine elsewhere has learned comes as PEFT has " +
-        "it (adapter, a folder), where the engine gives it away.",
+        "it (adapter, a folder), where the engine gives it away. A model, the newest one of a run, or an adapter is written for llama.cpp and Ollama " +
+        "(gguf).",
     )
-    .argument("<run>", "folder of a run")
+    .argument("<run>", "folder of a run; for gguf also of a model or an adapter")
     .addOption(
       new Option("--as <format>", "what to write")
-        .choices([...Object.keys(files), ...Object.keys(folders)])
+        .choices([...Object.keys(files), ...Object.keys(folders), "gguf"])
         .makeOptionMandatory(),
     )
     .requiredOption("-o, --out <path>", "where to write it")
+    .addOption(
+      new Option("--type <type>", "number format of the weights in a GGUF file; default f16").choices(
+        Object.keys(recipes),
+      ),
+    )
     .option("--overwrite", "replace what is there")
     .addOption(
       trustOption("contact the engine that the configuration of a run names, which was not made here, with your key"),
@@ -65,9 +75,11 @@ export function exportCommand(command: Command): Command {
 
 async function runExport(
   run: string,
-  { as, out, overwrite = false, trust = false }: ExportArguments,
+  { as, out, overwrite = false, trust = false, type }: ExportArguments,
   signal: AbortSignal,
 ): Promise<void> {
+  if (as === "gguf") return await exportAsGguf(run, out, { type, overwrite })
+  if (type !== undefined) throw new GigpoError("BAD_ARGUMENT", "--type belongs to --as gguf; leave it out.")
   await checkRun(run)
   const exported = (work: () => Promise<void>) => activity.during(`exporting ${run} as ${as}`, work)
   if (folders[as]) return await exported(() => folders[as]!(run, out, { overwrite, trust, signal }))

@@ -1,15 +1,7 @@
-import { join } from "node:path"
 import { checkTarget, writeDirectory } from "../../files/atomic-directory.ts"
 import { checkIntact } from "../../files/intact.ts"
-import { isThere } from "../../files/io-error.ts"
 import type { AdapterConfig } from "../../model-files/adapter-config.ts"
-import {
-  isAdapterFolder,
-  layoutOfStored,
-  placeOfBase,
-  readAdapterConfig,
-  type StoredAdapter,
-} from "../../model-files/adapter-files.ts"
+import { findBase, isAdapterFolder, layoutOfStored, readAdapterConfig } from "../../model-files/adapter-files.ts"
 import { adapterLayout, withoutUnmatched } from "../../model-files/adapter-layout.ts"
 import { checkCopied } from "../../model-files/copied-files.ts"
 import { warnOnce } from "../../model-files/known-keys.ts"
@@ -537,18 +529,5 @@ function checkAsked(directory: string, stored: AdapterConfig, options: LoraOptio
   throw new GigpoError(
     "BAD_ARGUMENT",
     `The adapter in ${directory} has ${has} as ${other}, not ${JSON.stringify(asked[other])}: ${same}.`,
-  )
-}
-
-/** The folder of the model that an adapter was trained beside. */
-async function findBase(directory: string, { base }: StoredAdapter, given: string | undefined): Promise<string> {
-  for (const place of [() => base, () => given, () => placeOfBase(directory)]) {
-    const folder = await place()
-    if (folder !== undefined && (await isThere(join(folder, "config.json")))) return folder
-  }
-  const where = base === undefined ? "names no model" : `names the model ${base}, which is not there`
-  throw new GigpoError(
-    "BAD_MODEL",
-    `The adapter in ${directory} ${where}. Give the model's folder as base, or put it into adapter_config.json.`,
   )
 }

@@ -1,4 +1,5 @@
-import { type FileHandle, open, rm } from "node:fs/promises"
+import type { FileHandle } from "node:fs/promises"
+import { replaceFile } from "../../files/atomic-file.ts"
 import { io } from "../../files/io-error.ts"
 import { GigpoError } from "../../util/errors.ts"
 import { ggufTypes } from "./types.ts"
@@ -26,7 +27,7 @@ const alignment = 32
 const codes = { uint32: 4, float32: 6, bool: 7, string: 8, array: 9, int32: 5 } as const
 
 /**
- * Writes a GGUF file, version 3, and flushes it to the disk. An existing file is never replaced; an unfinished one is removed.
+ * Writes a GGUF file, version 3. A file at the path is replaced when the new one is complete.
  *
  * @throws GigpoError `BAD_ARGUMENT` where a tensor has other bytes than its type and shape need; `IO`
  */
@@ -35,17 +36,10 @@ export async function writeGguf(
   metadata: ReadonlyMap<string, TypedValue>,
   tensors: readonly GgufSource[],
 ): Promise<void> {
-  const handle = await io("create", path, open(path, "wx"))
-  try {
-    await put(handle, path, header(metadata, tensors))
-    for (const tensor of tensors) await putTensor(handle, path, tensor)
-    await io("flush", path, handle.sync())
-    await io("close", path, handle.close())
-  } catch (error) {
-    await handle.close().catch(() => {})
-    await rm(path, { force: true }).catch(() => {})
-    throw error
-  }
+  await replaceFile(path, async (file) => {
+    await put(file, path, header(metadata, tensors))
+    for (const tensor of tensors) await putTensor(file, path, tensor)
+  })
 }
 
 /** Bytes that a tensor takes, without padding. */

@@ -105,7 +105,9 @@ function sentencePiece({ tokens, types, get, fail }: Stored): JsonObject {
 
 function bpe(tokens: readonly string[], merges: readonly [string, string][], options: JsonObject): JsonObject {
   const shared = { type: "BPE", dropout: null, continuing_subword_prefix: null, end_of_word_suffix: null }
-  return { ...shared, ...options, vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges }
+  // Rows without a token, with which converters pad a vocabulary, have this name.
+  const entries = [...tokens.entries()].filter(([id, token]) => token !== `[PAD${id}]`)
+  return { ...shared, ...options, vocab: Object.fromEntries(entries.map(([id, token]) => [token, id])), merges }
 }
 
 /** Tokens that are found in a text before anything else. Control tokens are special: `skipSpecial` leaves them out. */

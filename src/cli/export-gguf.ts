@@ -1,0 +1,34 @@
+import { exportAdapterGguf } from "../export/adapter.ts"
+import { exportGguf } from "../export/gguf.ts"
+import { modelfile } from "../export/modelfile.ts"
+import type { Recipe } from "../export/recipes.ts"
+import { replaceFile } from "../files/atomic-file.ts"
+import { checkNewFile } from "../files/check-new-file.ts"
+import { isAdapterFolder } from "../model-files/adapter-files.ts"
+import { checkModelFolder } from "../model-files/model-folder.ts"
+import { GigpoError } from "../util/errors.ts"
+import { resolveModel } from "./model.ts"
+import { activity } from "./terminal/activity.ts"
+
+/** Writes a model, the newest one of a run, or an adapter as a GGUF file; next to a model a Modelfile for Ollama. */
+export async function exportAsGguf(
+  named: string,
+  out: string,
+  { type, overwrite }: { readonly type: Recipe | undefined; readonly overwrite: boolean },
+): Promise<void> {
+  if (!out.endsWith(".gguf"))
+    throw new GigpoError("BAD_ARGUMENT", `${out} has another ending than .gguf; give it that one.`)
+  const model = await resolveModel(named)
+  await checkModelFolder(model)
+  const adapter = await isAdapterFolder(model)
+  if (adapter && type !== undefined)
+    throw new GigpoError("BAD_ARGUMENT", `${model} is an adapter, which is written as f32; leave --type out.`)
+  const own = `${out.slice(0, -".gguf".length)}.Modelfile`
+  await checkNewFile(out, overwrite)
+  if (!adapter) await checkNewFile(own, overwrite)
+  await activity.during(`exporting ${model} as gguf`, async () => {
+    if (adapter) return await exportAdapterGguf(model, out)
+    const { stops } = await exportGguf(model, out, type ?? "f16")
+    await replaceFile(own, modelfile(out, stops))
+  })
+}

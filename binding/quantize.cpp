@@ -1,5 +1,6 @@
 // Numbers to and from the formats of GGUF files, off the event loop.
 #include <cmath>
+#include <limits>
 
 #include "binding/background.h"
 #include "binding/convert.h"
@@ -17,8 +18,12 @@ Napi::Value quantize_call(const Napi::CallbackInfo& info) {
   if (!can_quantize(type)) refuse("Numbers of this type are only read.");
   if (count % block_of(type).elements != 0) refuse(std::to_string(count) + " numbers are no whole number of blocks.");
   const auto work = [type, count, from = values.Data()]() -> MakeResult {
-    for (int64_t i = 0; i < count; i++)
+    // Scales are stored as F16.
+    const float most = type == Stored::f32 || type == Stored::bf16 ? std::numeric_limits<float>::max() : 65504;
+    for (int64_t i = 0; i < count; i++) {
       if (!std::isfinite(from[i])) throw Error("NON_FINITE", "A weight is not finite: export an earlier checkpoint.");
+      if (std::abs(from[i]) > most) throw Error("BAD_MODEL", "A weight is beyond 65504, the range of F16: choose the type f32 or bf16.");
+    }
     std::vector<uint8_t> bytes(size_t(stored_bytes(type, count)));
     quantize(from, type, count, reinterpret_cast<std::byte*>(bytes.data()));
     return [bytes = std::move(bytes)](Napi::Env env) mutable { return to_array(env, std::move(bytes)); };

@@ -27,7 +27,11 @@ void put_half(Out to, float value) {
 
 float half_of(float value) { return from_f16(to_f16(value)); }
 
-float inverse(float value) { return value == 0 ? 0 : 1 / value; }
+// 0 where the inverse is too large for a float: then all values of the block are stored as zero.
+float inverse(float value) {
+  const float result = 1 / value;
+  return std::isfinite(result) ? result : 0;
+}
 
 // The value with the largest magnitude, the first of equals.
 float extreme(const float* x, int n) {

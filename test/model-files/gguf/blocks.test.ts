@@ -114,6 +114,8 @@ describe("quantize", () => {
   it.each(["Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q6_K"])("%s keeps zeros, constants and one large number", async (type) => {
     const zeros = await opened(type, await native().quantize(type, new Float32Array(512)))
     expect(zeros.every((value) => value === 0)).toBe(true)
+    const tiny = await opened(type, await native().quantize(type, new Float32Array(512).fill(1e-44)))
+    expect(tiny.every((value) => value === 0)).toBe(true)
     const peak = new Float32Array(512)
     peak[3] = -2
     const found = await opened(type, await native().quantize(type, peak))
@@ -123,6 +125,7 @@ describe("quantize", () => {
 
   it("refuses numbers that are not finite, parts of blocks, and formats that are only read", async () => {
     await expect(native().quantize("Q8_0", new Float32Array(32).fill(Number.NaN))).rejects.toThrow("not finite")
+    await expect(native().quantize("Q8_0", new Float32Array(32).fill(1e9))).rejects.toThrow("range of F16")
     expect(() => native().quantize("Q8_0", new Float32Array(33))).toThrow("whole number of blocks")
     expect(() => native().quantize("IQ4_XS", new Float32Array(256))).toThrow("only read")
     expect(() => native().quantize("Q9_9", new Float32Array(256))).toThrow("type")

@@ -42,15 +42,15 @@ describe("a server at fault", () => {
     ['{"data":{}}', /its type is missing/],
     ['{"type":"state","data":{}}', /its type is "state"/],
     ['{"type":"observation","data":{}}', /no observation/],
-    ['{"type":"observation","data":{"observation":{},"reward":1}}', /done is neither/],
-    ['{"type":"observation","data":{"observation":{},"reward":"1","done":false}}', /reward is no number/],
+    ['{"type":"observation","data":{"observation":{},"reward":1}}', /done is not a boolean/],
+    ['{"type":"observation","data":{"observation":{},"reward":"1","done":false}}', /reward is not a number/],
     [`"${"x".repeat(5000)}"`, /^.{0,300}$/],
     ["[".repeat(1000), /it is not JSON/],
     [Buffer.from("{}"), /binary frame/],
   ])("sends nonsense: %j", (frame, message) => failsAtStep(() => frame, message))
 
   it("sends a frame over the limit", () =>
-    failsAtStep(() => observation("x".repeat(2000), 0, false), /more than 1000 bytes; raise maxFrameBytes/, {
+    failsAtStep(() => observation("x".repeat(2000), 0, false), /more than 1000 bytes; increase maxFrameBytes/, {
       maxFrameBytes: 1000,
     }))
 

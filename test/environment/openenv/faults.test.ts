@@ -63,7 +63,7 @@ describe("a server at fault", () => {
     })
     const episode = await start({ url: twice.url, ...options })
     await sleep(20)
-    await expect(episode.step("go")).rejects.toMatchObject({ message: /before it was asked/ })
+    await expect(episode.step("go")).rejects.toMatchObject({ message: /before a request/ })
     await episode[Symbol.asyncDispose]?.()
     const flood = await serve({
       answer: ({ type }, socket) => {
@@ -81,7 +81,7 @@ describe("a server at fault", () => {
       }
     })().then(
       () => expect.unreachable(),
-      (reason) => expect(reason).toMatchObject({ code: "ENVIRONMENT_FAILED", message: /nobody asked for/ }),
+      (reason) => expect(reason).toMatchObject({ code: "ENVIRONMENT_FAILED", message: /without a request/ }),
     )
   })
 
@@ -116,7 +116,7 @@ describe("a server at fault", () => {
     const episode = await start({ url: server.url, ...options, messageTimeout: 0.05 })
     await expect(episode.step("go")).rejects.toMatchObject({
       code: "ENVIRONMENT_TIMEOUT",
-      message: /ws:\/\/127.*did not answer within 0.05 s; raise messageTimeout/,
+      message: /ws:\/\/127.*did not answer within 0.05 s; increase messageTimeout/,
     })
     await episode[Symbol.asyncDispose]?.()
     await released(server)

@@ -10,7 +10,7 @@ export function controls(choice: Choice, board: Board, choose: (change: Partial<
     "select",
     { change: () => choose({ along: along.value === "time" ? "time" : "iteration" }) },
     element("option", { value: "iteration" }, "iteration"),
-    element("option", { value: "time" }, "time of the run"),
+    element("option", { value: "time" }, "time"),
   )
   along.value = choice.along
   const weight = element("output", {}, choice.smoothing.toFixed(2))
@@ -44,7 +44,7 @@ export function controls(choice: Choice, board: Board, choose: (change: Partial<
   return element(
     "div",
     { class: "controls" },
-    element("label", {}, "Along ", along),
+    element("label", {}, "x-axis ", along),
     element("label", {}, "Smoothing ", smoothing, weight),
     element("label", {}, logarithmic, " Logarithmic"),
     zoom,
@@ -65,7 +65,7 @@ export class MetricChoice {
   constructor(choose: (name: string, shown: boolean) => void, reset: () => void) {
     this.#choose = choose
     this.#search = element("input", { type: "search", placeholder: "part of a name", input: () => this.#filter() })
-    const first = element("button", { click: reset }, "As at first")
+    const first = element("button", { click: reset }, "Reset")
     const search = element("div", { class: "search" }, element("label", {}, "Find ", this.#search), first, this.#found)
     this.details = element(
       "details",

@@ -27,7 +27,7 @@ export class MetricCard {
     this.#chart = new Chart(shown, board, signal)
     this.#table = new ValueTable(shown)
     const title = element("h3", {}, shown)
-    const close = element("button", { class: "close", "aria-label": `Take ${shown} away`, click: remove }, "×")
+    const close = element("button", { class: "close", "aria-label": `Remove ${shown}`, click: remove }, "×")
     const head = element("div", { class: "head" }, title, close)
     this.card = element(
       "article",
@@ -53,7 +53,7 @@ export class MetricCard {
       along,
     )
     const positive = curves.values.every((column) => column.every((value) => value === null || value > 0))
-    this.#note.textContent = logarithmic && !positive ? "Not all values are above 0: the scale is linear." : ""
+    this.#note.textContent = logarithmic && !positive ? "Some values are not positive: the scale is linear." : ""
     this.#chart.draw({
       along: curves.along,
       ...drawn(curves, runs, smoothing),

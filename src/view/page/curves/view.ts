@@ -58,7 +58,7 @@ class Cards {
   readonly #metrics = new Map<string, MetricCard>()
   readonly #times = new Map<string, TimesCard>()
   readonly #frames = new Frames()
-  readonly #empty = notice("There are no numbers yet.", "The first ones come with the first iteration that is done.")
+  readonly #empty = notice("There are no metrics yet.", "They appear after the first iteration.")
   #layout = ""
 
   constructor(board: Board, signal: AbortSignal, remove: (name: string) => void) {

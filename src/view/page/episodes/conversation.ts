@@ -66,7 +66,7 @@ export async function conversation(
     cards[current]?.focus({ preventScroll: true })
   }
   const steps = strip(episode, read.scale, jump)
-  const readout = element("p", { class: "readout" }, "Point at a token, or go to a reply and use the arrow keys.")
+  const readout = element("p", { class: "readout" }, "Point at a token, or focus a completion and use the arrow keys.")
   const colours = legend(read.scale, measure, (chosen) => {
     measure = chosen
     bar.dataset.measure = measure
@@ -164,7 +164,7 @@ function ending({ outcome, last, error }: RecordedEpisode): HTMLElement {
     { class: "step end", "aria-label": "End" },
     element("div", { class: "head" }, element("h3", {}, `End: ${outcome}`)),
     error !== undefined && labelled("Error", element("p", { class: "bad" }, visible(error.slice(0, 2000)))),
-    last && labelled("Observed", observation(last.text)),
-    last === undefined && error === undefined && longText("What was observed after the last step is not known."),
+    last && labelled("Observation", observation(last.text)),
+    last === undefined && error === undefined && longText("The observation after the last step was not recorded."),
   )
 }

@@ -50,7 +50,7 @@ export async function episodeList(root: HTMLElement, run: RunInfo, route: Route,
     count.textContent = `${places.length.toLocaleString("en")} of ${counted(table.length, "episode")}`
     for (const one of [count, strips, form.root, rows.root]) one.hidden = table.length === 0
     empty.replaceChildren(
-      ...(table.length === 0 ? [noEpisodes()] : places.length === 0 ? ["No episode is like that."] : []),
+      ...(table.length === 0 ? [noEpisodes()] : places.length === 0 ? ["No episode matches the filters."] : []),
     )
     form.show(filter, table)
     brushes.success.show(places, [filter.iteration[0], filter.iteration[1] + 1])

@@ -46,6 +46,6 @@ function nameFor(name: string): string {
 
 function shortened(value: string): string {
   if (value.length <= longestParam) return value
-  // Never half of a pair, which is no text.
+  // A surrogate pair must not be split.
   return `${value.slice(0, longestParam - 1).replace(/[\ud800-\udbff]$/, "")}…`
 }

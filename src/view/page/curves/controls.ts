@@ -4,7 +4,7 @@ import { element } from "../element.ts"
 import type { Board } from "./board.ts"
 import type { Choice } from "./choice.ts"
 
-/** What curves are looked at by; says what was chosen. */
+/** Controls of the curves; `choose` is called with each change. */
 export function controls(choice: Choice, board: Board, choose: (change: Partial<Choice>) => void): HTMLElement {
   const along = element(
     "select",
@@ -51,7 +51,7 @@ export function controls(choice: Choice, board: Board, choose: (change: Partial<
   )
 }
 
-/** All metrics by their group, to be found by name and ticked. */
+/** Choice of metrics by group, with a search by name. */
 export class MetricChoice {
   readonly details: HTMLDetailsElement
   readonly #choose: (name: string, shown: boolean) => void
@@ -83,7 +83,7 @@ export class MetricChoice {
     this.#fill()
   }
 
-  /** Once somebody opens it. */
+  /** Fills the list when it is first opened. */
   #fill(): void {
     if (!this.details.open) return
     const names = this.#names
